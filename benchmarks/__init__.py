@@ -1,1 +1,1 @@
-"""`make bench`: what a decision costs, as ratios within one run."""
+"""Benchmarks run by `make bench`: cost of a decision as ratios within one run."""

@@ -1,6 +1,6 @@
-"""`make bench`: everything measured once, in interleaved rounds; a table and a plot under docs/.
+"""Run all benchmarks once, in interleaved rounds, and write a table and a plot to docs/.
 
-`python -m benchmarks NAME...` runs some sections alone and prints them; with `--write` the page is theirs alone.
+`python -m benchmarks NAME...` runs single sections and prints them; with `--write` the page contains only these.
 """
 
 import argparse
@@ -12,18 +12,18 @@ from pathlib import Path
 
 from benchmarks import (
     a2a_proxy,
-    appending,
     capacity,
     client,
     engines,
+    health_under_load,
     in_process,
+    log_append,
     messages,
     over_http,
     packs,
     proxy,
     sandbox,
     scale,
-    under_fire,
 )
 from benchmarks.report import Row, Say, table
 
@@ -33,38 +33,41 @@ PAGE, PLOT = DOCS / "benchmark.md", DOCS / "benchmark.png"
 Section = Callable[[int, Say], list[Row]]
 
 SECTIONS: dict[str, tuple[str, Section]] = {
-    "inside": ("decisions in process, beside Cedar and Casbin", in_process.rows),
-    "http": ("durable decisions over HTTP, beside bare echo on the same server", over_http.rows),
+    "inside": ("decisions in process, compared with Cedar and Casbin", in_process.rows),
+    "http": ("durable decisions over HTTP, compared with a bare echo", over_http.rows),
     "scale": ("with more history, agents and connections", scale.rows),
-    "log": ("appending to a log of ten and of a million, and checking it", appending.rows),
-    "engines": ("engines and guards, beside bandit and a bare parse", engines.rows),
-    "messages": ("messages between agents, beside a bare reading of them", messages.rows),
+    "log": ("appending to a log of ten and of a million leaves, and verifying it", log_append.rows),
+    "engines": ("engines and guards, compared with bandit and bare parsers", engines.rows),
+    "messages": ("messages between agents, compared with bare parsing", messages.rows),
     "packs": ("the guards of the domain packs", packs.rows),
-    "client": ("the client beside the HTTP library it asks with", client.rows),
-    "mcp": ("the MCP proxy beside the server it stands before", proxy.rows),
-    "a2a": ("the A2A proxy beside the agent it stands before", a2a_proxy.rows),
-    "sandbox": ("the sandbox beside a bare Python", sandbox.rows),
-    "fire": ("under fire: /health while the engines work on bombs", under_fire.rows),
+    "client": ("the Python client, compared with its HTTP library", client.rows),
+    "mcp": ("the MCP proxy, compared with calling the server directly", proxy.rows),
+    "a2a": ("the A2A proxy, compared with calling the agent directly", a2a_proxy.rows),
+    "sandbox": ("the sandbox, compared with bare Python", sandbox.rows),
+    "fire": ("under load: /health while engines process hostile inputs", health_under_load.rows),
 }
 CAPACITY = "capacity"
 
 
 def main() -> int:
-    """Run what is asked for; 0 whatever the figures say, because a figure is not a test."""
+    """Run the requested sections; return 0 whatever the figures are, because a figure is not a test."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument(
-        "sections", nargs="*", metavar="NAME", help=f"of {', '.join([*SECTIONS, CAPACITY])}; all without"
+        "sections",
+        nargs="*",
+        metavar="NAME",
+        help=f"sections to run: {', '.join([*SECTIONS, CAPACITY])} (default: all)",
     )
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"how often each is measured (default {ROUNDS})")
-    parser.add_argument("--write", action="store_true", help="write docs/ also where only some sections were run")
-    asked = parser.parse_args()
-    unknown = [name for name in asked.sections if name not in SECTIONS and name != CAPACITY]
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"number of measurements (default {ROUNDS})")
+    parser.add_argument("--write", action="store_true", help="write docs/ even if only some sections were run")
+    arguments = parser.parse_args()
+    unknown = [name for name in arguments.sections if name not in SECTIONS and name != CAPACITY]
     if unknown:
-        parser.error(f"unknown section {unknown[0]}: known are {', '.join([*SECTIONS, CAPACITY])}")
-    measured, cost = _measure(asked.sections or [*SECTIONS, CAPACITY], asked.rounds)
-    page = _page(measured, cost, asked.rounds)
+        parser.error(f"unknown section `{unknown[0]}`: use {', '.join([*SECTIONS, CAPACITY])}")
+    measured, cost = _measure(arguments.sections or [*SECTIONS, CAPACITY], arguments.rounds)
+    page = _page(measured, cost, arguments.rounds)
     print(page)
-    if asked.write or not asked.sections:
+    if arguments.write or not arguments.sections:
         _write(page, measured)
     return 0
 
@@ -77,8 +80,8 @@ def _measure(names: list[str], rounds: int) -> tuple[dict[str, list[Row]], capac
         measured[what] = section(rounds, _say)
     if CAPACITY not in names:
         return measured, None
-    _say("what a decision costs, stage by stage, and how many machines that makes")
-    measured["what a decision costs"], cost = capacity.rows(rounds, _say)
+    _say("cost of a decision by stage, and number of machines")
+    measured["cost of a decision"], cost = capacity.rows(rounds, _say)
     return measured, cost
 
 
@@ -86,10 +89,12 @@ def _page(measured: dict[str, list[Row]], cost: capacity.Cost | None, rounds: in
     ratios = [row for rows in measured.values() for row in rows if row.ratio]
     parts = [_HEAD.format(python=platform.python_version(), day=datetime.now(UTC).date(), rounds=rounds)]
     if ratios:
-        parts += ["## Ratios", table(ratios), "![the ratios as bars](benchmark.png)"]
+        parts += ["## Ratios", table(ratios), "![bar chart of the ratios](benchmark.png)"]
     if cost is not None:
         parts += ["## How many machines", _MODEL.strip(), capacity.table(cost)]
-    parts.append("## Absolute figures\n\nOf this machine in this run, to be compared with nothing else.")
+    parts.append(
+        "## Absolute figures\n\nThese hold for this machine and this run only. Do not compare them with another run."
+    )
     for what, rows in measured.items():
         plain = [row for row in rows if not row.ratio]
         if plain:
@@ -112,14 +117,15 @@ def _say(text: str) -> None:
 _HEAD = """\
 # Benchmark
 
-Written by `make bench`, in one run on {day}: Python {python}, two shared virtual processors, on which the servers,
-the databases and whoever asks them run together. Median of {rounds} interleaved rounds (lowest to highest). Where the
-time goes, and why an aim was missed, is in [performance](performance.md)."""
+`make bench` wrote this page, in one run on {day} with Python {python}. Servers, databases and load generators shared
+two virtual processors. Each value is the median of {rounds} interleaved rounds, with the lowest and the highest in
+brackets. [Performance](performance.md) explains where the time goes, and why a target is missed."""
 
 _MODEL = f"""
-Arithmetic over the costs below: a machine has {capacity.CORES} cores that should be {capacity.BUSY:.0%} busy, one
-database writes {capacity.DISK_MB} MB of its log a second, and the log of one organisation grows one commit at a time,
-each with as many decisions as a commit may have: so more machines do not help it, more organisations do.
+The table is computed from the [cost of a decision](#cost-of-a-decision). It assumes machines with {capacity.CORES}
+cores that are {capacity.BUSY:.0%} busy, and databases that write {capacity.DISK_MB} MB of write-ahead log a second. The
+log of one organisation grows one commit at a time, each with the largest number of decisions. So more machines do not
+make one log faster. Decisions of different organisations are committed in parallel.
 """
 
 if __name__ == "__main__":

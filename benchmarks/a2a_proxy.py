@@ -1,4 +1,4 @@
-"""What `qwed a2a proxy` adds to a message of the official client: to the same agent, straight and through the proxy."""
+"""Latency that `qwed a2a proxy` adds to a message of the official client."""
 
 import os
 import re
@@ -60,7 +60,7 @@ _LISTENS = re.compile(r"listening on (http://[^\s:]+:\d+)")
 
 
 def rows(rounds: int, _say: Say) -> list[Row]:
-    """What each way adds to the straight one."""
+    """Return the latency that each path adds to the direct one."""
     with contenders() as running:
         seen, more = added(running, STRAIGHT, rounds)
     aims = {OWN: at_most(3)}
@@ -72,7 +72,7 @@ def rows(rounds: int, _say: Say) -> list[Row]:
 
 @contextmanager
 def contenders() -> Iterator[dict[str, Callable[[], float]]]:
-    """The median milliseconds of some messages, for each way to send them."""
+    """Yield functions that return the median milliseconds of some messages, one per path."""
     with TemporaryDirectory() as folder, ExitStack() as stack:
         home = Path(folder)
         (home / "agent.py").write_text(_AGENT)
@@ -90,7 +90,7 @@ def contenders() -> Iterator[dict[str, Callable[[], float]]]:
 
 @contextmanager
 def _process(command: list[str], home: Path, more: dict[str, str]) -> Iterator[str]:
-    """The address at which a program listens, until the block ends."""
+    """Start a program and yield the address it listens on."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("QWED_")}
     environment = {**kept, "HOME": str(home), **more}
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -132,7 +132,7 @@ def _timed(portal: BlockingPortal, client: Any) -> Callable[[], float]:
     async def messages() -> float:
         took = []
         for number in range(MESSAGES):
-            # Each in a conversation of its own: a hundred steps in one are more than it may have.
+            # One conversation per message: a hundred steps exceed the step limit.
             said = new_text_message(f"city {number}", role=Role.ROLE_USER, context_id=f"{time.monotonic_ns()}")
             begun = time.perf_counter()
             async for _ in client.send_message(SendMessageRequest(message=said)):

@@ -1,8 +1,8 @@
-"""From what a decision costs to how many machines some rate of them needs, and what would break first.
+"""Capacity model: number of machines for a rate of decisions, and the first bottleneck.
 
-The costs are measured in the same run: processor time of our server and of PostgreSQL, bytes that stay, bytes that go
-through its write-ahead log, and how long a commit takes, which one log (that is, one organisation) has to itself. The
-rest is arithmetic, on stated assumptions.
+The costs are measured in the same run: CPU time of our server and of PostgreSQL, stored bytes, bytes of write-ahead
+log, and the duration of a commit, which is serial per log (that is, per organisation). The rest is arithmetic on stated
+assumptions.
 """
 
 import math
@@ -23,60 +23,60 @@ from benchmarks.measure import figure
 from benchmarks.report import Row, Say, absolute
 from benchmarks.servers import Running, cpu_seconds, qwed_server
 from qwed.gate import Gate
-from qwed.store.writer import BATCH
+from qwed.store.group_commit import MAX_BATCH
+from tests.support.metrics_scrape import Scrape
 from tests.support.postgres_server import Postgres
-from tests.support.scrape import Scrape
 
 CORES, BUSY = 16, 0.6
-"""A machine, and how busy its cores should be: above that, waiting grows faster than work."""
+"""Cores of a machine and their target utilisation; above it, waiting grows faster than work."""
 DISK_MB = 500
-"""A second that one database writes to its log without falling behind."""
+"""Megabytes a second that one database writes to its log without falling behind."""
 RATES = (1_000, 100_000, 10_000_000)
 _DECISIONS = 2_000
 _ALONE = 500
 _CONNECTIONS = 256
-"""As on a server that has as much to do as it should: the more wait, the more share one transaction."""
+"""As on a server at its target load: the more requests wait, the more share one transaction."""
 
 
 class Cost(NamedTuple):
-    """What one decision costs."""
+    """Cost of one decision."""
 
     server_us: float
     database_us: float
     kept_bytes: float
     log_bytes: float
-    """Of PostgreSQL's write-ahead log."""
+    """Bytes of PostgreSQL's write-ahead log."""
     commit_us: float
-    """How long a commit takes that has one decision in it."""
+    """Duration of a commit with one decision."""
     further_us: float
-    """How much longer for each further one."""
+    """Additional duration per further decision."""
 
     @property
     def one_log(self) -> float:
-        """Decisions a second that one organisation's log takes: one full batch after the other."""
-        return BATCH / (self.commit_us + (BATCH - 1) * self.further_us) * 1e6
+        """Decisions a second of one organisation's log, with full batches."""
+        return MAX_BATCH / (self.commit_us + (MAX_BATCH - 1) * self.further_us) * 1e6
 
 
 class Need(NamedTuple):
-    """What a rate needs."""
+    """Resources for a rate."""
 
     servers: int
     databases: int
     logs: int
-    """Organisations among which the decisions must be spread."""
+    """Minimum number of organisations the decisions must be spread over."""
     terabytes_a_day: float
     first: str
-    """What would break first on one machine of each kind."""
+    """First bottleneck with one machine of each kind."""
 
 
 def model(cost: Cost, rate: float) -> Need:
-    """Machines for so many decisions a second."""
+    """Return the machines for a rate of decisions."""
     core_us = 1e6 * CORES * BUSY
     loads = {
         "the processors of one server machine": rate * cost.server_us / core_us,
         "the processors of one database": rate * cost.database_us / core_us,
         "the write-ahead log of one database": rate * cost.log_bytes / (DISK_MB * 1e6),
-        "the log of one organisation, which grows one batch at a time": rate / cost.one_log,
+        "the log of one organisation, which grows one commit at a time": rate / cost.one_log,
     }
     servers, processors, disk, logs = (max(1, math.ceil(load)) for load in loads.values())
     worst = max(loads, key=lambda name: loads[name])
@@ -85,10 +85,10 @@ def model(cost: Cost, rate: float) -> Need:
 
 
 def table(cost: Cost) -> str:
-    """Markdown: one line for each rate."""
+    """Return Markdown with one line per rate."""
     head = (
-        f"| decisions/s | server machines ({CORES} cores, {BUSY:.0%} busy) | databases | organisations at least "
-        "| TB kept a day | breaks first with one of each |\n|---|---|---|---|---|---|"
+        f"| decisions/s | server machines ({CORES} cores, {BUSY:.0%} busy) | databases | organisations, minimum "
+        "| TB stored a day | first limit with one of each |\n|---|---|---|---|---|---|"
     )
     needs = ((rate, model(cost, rate)) for rate in RATES)
     lines = (
@@ -100,7 +100,7 @@ def table(cost: Cost) -> str:
 
 
 def rows(rounds: int, say: Say) -> tuple[list[Row], Cost]:
-    """The stages of a decision in process, and what one costs on PostgreSQL."""
+    """Measure the stages of a decision in process and the cost of one on PostgreSQL."""
     say("  the stages of a decision")
     stages = _stages(rounds)
     say("  a decision on PostgreSQL")
@@ -108,17 +108,17 @@ def rows(rounds: int, say: Say) -> tuple[list[Row], Cost]:
     measured = [
         absolute("a decision on PostgreSQL, CPU of the server, us", [cost.server_us]),
         absolute("the same, CPU of PostgreSQL, us", [cost.database_us]),
-        absolute("the same, bytes that stay", [cost.kept_bytes]),
+        absolute("the same, bytes stored", [cost.kept_bytes]),
         absolute("the same, bytes of write-ahead log", [cost.log_bytes]),
         absolute("the same, a commit of one, us", [cost.commit_us]),
         absolute("the same, each further decision in a commit, us", [cost.further_us]),
-        absolute(f"the same, one organisation in commits of {BATCH}, decisions/s", [cost.one_log]),
+        absolute(f"the same, one organisation in commits of {MAX_BATCH}, decisions/s", [cost.one_log]),
     ]
     return [*(absolute(f"stage {name}, us of CPU", values) for name, values in stages.items()), *measured], cost
 
 
 class _Watch:
-    """Adds up the processor time of this thread between the beginning of one stage and the next."""
+    """Accumulates the CPU time of this thread per stage."""
 
     def __init__(self) -> None:
         self.spent: dict[str, float] = {}
@@ -126,7 +126,7 @@ class _Watch:
         self._since = time.thread_time()
 
     def reach(self, stage: str) -> None:
-        """What was spent since the last one was spent there."""
+        """Attribute the time since the last call to the previous stage."""
         now = time.thread_time()
         if self._stage:
             self.spent[self._stage] = self.spent.get(self._stage, 0.0) + now - self._since
@@ -134,7 +134,7 @@ class _Watch:
 
 
 def _stages(rounds: int) -> dict[str, list[float]]:
-    """Microseconds of a decision with a receipt, stage by stage, on average, in a store on disk."""
+    """Return the microseconds of a decision with a receipt by stage, on average, with a store on disk."""
     found: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as folder, qwed.open(Path(folder) / "data") as gate:
         agent = gate.register_agent(name="bench", principal_id="bench", type="autonomous")
@@ -151,9 +151,9 @@ def _work(gate: Gate, agent_id: str, talk: str, watch: _Watch) -> None:
     for n in range(_DECISIONS):
         action = {"type": "file_read", "target": f"reports/{n % 7}.csv"}
         context = {"conversation_id": f"{talk}{n // 50}", "step_number": n % 50 + 1}
-        watch.reach("reading the request")
+        watch.reach("request parsing")
         answer = gate.verify_action(agent_id, action, context)
-        watch.reach("beside it")
+        watch.reach("outside the pipeline")
         if answer.decided != "APPROVED":
             raise RuntimeError(f"not approved: {dict(answer)}")
 
@@ -181,16 +181,16 @@ def _costs_of(server: Running, postgres: Postgres, address: str, decide: Callabl
 
 
 class _Commits(NamedTuple):
-    """On average: how long a commit took, and how much was in it."""
+    """Average duration and size of a commit."""
 
     us: float
     leaves: float
 
 
 def _commits_of(server: Running, run: Callable[[], object]) -> _Commits:
-    """What the server itself counts, with one worker, which waits for nobody else's commits."""
+    """Return the server's own commit statistics, with one worker."""
     scrape = Scrape(server.base, server.owner_key)
-    names = ("qwed_commit_seconds_count", "qwed_commit_seconds_sum", "qwed_committed_total")
+    names = ("qwed_commit_seconds_count", "qwed_commit_seconds_sum", "qwed_log_entries_committed_total")
     before = [scrape.value(name) for name in names]
     run()
     commits, seconds, leaves = (scrape.value(name) - was for name, was in zip(names, before, strict=True))

@@ -1,4 +1,4 @@
-"""What the client costs on top of the HTTP library it asks with: the same question to the same server, both ways."""
+"""Overhead of the SDK client over plain httpx for the same request."""
 
 import itertools
 import secrets
@@ -24,24 +24,24 @@ _conversations = itertools.count()
 
 
 class Took(NamedTuple):
-    """Milliseconds of one call: as a caller waits for it, and of CPU in this process alone."""
+    """Milliseconds of one call: wall time and CPU time of this process."""
 
     waited: float
     worked: float
 
 
 def rows(rounds: int, _say: Say) -> list[Row]:
-    """Both ways to ask, as the caller waits and as the asking process works."""
+    """Compare both clients by wall time and CPU time."""
     with contenders() as running:
         for run in running.values():
-            run()  # once to warm every cache and connection
+            run()  # warm up caches and connections
         seen = interleaved(running, rounds)
     (ours, mine), (theirs, plain) = seen.items()
     waited = ratio([took.waited for took in mine], [took.waited for took in plain])
     worked = ratio([took.worked for took in mine], [took.worked for took in plain])
     return [
         Row(f"{ours} / {theirs}", waited, at_most(1.10)),
-        Row(f"{ours} / {theirs}, CPU of the asking process", worked),
+        Row(f"{ours} / {theirs}, CPU of the client process", worked),
         *(absolute(f"{name}, ms", [took.waited for took in all_of_it]) for name, all_of_it in seen.items()),
         absolute("import qwed_sdk, ms", [import_ms() for _ in range(rounds)], at_most(250)),
     ]
@@ -49,7 +49,7 @@ def rows(rounds: int, _say: Say) -> list[Row]:
 
 @contextmanager
 def contenders() -> Iterator[dict[str, Callable[[], Took]]]:
-    """What a call takes, for each way to ask one server."""
+    """Yield functions that time a call with each client."""
     with TemporaryDirectory() as folder, qwed_server(Path(folder) / "data") as server:
         base, key = server.base, server.owner_key
         with QWEDClient(key, base) as client, httpx.Client(base_url=base, headers={"X-API-Key": key}) as raw:
@@ -86,7 +86,7 @@ def _approved(decision: str) -> None:
 
 
 def import_ms() -> float:
-    """Milliseconds `import qwed_sdk` takes in a fresh process."""
+    """Return the milliseconds of `import qwed_sdk` in a fresh process."""
     program = "import time; t = time.perf_counter(); import qwed_sdk; print((time.perf_counter() - t) * 1000)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     return float(done.stdout)

@@ -1,6 +1,6 @@
-"""Bare echo on the same HTTP server: the ceiling for anything that answers in Python.
+"""Bare echo on the same HTTP server: the ceiling for a Python server.
 
-The connections of a qwed server, on uvloop and httptools, and an answer as long as a decision with its receipt.
+It uses the connection handling of qwed on uvloop and httptools, and an answer as long as a decision with its receipt.
 """
 
 import sys
@@ -8,14 +8,14 @@ from typing import Any
 
 import uvicorn
 
-from qwed.api.connection import Connections
+from qwed.api.server.http_protocol import Connections
 
 LENGTH = 2_700
-"""Bytes of a decision and its receipt in a log of a few thousand leaves, headers apart."""
+"""Bytes of a decision with receipt in a log of a few thousand leaves, without headers."""
 
 
 async def echo(scope: dict[str, Any], receive: Any, send: Any) -> None:
-    """Read the body, send it back."""
+    """Send the request body back."""
     if scope["type"] != "http":
         raise RuntimeError("only http")
     body, more = b"", True

@@ -1,4 +1,4 @@
-"""What one verdict costs, engine by engine, in process and CPU time: medians in microseconds, beside bare peers."""
+"""CPU time of one verdict per engine, in process, compared with bare parsers and bandit."""
 
 import ast
 import io
@@ -15,7 +15,7 @@ from benchmarks.report import Row, Say, absolute, at_most
 from qwed.engines import logic, math, sql
 from qwed.engines.protocol import EngineRequest
 from qwed.guards import python_code, shell
-from qwed.words import Status
+from qwed.model import Status
 from qwed_mcp.security import RiskBasedExecutionGateway
 from qwed_mcp.settings import McpSettings
 
@@ -110,7 +110,7 @@ SMT = "(AND (GT x {0}) (LT x (PLUS {0} 10)) (IMPLIES p (EQ y (TIMES 2 x))) p)"
 
 
 def rows(rounds: int, _say: Say) -> list[Row]:
-    """Each beside its peer; four times the lines should be four times the work."""
+    """Compare each engine with its peer; four times the lines should take four times as long."""
     seen = interleaved(contenders(), rounds)
     return [
         *(Row(f"{ours} / {theirs}", ratio(seen[ours], seen[theirs])) for ours, theirs in PEERS),
@@ -119,12 +119,12 @@ def rows(rounds: int, _say: Say) -> list[Row]:
 
 
 def thousand_lines(number: int, thousands: int = 1) -> str:
-    """Thousands of lines of ordinary functions."""
+    """Return thousands of lines of ordinary functions."""
     return "".join(FUNCTION.format(number + n) for n in range(112 * thousands))
 
 
 def contenders() -> dict[str, Callable[[], float]]:
-    """Microseconds of processor time per verdict, on a new text each time."""
+    """Return functions that measure microseconds of CPU time per verdict on a new text each time."""
     bandit = BanditManager(BanditConfig(), "file")
     gateway = RiskBasedExecutionGateway(McpSettings(trusted_code_execution=True))
     return {
@@ -162,7 +162,7 @@ def _allowed(gateway: RiskBasedExecutionGateway, code: str) -> None:
 
 
 def _bandit(manager: BanditManager, code: str) -> None:
-    """One scan by its own engine, without its reports; private, because it offers no public way."""
+    """Run one bandit scan without reports, through private functions because there is no public API."""
     # With a directory: of a bare name it complains at every scan that it belongs to no module.
     manager._parse_file("./bench.py", io.BytesIO(code.encode()), ["./bench.py"])
 

@@ -1,26 +1,26 @@
-"""A data directory with a history: as many activities as are asked for, under heads signed with its own key."""
+"""Data directory with a history of any number of activities, under signed heads."""
 
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
-from qwed.kernel.wiring import close_services, open_services
+from qwed.kernel.bootstrap import close_services, open_services
 from qwed.ledger import leaf
 from qwed.ledger.keyring import Keyring, open_keyring
 from qwed.ledger.sequencer import Sequencer
+from qwed.model.clock import Clock
 from qwed.settings import Settings
+from qwed.store.budget import UsageCounters
+from qwed.store.data_directory import FILE_NAME
+from qwed.store.group_commit import PendingWrite, write_batch
 from qwed.store.migrate import migrate
-from qwed.store.place import FILE_NAME
-from qwed.store.protocol import Settled
-from qwed.store.usage import Spent
-from qwed.store.writer import Write, write_batch
-from qwed.words.clock import Clock
+from qwed.store.protocol import CommitReceipt
 
 _FILL = 5_000
 
 
 def filled(data: Path, activities: int) -> Path:
-    """A directory a server can be started on."""
+    """Create a directory that a server can be started on."""
     opened = open_services(Settings(data_dir=data))
     close_services(opened.services)
     log = Log(data / FILE_NAME, opened.organisation_id, open_keyring(data, None))
@@ -30,7 +30,7 @@ def filled(data: Path, activities: int) -> Path:
 
 
 class Log:
-    """A log in its file, as the writer sees it."""
+    """A log file as the writer sees it."""
 
     def __init__(self, file: Path, log_id: str, keyring: Keyring) -> None:
         self.log_id = log_id
@@ -44,18 +44,18 @@ class Log:
         self.size = int(size)
 
     def grow_to(self, size: int, say: Callable[[str], None] | None = None) -> None:
-        """Append until it is as long."""
+        """Append until the log has this size."""
         while self.size < size:
             self.append(min(_FILL, size - self.size))
             if say is not None and self.size % 250_000 == 0:
                 say(f"  a log of {self.size:,} leaves")
 
     def append(self, leaves: int) -> None:
-        """One commit."""
+        """Commit one batch."""
         write_batch(self.connection, [self._write(number) for number in range(leaves)], self._sequencer)
         self.size += leaves
 
-    def _write(self, number: int) -> Write:
+    def _write(self, number: int) -> PendingWrite:
         index, now = self.size + number, 1_700_000_000.0 + (self.size + number) / 100
         activity_id = f"act_{index:026x}"
         entry = leaf.Leaf(
@@ -77,8 +77,8 @@ class Log:
         )
         text = leaf.encode(entry).decode()
         row = (self.log_id, index, activity_id, entry.agent_id, now, entry.decision, text, "x" * 400, "", None, None)
-        return Write(result=Settled(index, Spent()), activities=(row,))
+        return PendingWrite(result=CommitReceipt(index, UsageCounters()), activities=(row,))
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self.connection.close()

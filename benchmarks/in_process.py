@@ -1,6 +1,6 @@
-"""A decision without an engine, in process, beside Cedar over five pre-parsed policies and Casbin. CPU time.
+"""Decision without an engine, in process, compared with Cedar (five pre-parsed policies) and Casbin, by CPU time.
 
-The peers answer yes or no. Ours also keeps the step, the budget and the record of the decision.
+The peers only answer yes or no. qwed also stores the step, the budget and the record of the decision.
 """
 
 import itertools
@@ -45,7 +45,7 @@ m = r.sub == p.sub && keyMatch(r.obj, p.obj) && r.act == p.act
 
 
 def rows(rounds: int, _say: Say) -> list[Row]:
-    """Each of ours against each peer."""
+    """Compare each of our cases with each peer."""
     seen = interleaved(contenders(), rounds)
     shares = [
         Row(
@@ -61,7 +61,7 @@ def rows(rounds: int, _say: Say) -> list[Row]:
 
 
 def contenders() -> dict[str, Callable[[], float]]:
-    """Microseconds of processor time per decision, for each."""
+    """Return functions that measure microseconds of CPU time per decision."""
     decide = _ours()
     parsed = cedarpy.Entities.from_json_str("[]")
     return {

@@ -1,4 +1,4 @@
-"""A small HTTP load generator: keep-alive connections over one selector, each with one request in flight."""
+"""HTTP load generator: keep-alive connections on one selector, one request in flight each."""
 
 import selectors
 import socket
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Load(NamedTuple):
-    """What one run saw."""
+    """Result of one run."""
 
     per_second: float
     p50_ms: float
@@ -29,7 +29,7 @@ class _Connection:
         self.socket.sendall(request)
 
     def finished(self) -> bytes | None:
-        """The body, when all of it is there."""
+        """Return the body once it is complete."""
         self.received += self.socket.recv(65536)
         head, found, body = self.received.partition(b"\r\n\r\n")
         if not found:
@@ -51,9 +51,9 @@ def drive(
     expect: bytes,
     keep: Callable[[bytes], object] | None = None,
 ) -> Load:
-    """One connection per stream, `count` requests in all; RuntimeError for an answer that does not hold `expect`.
+    """Send `count` requests over one connection per stream; raise RuntimeError for an answer without `expect`.
 
-    With `keep`, every answer is given to it.
+    With `keep`, every answer is passed to it.
     """
     selector = selectors.DefaultSelector()
     opened = [_Connection(host, port, stream) for stream in streams]
@@ -92,7 +92,7 @@ def _wait(
 
 
 def post(path: str, body: bytes, headers: dict[str, str]) -> bytes:
-    """One HTTP/1.1 request as bytes."""
+    """Return one HTTP/1.1 request as bytes."""
     lines = [f"POST {path} HTTP/1.1", "Host: bench", "Content-Type: application/json", f"Content-Length: {len(body)}"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body

@@ -1,4 +1,4 @@
-"""Rounds, interleaved, so that a noisy neighbour disturbs every contender alike."""
+"""Interleaved rounds, so that external load affects every contender alike."""
 
 import statistics
 from collections.abc import Callable
@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 class Figure(NamedTuple):
-    """The median of several rounds, and how far they spread."""
+    """Median and range of several rounds."""
 
     median: float
     low: float
@@ -21,7 +21,7 @@ class Figure(NamedTuple):
 def interleaved(
     contenders: dict[str, Callable[[], T]], rounds: int, say: Callable[[str], None] | None = None
 ) -> dict[str, list[T]]:
-    """Each contender once per round, in turn; every value measured."""
+    """Run each contender once per round, in turn, and return all values."""
     seen: dict[str, list[T]] = {name: [] for name in contenders}
     for number in range(rounds):
         if say is not None:
@@ -32,21 +32,21 @@ def interleaved(
 
 
 def figure(values: list[float]) -> Figure:
-    """Median and range."""
+    """Return median and range."""
     return Figure(statistics.median(values), min(values), max(values))
 
 
 def ratio(ours: list[float], theirs: list[float]) -> Figure:
-    """Round by round, so that each pair was measured under the same weather."""
+    """Return the ratio round by round, so that each pair was measured under the same conditions."""
     return figure([mine / other for mine, other in zip(ours, theirs, strict=True)])
 
 
 def added(
     contenders: dict[str, Callable[[], float]], straight: str, rounds: int
 ) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
-    """Every value measured, and round by round what each way adds to the straight one."""
+    """Return all values, and round by round what each contender adds to the direct one."""
     for run in contenders.values():
-        run()  # once to warm every cache and connection
+        run()  # warm up caches and connections
     seen = interleaved(contenders, rounds)
     more = {
         name: [through - direct for through, direct in zip(values, seen[straight], strict=True)]

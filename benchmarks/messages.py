@@ -1,6 +1,6 @@
-"""What one message between agents costs, in process and apart from its signature: milliseconds, beside a bare reading.
+"""Cost of one A2A message in process, without its signature, compared with bare parsing.
 
-The texts are new each time, and each is a payload of about 1 KB.
+Texts are new each time, and each payload has about 1 KB.
 """
 
 import ast
@@ -13,9 +13,9 @@ from typing import Any
 
 from benchmarks.measure import interleaved, ratio
 from benchmarks.report import Row, Say, absolute, at_most
-from qwed.waiting import in_thread
+from qwed.futures import run_in_thread
 from qwed_a2a import A2AVerificationInterceptor, AgentMessage, InterceptorConfig, PayloadType
-from qwed_a2a.boundary import TrustBoundary
+from qwed_a2a.trust_boundary import TrustBoundary
 from qwed_a2a.verdict import VerdictStatus
 
 MESSAGES = 100
@@ -98,10 +98,10 @@ _numbers = itertools.count(1_000)
 
 
 def rows(rounds: int, _say: Say) -> list[Row]:
-    """Each kind of message beside a bare reading of it."""
+    """Compare each kind of message with bare parsing."""
     running = contenders()
     for run in running.values():
-        run()  # once to import what is imported late
+        run()  # trigger late imports
     seen = interleaved(running, rounds)
     aims = dict.fromkeys((FINANCIAL, CODE), at_most(0.3))
     pairs = ((FINANCIAL, JSON_OF), (CODE, PARSE_OF))
@@ -112,13 +112,13 @@ def rows(rounds: int, _say: Say) -> list[Row]:
 
 
 def contenders() -> dict[str, Callable[[], float]]:
-    """The median milliseconds of some messages of each kind, and of reading the same bytes."""
+    """Return functions that measure the median milliseconds of each kind of message and of parsing the same bytes."""
     interceptor = A2AVerificationInterceptor(InterceptorConfig())
     # No bucket that is measured with it runs empty.
     boundary = TrustBoundary(max_requests_per_minute=100_000)
 
     def judged(message: AgentMessage) -> None:
-        ruling = in_thread(interceptor.judge(message, boundary, proven=True), SECONDS)
+        ruling = run_in_thread(interceptor.judge(message, boundary, proven=True), SECONDS)
         if ruling.status is not VerdictStatus.FORWARDED:
             raise RuntimeError(f"not forwarded: {ruling}")
 

@@ -1,8 +1,7 @@
-"""Durable decisions over HTTP beside bare echo on the same server, from a second process on loopback.
+"""Durable decisions over HTTP compared with bare echo on the same server, from a second process on loopback.
 
-The same agents at work on each store: SQLite, and PostgreSQL with one worker and with two, with `fsync`
-and `synchronous_commit` as they are shipped. All servers run at once and are asked in turn, so that they see the same
-weather.
+The same agents run on each store: SQLite, and PostgreSQL with one and with two workers, with default `fsync` and
+`synchronous_commit`. All servers run at once and are called in turn, so that they see the same conditions.
 """
 
 import tempfile
@@ -22,12 +21,12 @@ from tests.support.postgres_server import Postgres
 ECHO, SQLITE, ONE, TWO = "bare echo", "SQLite", "PostgreSQL, 1 worker", "PostgreSQL, 2 workers"
 RECEIPT, JWT, NEW = "a receipt each", "an ES256 JWT each", "new SQL each time"
 AIMS: dict[str, Aim] = {RECEIPT: at_least(0.35), JWT: at_least(0.22), NEW: at_least(0.09)}
-"""DESIGN 9, for the embedded store."""
+"""Targets for the embedded store."""
 CHART = "durable decisions over HTTP / bare echo"
 
 
 class Contender(NamedTuple):
-    """One store asked in one way."""
+    """One store with one kind of request."""
 
     store: str
     way: str
@@ -38,13 +37,13 @@ class Contender(NamedTuple):
 
 
 def rows(rounds: int, say: Say) -> list[Row]:
-    """Requests a second as a share of the echo's, and how far the slowest are from the middle."""
+    """Return requests a second as a share of the echo's, and tail latencies."""
     with _rig() as (loads, servers):
         for run in loads.values():
-            run()  # once to warm every cache and connection
+            run()  # warm up caches and connections
         say("  warm")
         idle = absolute(
-            "idle server on SQLite, resident MB, workers apart", [servers[SQLITE].resident_mb], at_most(120)
+            "idle server on SQLite, resident MB, without engine workers", [servers[SQLITE].resident_mb], at_most(120)
         )
         seen = interleaved(loads, rounds, say)
     return [*_shares(seen), *_tails(seen), *_rates(seen), idle]
@@ -80,7 +79,7 @@ def _shares(seen: dict[str, list[Load]]) -> list[Row]:
 
 
 def _tails(seen: dict[str, list[Load]]) -> list[Row]:
-    """p99 / p50, and the echo's own as the aim."""
+    """Return p99 / p50, with the echo's own as the target."""
     tails = {name: figure([load.p99_ms / load.p50_ms for load in loads]) for name, loads in seen.items()}
     aim = at_most(round(tails[ECHO].median, 2))
     at = f"p99 / p50 at {traffic.CONNECTIONS} connections"

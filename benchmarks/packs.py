@@ -1,4 +1,4 @@
-"""What a check of a domain pack costs: microseconds of CPU once its tables are read, milliseconds to begin.
+"""Cost of a domain-pack check: microseconds of CPU with loaded tables, and milliseconds of the first call.
 
 `python -m benchmarks.packs` prints this table alone.
 """
@@ -33,7 +33,7 @@ Check = Callable[[int], Result]
 
 
 def checks() -> dict[str, Check]:
-    """One everyday claim for each guard, with another number each time."""
+    """Return one everyday claim per guard, with another number each time."""
     legal, liability = DeadlineGuard(), LiabilityGuard()
     citation, places, limits = CitationGuard(), JurisdictionGuard(), StatuteOfLimitationsGuard()
     finance, iso, ucp, tax = FinanceVerifier(), ISOGuard(), UCPVerifier(), TaxVerifier()
@@ -53,12 +53,12 @@ def checks() -> dict[str, Check]:
 
 
 def contenders() -> dict[str, Callable[[], float]]:
-    """Microseconds of processor time per check."""
+    """Return functions that measure microseconds of CPU time per check."""
     return {name: _each(check) for name, check in checks().items()}
 
 
 def began(statement: str) -> Callable[[], float]:
-    """Milliseconds of CPU that a statement takes in a fresh process."""
+    """Return a function that measures the CPU milliseconds of a statement in a fresh process."""
     program = f"import time; t = time.process_time(); {statement}; print((time.process_time() - t) * 1000)"
 
     def measured() -> float:
@@ -69,10 +69,10 @@ def began(statement: str) -> Callable[[], float]:
 
 
 def rows(rounds: int, _say: Say) -> list[Row]:
-    """A check of each guard, and what its first one takes."""
+    """Measure a check of each guard and its first call."""
     running = contenders()
     for run in running.values():
-        run()  # once to import what is imported late
+        run()  # trigger late imports
     found = [absolute(f"{name}, us of CPU", values) for name, values in interleaved(running, rounds).items()]
     beginning = {name: began(statement) for name, statement in BEGINNINGS.items()}
     return [

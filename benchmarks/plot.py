@@ -1,4 +1,4 @@
-"""The ratios of a run as one picture: a bar for each, its spread, and the mark it aims at."""
+"""Bar chart of the ratios of a run, with spread and target."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ _WIDTH = 48
 
 
 def draw(rows: Sequence[Row], file: Path) -> None:
-    """Write the picture; what stands in no chart is left to the table."""
+    """Write the picture; rows without a chart are only in the table."""
     charts = list(dict.fromkeys(row.chart for row in rows if row.chart))
     groups = [[row for row in rows if row.chart == chart] for chart in charts]
     heights = [len(group) for group in groups]

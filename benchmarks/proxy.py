@@ -1,4 +1,4 @@
-"""What `qwed-mcp proxy` adds to a call: the same tool of the same server over stdio, straight and through the proxy."""
+"""Latency that `qwed-mcp proxy` adds to a tool call over stdio."""
 
 import os
 import statistics
@@ -34,7 +34,7 @@ SERVED = "the same through the proxy, a server over HTTP"
 
 
 def rows(rounds: int, _say: Say) -> list[Row]:
-    """What each way adds to the straight one."""
+    """Return the latency that each path adds to the direct one."""
     with contenders() as running:
         seen, more = added(running, STRAIGHT, rounds)
     aims = {OWN: at_most(3)}
@@ -46,7 +46,7 @@ def rows(rounds: int, _say: Say) -> list[Row]:
 
 @contextmanager
 def contenders() -> Iterator[dict[str, Callable[[], float]]]:
-    """The median milliseconds of some calls, for each way to make them."""
+    """Yield functions that return the median milliseconds of some calls, one per path."""
     with TemporaryDirectory() as folder, ExitStack() as stack:
         home = Path(folder)
         script = home / "bench.py"

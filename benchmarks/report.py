@@ -1,4 +1,4 @@
-"""One row for each thing measured, and the Markdown they end up in."""
+"""Rows of the benchmark report and their Markdown."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
@@ -9,13 +9,13 @@ Say = Callable[[str], None]
 
 
 class Aim(NamedTuple):
-    """What a figure should be: at least so much, or at most."""
+    """Target of a figure: a lower or an upper bound."""
 
     sign: str
     bound: float
 
     def met(self, found: Figure) -> bool:
-        """Whether the median is on the right side."""
+        """Return True if the median meets the bound."""
         return found.median >= self.bound if self.sign == ">=" else found.median <= self.bound
 
     def __str__(self) -> str:
@@ -23,47 +23,47 @@ class Aim(NamedTuple):
 
 
 def at_least(bound: float) -> Aim:
-    """The more the better."""
+    """Return a lower bound."""
     return Aim(">=", bound)
 
 
 def at_most(bound: float) -> Aim:
-    """The less the better."""
+    """Return an upper bound."""
     return Aim("<=", bound)
 
 
 class Row(NamedTuple):
-    """A figure with its name. A ratio compares two things of one run; anything else belongs to this machine alone."""
+    """A named figure. A ratio compares two values of one run; anything else is specific to this machine."""
 
     name: str
     found: Figure
     aim: Aim | None = None
     ratio: bool = True
     chart: str = ""
-    """In which part of the plot it stands, if in any."""
+    """Part of the plot, if any."""
 
     @property
     def shown(self) -> str:
-        """The median and its spread, with as many digits as it is worth."""
+        """Return the median and its spread, rounded."""
         median, low, high = (_digits(value) for value in self.found)
         return median if low == high else f"{median} ({low} to {high})"
 
     @property
     def verdict(self) -> str:
-        """The aim, and whether it was met."""
+        """Return the target and whether it was met."""
         if self.aim is None:
             return ""
         return f"{self.aim}: {'met' if self.aim.met(self.found) else 'missed'}"
 
 
 def absolute(name: str, values: Sequence[float], aim: Aim | None = None) -> Row:
-    """A time, a rate or a size of this machine."""
+    """Return a row with a time, rate or size of this machine."""
     return Row(name, figure(list(values)), aim, ratio=False)
 
 
 def table(rows: Iterable[Row]) -> str:
-    """Markdown."""
-    lines = ["| measured | median (lowest to highest) | aim |", "|---|---|---|"]
+    """Return the rows as Markdown."""
+    lines = ["| measured | median (lowest to highest) | target |", "|---|---|---|"]
     return "\n".join([*lines, *(f"| {row.name} | {row.shown} | {row.verdict} |" for row in rows)])
 
 

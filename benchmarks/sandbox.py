@@ -1,4 +1,4 @@
-"""From the call to the outcome of a program that does nothing, in the sandbox and beside a bare Python."""
+"""Time of an empty job in the sandbox, compared with a bare Python process."""
 
 import subprocess
 import sys
@@ -7,16 +7,16 @@ from collections.abc import Callable
 
 from benchmarks.measure import interleaved, ratio
 from benchmarks.report import Row, Say, absolute, at_most
-from qwed_mcp.sandbox import Ended, Limits, Sandbox, Unavailable, sandbox_from
+from qwed_mcp.sandbox import EndReason, JobLimits, Sandbox, SandboxUnavailable, sandbox_from
 from qwed_mcp.settings import McpSettings
 
 JOBS = 5
 
 
 def rows(rounds: int, say: Say) -> list[Row]:
-    """A job in the sandbox beside a bare interpreter."""
+    """Compare a sandboxed job with a bare interpreter."""
     running = contenders()
-    if isinstance(running, Unavailable):
+    if isinstance(running, SandboxUnavailable):
         say(f"  there is no sandbox here: {running.reason}")
         return []
     seen = interleaved(running, rounds)
@@ -27,10 +27,10 @@ def rows(rounds: int, say: Say) -> list[Row]:
     ]
 
 
-def contenders() -> dict[str, Callable[[], float]] | Unavailable:
-    """Milliseconds of waiting for one job, each; or why there is no sandbox here."""
+def contenders() -> dict[str, Callable[[], float]] | SandboxUnavailable:
+    """Return functions that time one job in milliseconds, or why there is no sandbox."""
     sandbox = sandbox_from(McpSettings())()
-    if isinstance(sandbox, Unavailable):
+    if isinstance(sandbox, SandboxUnavailable):
         return sandbox
     return {
         "sandboxed job that does nothing": lambda: _each(lambda: _run(sandbox, "pass")),
@@ -39,8 +39,8 @@ def contenders() -> dict[str, Callable[[], float]] | Unavailable:
 
 
 def _run(sandbox: Sandbox, code: str) -> None:
-    outcome = sandbox.start(code, Limits(seconds=30)).wait()
-    if (outcome.ended, outcome.return_code) != (Ended.EXITED, 0):
+    outcome = sandbox.start(code, JobLimits(seconds=30)).wait()
+    if (outcome.ended, outcome.return_code) != (EndReason.EXITED, 0):
         raise RuntimeError(f"did not run: {outcome}")
 
 

@@ -1,4 +1,4 @@
-"""What grows and what must not: the cost of a decision with more history, more agents and more connections; memory."""
+"""Cost of a decision with more history, agents and connections, and memory use."""
 
 import socket
 import tempfile
@@ -24,7 +24,7 @@ GROWTH, WIDTH = "with more history and more agents", "with more connections"
 
 
 def rows(rounds: int, say: Say) -> list[Row]:
-    """Ratios against the smallest of each, then what a connection and an agent take of memory."""
+    """Return ratios against the smallest size, then memory per connection and agent."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         return [
@@ -36,7 +36,7 @@ def rows(rounds: int, say: Say) -> list[Row]:
 
 
 def _history(place: Path, rounds: int, say: Say) -> list[Row]:
-    """Processor time a decision, because a longer log is no reason for a slower disk."""
+    """Measure CPU time per decision; a longer log must not depend on the disk."""
     with ExitStack() as stack:
         costs: dict[str, Callable[[], float]] = {}
         for size in ACTIVITIES:
@@ -70,7 +70,7 @@ def _against_the_first(costs: dict[str, Callable[[], float]], rounds: int, name:
 
 
 def _cpu_of(server: Running, agents: list[dict[str, Any]]) -> float:
-    """Microseconds of processor time of all its processes for one decision with a receipt."""
+    """Return the CPU microseconds of all server processes per decision with a receipt."""
     before = server.cpu_seconds()
     traffic.decide(server.place, agents, {})
     return (server.cpu_seconds() - before) / traffic.REQUESTS * 1e6
@@ -115,13 +115,13 @@ def _memory(place: Path, say: Say) -> list[Row]:
         asked = server.resident_mb
     return [
         absolute("memory of one open connection, KB", [(after - before) * 1024 / IDLE_CONNECTIONS]),
-        absolute(f"memory of {MANY_AGENTS:,} agents once registered, MB", [registered - after]),
-        absolute("the same, once a decision was made for each, MB", [asked - after]),
+        absolute(f"memory of {MANY_AGENTS:,} agents after registration, MB", [registered - after]),
+        absolute("the same, after one decision each, MB", [asked - after]),
     ]
 
 
 def _idle(place: tuple[str, int]) -> socket.socket:
-    """A connection over which one request has gone."""
+    """Open a connection that has served one request."""
     line = socket.create_connection(place)
     line.sendall(b"GET /health HTTP/1.1\r\nHost: bench\r\n\r\n")
     line.recv(4096)
@@ -129,7 +129,7 @@ def _idle(place: tuple[str, int]) -> socket.socket:
 
 
 def _registered(server: Running, number: int) -> list[dict[str, Any]]:
-    """So many agents, registered over a few connections."""
+    """Register agents over a few connections."""
     import msgspec
 
     found: list[dict[str, Any]] = []

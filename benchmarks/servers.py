@@ -1,4 +1,4 @@
-"""The servers that are measured: ours on each store, and the bare echo that is their ceiling."""
+"""Servers under test: qwed on each store, and the bare echo."""
 
 import os
 import socket
@@ -15,7 +15,7 @@ import psutil
 
 
 class Running(NamedTuple):
-    """A server that is ready: its address, its first process, and where its data lie."""
+    """A ready server: address, first process and data directory."""
 
     base: str
     pid: int
@@ -29,16 +29,16 @@ class Running(NamedTuple):
 
     @property
     def owner_key(self) -> str:
-        """The key of the first organisation's owner."""
+        """Key of the first organisation's owner."""
         return (self.data / "owner.key").read_text().strip()
 
     @property
     def resident_mb(self) -> float:
-        """Memory of the server alone, its engine workers apart."""
+        """Memory of the server process, without engine workers."""
         return float(psutil.Process(self.pid).memory_info().rss) / 2**20
 
     def register(self, name: str = "bench") -> dict[str, Any]:
-        """An agent that may do much."""
+        """Register an agent with wide permissions."""
         body = {"name": name, "principal_id": "bench", "type": "autonomous"}
         answer = httpx.post(f"{self.base}/agents/register", headers={"X-API-Key": self.owner_key}, json=body)
         answer.raise_for_status()
@@ -46,12 +46,12 @@ class Running(NamedTuple):
         return registered
 
     def cpu_seconds(self) -> float:
-        """Processor time of the server and all its processes so far."""
+        """CPU time of the server and all its processes so far."""
         return cpu_seconds(self.pid)
 
 
 def cpu_seconds(pid: int) -> float:
-    """Processor time of a process and everything it has started and that still runs."""
+    """Return the CPU time of a process and its running descendants."""
     first = psutil.Process(pid)
     return sum(_cpu(process) for process in [first, *first.children(recursive=True)])
 
@@ -66,9 +66,9 @@ def _cpu(process: psutil.Process) -> float:
 
 @contextmanager
 def qwed_server(data: Path, options: Sequence[str] = (), **settings: str) -> Iterator[Running]:
-    """A server that is ready."""
+    """Start a server and yield it when it is ready."""
     command = [sys.executable, "-m", "qwed.cli", "serve", "--port", "0", "--data-dir", str(data), *options]
-    # One key asks for everybody here: counted like any other, and never full.
+    # One key serves all agents: it is counted like any other, but its limit is never reached.
     environment = os.environ | {"QWED_RATE_LIMIT_PER_KEY": str(10**9)} | settings
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
@@ -87,7 +87,7 @@ def qwed_server(data: Path, options: Sequence[str] = (), **settings: str) -> Ite
 
 
 def wait_ready(base: str) -> None:
-    """Until the engines are there too."""
+    """Wait until the engines are ready too."""
     with httpx.Client(base_url=base) as client:
         while client.get("/ready").status_code != 200:
             pass
@@ -95,7 +95,7 @@ def wait_ready(base: str) -> None:
 
 @contextmanager
 def echo_server() -> Iterator[tuple[str, int]]:
-    """Host and port of a bare echo on the same HTTP server."""
+    """Start a bare echo and yield its host and port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

@@ -1,4 +1,4 @@
-"""Agents at work: streams of requests that are allowed, one connection each."""
+"""Request streams of agents whose actions are approved, one connection each."""
 
 import itertools
 import json
@@ -19,12 +19,12 @@ _runs = itertools.count()
 
 
 def same(_number: int) -> str:
-    """The same query every time."""
+    """Return the same query every time."""
     return ACTION["query"]
 
 
 def new_sql(number: int) -> str:
-    """Another query every time."""
+    """Return another query every time."""
     return f"{ACTION['query']} AND id > {number}"
 
 
@@ -38,7 +38,7 @@ def decide(
     count: int = REQUESTS,
     steps: int = STEPS,
 ) -> Load:
-    """Decisions for these agents in turn, every one of them APPROVED."""
+    """Send decisions for these agents in turn, all APPROVED."""
     run = next(_runs)
     dealt = [agents[n % len(agents) :: connections] or agents for n in range(connections)]
     streams = [_requests(dealt[n], f"c{run}_{n}", options, query, steps) for n in range(connections)]
@@ -46,7 +46,7 @@ def decide(
 
 
 def echo(place: tuple[str, int], agent: dict[str, Any], *, connections: int = CONNECTIONS) -> Load:
-    """The same bytes, sent back as they came."""
+    """Send the same bytes to the echo server."""
     streams = [_requests([agent], "c", {}, same, STEPS) for _ in range(connections)]
     return drive(*place, streams, count=REQUESTS, expect=b"execute_sql")
 
@@ -54,7 +54,7 @@ def echo(place: tuple[str, int], agent: dict[str, Any], *, connections: int = CO
 def _requests(
     agents: Sequence[dict[str, Any]], talk: str, options: dict[str, Any], query: Query, steps: int
 ) -> Iterator[bytes]:
-    """So many steps a conversation, one agent after the other; every third does something else, so it is no loop."""
+    """Yield requests, some steps per conversation; every third action differs to avoid loop detection."""
     for n in itertools.count():
         agent = agents[n // steps % len(agents)]
         action = {**ACTION, "query": query(next(_numbers))}

@@ -1,7 +1,7 @@
-"""Writes the tables of docs/ that say what the code says; with --check it only tells whether they still do.
+"""Write the generated tables of docs/; with --check only report whether they are up to date.
 
-A table stands between `<!-- generated: name -->` and `<!-- end -->`; conformance.md is one altogether. Run by
-`make docs` and by the tests.
+A table is between `<!-- generated: name -->` and `<!-- end -->`; conformance.md and sdk-reference.md are generated
+completely. Run by `make docs` and by the tests.
 """
 
 import re
@@ -11,13 +11,15 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import sdk_reference
+
 from qwed.api.routes import ROUTES
-from qwed.cli.app import every
+from qwed.cli.app import iter_commands
+from qwed.kernel.decision_matrix import STATUS_MATRIX, TRUST_MATRIX
 from qwed.kernel.stages.assess_risk import WEIGHTS
-from qwed.kernel.tables import STATUS_MATRIX, TRUST_MATRIX
 from qwed.kernel.tools import ACTION_TYPES, TOOLS, Tool
-from qwed.words import ErrorCode, Risk
-from qwed.words.effect import RISK_OF
+from qwed.model import ErrorCode, Risk
+from qwed.model.effect import RISK_OF
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -92,17 +94,17 @@ def _factors() -> str:
 def _commands() -> str:
     rows = [
         ["" if number else f"`{path}`", shown, told]
-        for path, command in every()
+        for path, command in iter_commands()
         for number, (shown, told) in enumerate(_parts(command))
     ]
     return _table(["command", "argument or option", "what it is for"], rows)
 
 
 def _parts(command: Any) -> Iterator[tuple[str, str]]:
-    """What a command does, then each argument and option with its help."""
+    """Yield the description of a command, then each argument and option with its help."""
     yield "", f"**{_cell(command.get_short_help_str(_WIDE))}**"
     for param in command.params:
-        if not getattr(param, "hidden", False):
+        if not getattr(param, "is_obfuscated", False):
             value = param.metavar or param.name.upper()
             if param.param_type_name == "option":
                 names = ", ".join([*param.opts, *param.secondary_opts])
@@ -111,10 +113,10 @@ def _parts(command: Any) -> Iterator[tuple[str, str]]:
 
 
 def _questions() -> str:
-    """Every check of every pack, with the values it takes; the one that `query` stands for is marked."""
+    """Return a table of every check of every pack with its values; the one that `query` stands for is marked."""
     rows = []
     for pack in ("legal", "finance", "ucp", "tax"):
-        for row in import_module(f"qwed_{pack}.questions").QUESTIONS.values():
+        for row in import_module(f"qwed_{pack}.{pack}_checks").CHECKS.values():
             marked = {row.text: f"**`{row.text}`**"} if row.text else {}
             required, optional = (
                 ", ".join(marked.get(name, f"`{name}`") for name in names) for names in (row.required, row.optional)
@@ -142,12 +144,12 @@ TABLES: dict[str, Callable[[], str]] = {
 
 
 def rendered(page: str) -> str:
-    """The page with every table as the code has it now."""
+    """Return the page with every table regenerated."""
     return _PLACE.sub(lambda found: f"{found[1]}{TABLES[found[2]]()}{found[3]}", page)
 
 
 def main(arguments: list[str]) -> int:
-    """0 when every page is up to date, or was written; 1 when --check found one that is not."""
+    """Return 0 if every page is up to date or was written, 1 if --check found an outdated one."""
     stale = {page: text for page, text in _pages() if not page.exists() or text != page.read_text()}
     for page, text in stale.items():
         if "--check" in arguments:
@@ -159,10 +161,10 @@ def main(arguments: list[str]) -> int:
 
 
 def _pages() -> Iterator[tuple[Path, str]]:
-    """Every page as it should read."""
-    conformance = DOCS / "conformance.md"
-    yield conformance, _conformance()
-    yield from ((page, rendered(page.read_text())) for page in sorted(DOCS.glob("*.md")) if page != conformance)
+    """Yield every page and its expected text."""
+    whole = {DOCS / "conformance.md": _conformance, DOCS / "sdk-reference.md": sdk_reference.page}
+    yield from ((page, write()) for page, write in whole.items())
+    yield from ((page, rendered(page.read_text())) for page in sorted(DOCS.glob("*.md")) if page not in whole)
 
 
 def _conformance() -> str:

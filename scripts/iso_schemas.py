@@ -1,8 +1,8 @@
-"""Writes src/qwed_finance/_iso/schemas: the elements of ISO 20022 messages, their order, how often, of which type.
+"""Write src/qwed_finance/_iso/schemas: elements of ISO 20022 messages with order, multiplicity and type.
 
-The facts are read from the models of `pyiso20022` (install it with `xsdata` in an environment of its own) and, for what
-it lacks, from schema files of iso20022.org: `python scripts/iso_schemas.py [pain.008.001.08.xsd ...]`. Models do not
-say which types are choices: those are the types whose name ends so, and `CHOICES`.
+The data comes from the models of `pyiso20022` (install it with `xsdata` in a separate environment) and, where it lacks
+a message, from schema files of iso20022.org: `python scripts/iso_schemas.py [pain.008.001.08.xsd ...]`. Models do not
+say which types are choices: these are the types whose name ends in `Choice`, and `CHOICES`.
 """
 
 import dataclasses
@@ -32,10 +32,10 @@ NAMED = {
     "[0-9]{1,15}": "count",
     "[a-f0-9]{8}-[a-f0-9]{4}-4[a-f0-9]{3}-[89ab][a-f0-9]{3}-[a-f0-9]{12}": "uuid4",
 }
-"""What has rules of its own besides its form."""
+"""Patterns with rules beyond their form."""
 XS = "{http://www.w3.org/2001/XMLSchema}"
 LEGACY = re.compile(r"[a-z]{4}\.\d{3}\.\d{3}\.\d\d")
-"""The roots of messages from before 2009, which nobody sends any more."""
+"""Root elements of messages from before 2009, which are no longer used."""
 
 types: dict[str, str] = {}
 patterns: dict[str, str] = {}

@@ -12,9 +12,16 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from tests.support import authorities, chosen, figures, places, spending, tables
+from tests.support import (
+    campaign_table,
+    case_tables,
+    certificate_authorities,
+    cpu_usage_plugin,
+    store_choice,
+    temp_directories,
+)
 from tests.support.server import Server
-from tests.support.workers import end_workers
+from tests.support.shared_engine_workers import end_workers
 
 if TYPE_CHECKING:
     from tests.support.postgres_server import Databases
@@ -26,31 +33,28 @@ Register = Callable[..., dict[str, Any]]
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--row-by-row", action="store_true", help="make every row of a table a test of its own")
-    spending.add_option(parser)
-    chosen.add_option(parser)
+    cpu_usage_plugin.add_option(parser)
+    store_choice.add_option(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    figures.register(config)
-    spending.register(config)
-    chosen.register(config)
+    campaign_table.register(config)
+    cpu_usage_plugin.register(config)
+    store_choice.register(config)
     _settle_properties(drawn_anew=config.option.markexpr != "not drill")
-    authorities.trust_one()
-    # Nothing that is made while tests are collected is garbage before they have run.
+    certificate_authorities.trust_one_authority()
+    # Objects created during collection live until the tests have run.
     gc.disable()
-    # A shell has what it runs in the background ignore these, and the programs that tests start would ignore them too.
+    # A shell makes background jobs ignore these signals, and programs started by tests would inherit that.
     for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, usual)
 
 
 def _settle_properties(drawn_anew: bool) -> None:
-    """A property is about what comes out, not about how long it takes where others work too.
-
-    `make test` draws the same examples every time: whether a change passes does not hang on luck. Drills draw anew.
-    """
+    """Configure Hypothesis: no deadlines, and the same examples in every `make test`; drills draw new ones."""
     if find_spec("hypothesis") is None:
-        return  # what is tested in an environment of its own has no properties
+        return  # tests in a separate environment have no Hypothesis
     from hypothesis import HealthCheck, settings
 
     settings.register_profile(
@@ -64,13 +68,13 @@ def _settle_properties(drawn_anew: bool) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Files that hold nothing but drills, and are slow to collect, are left alone where no drill is wanted."""
+    """Skip files that contain only drills and are slow to collect, unless drills are selected."""
     unwanted = config.option.markexpr == "not drill" and collection_path.name.endswith("_at_length.py")
     return True if unwanted else None
 
 
 def pytest_collection_finish() -> None:
-    # What was collected stays to the end; looking through it for garbage again and again takes longer than many tests.
+    # Collected tests stay to the end; scanning them for garbage repeatedly takes longer than many tests.
     gc.collect()
     gc.freeze()
     gc.enable()
@@ -82,35 +86,35 @@ def pytest_sessionfinish() -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    tables.groups(metafunc, metafunc.config.getoption("--row-by-row"))
+    case_tables.groups(metafunc, metafunc.config.getoption("--row-by-row"))
 
 
 @pytest.fixture(scope="session")
 def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A directory for what no test looks for on a disk: nothing written there is waited for."""
-    with places.in_memory(tmp_path_factory.getbasetemp()) as found:
+    """Directory in memory for tests that do not need a disk, so that no write waits."""
+    with temp_directories.memory_directory(tmp_path_factory.getbasetemp()) as found:
         yield found
 
 
 @pytest.fixture
 def memory_path(memory: Path) -> Iterator[Path]:
-    """As `tmp_path`, in memory."""
-    made = places.room_in(memory)
+    """Directory in memory, as `tmp_path`."""
+    made = temp_directories.make_directory_in(memory)
     yield made
     shutil.rmtree(made)
 
 
 @pytest.fixture(scope="session")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> "Databases":
-    """The PostgreSQL of this test run, started when the first test asks for it."""
-    from tests.support.postgres_server import place_of_a_run, shared
+    """PostgreSQL of this test run, started at the first use."""
+    from tests.support.postgres_server import run_directory, shared
 
-    return shared(place_of_a_run(tmp_path_factory.getbasetemp()))
+    return shared(run_directory(tmp_path_factory.getbasetemp()))
 
 
 @pytest.fixture
 def database(postgres: "Databases") -> Iterator[str]:
-    """The address of an empty database in PostgreSQL."""
+    """URL of an empty PostgreSQL database."""
     url = postgres.database()
     yield url
     postgres.drop(url)
@@ -118,8 +122,8 @@ def database(postgres: "Databases") -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def server(memory: Path) -> Iterator[Server]:
-    """A server over HTTP with an empty data directory."""
-    running = Server(places.room_in(memory) / "data")
+    """Server over HTTP with an empty data directory."""
+    running = Server(temp_directories.make_directory_in(memory) / "data")
     yield running
     assert running.stop() == 0
 
@@ -133,14 +137,14 @@ def api(server: Server) -> Iterator[httpx.Client]:
 
 @pytest.fixture(scope="session")
 def stranger(server: Server) -> Iterator[httpx.Client]:
-    """A client that shows nothing."""
+    """Client without credentials."""
     with httpx.Client(base_url=server.base_url, timeout=30) as client:
         yield client
 
 
 @pytest.fixture(scope="session")
 def register(api: httpx.Client) -> Register:
-    """Registers a new agent; fields may be given."""
+    """Registers an agent with these fields."""
 
     def call(**fields: Any) -> dict[str, Any]:
         body = {"name": f"agent {next(_names)}", "principal_id": "user_123", **fields}
@@ -152,8 +156,8 @@ def register(api: httpx.Client) -> Register:
     return call
 
 
-class Asking:
-    """One agent in one conversation, asked step by step."""
+class AgentConversation:
+    """One agent in one conversation, called step by step."""
 
     def __init__(self, api: httpx.Client, agent: dict[str, Any], conversation: str = "conv_1") -> None:
         self.api = api
@@ -192,16 +196,16 @@ class Asking:
 
 
 @pytest.fixture
-def asking(api: httpx.Client, register: Register) -> Callable[..., Asking]:
+def asking(api: httpx.Client, register: Register) -> Callable[..., AgentConversation]:
     """`ask = asking(type="trusted")`, then `ask({"type": "calculate", "query": "2+2"}, 1)`."""
 
-    def call(**fields: Any) -> Asking:
-        return Asking(api, register(**fields))
+    def call(**fields: Any) -> AgentConversation:
+        return AgentConversation(api, register(**fields))
 
     return call
 
 
 @pytest.fixture
-def ask(asking: Callable[..., Asking]) -> Asking:
-    """A supervised agent in a fresh conversation."""
+def ask(asking: Callable[..., AgentConversation]) -> AgentConversation:
+    """Supervised agent in a new conversation."""
     return asking()

@@ -1,4 +1,4 @@
-"""qwed decides, before an AI agent acts, whether the action may happen, and proves afterwards what it decided."""
+"""Decides whether an AI agent's action may happen before it happens, and proves each decision afterwards."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,8 +12,8 @@ __all__ = ["open"]
 
 
 def open(place: str | Path = ":memory:", **settings: Any) -> "Gate":  # noqa: A001 - `qwed.open` reads as it should
-    """A Gate on a data directory, or on `:memory:`, with the verbs of the client and no HTTP."""
-    # Imported here, because `import qwed.words` must stay free of the store and the engines.
+    """Open a Gate on a data directory, or on `:memory:`: the methods of the client, without HTTP."""
+    # Imported here, because `import qwed.model` must stay free of the store and the engines.
     from qwed.gate import open_gate
 
     return open_gate(place, **settings)

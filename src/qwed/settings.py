@@ -1,4 +1,5 @@
-"""Every setting: one dataclass, environment prefix QWED_. A bad value stops the start; an unknown name only warns."""
+"""Settings of the server: one dataclass, environment prefix QWED_. A bad value stops the start; an unknown name is a
+warning."""
 
 import os
 import re
@@ -8,31 +9,31 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
-from qwed.words.home import from_home
-from qwed.words.money import MAX_MICROS, MoneyError, micros_from
+from qwed.model.defaults import expand_home
+from qwed.model.money import MAX_MICROS, MoneyError, micros_from
 
 VERSION = "2"
-"""Part of every policy hash: raise it when the meaning of a setting changes, or what a policy makes of an action."""
+"""Part of every policy hash: raise it when the meaning of a setting or the effect of a policy changes."""
 
 
 class SettingsError(ValueError):
-    """A setting has a value we cannot use; the message names the variable."""
+    """A setting has an unusable value; the message names the variable."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Settings:
-    """What an operator may choose; the defaults are what a first start uses."""
+    """Settings that an operator can choose, with their defaults."""
 
     host: str = "127.0.0.1"
     port: int = 8000
     data_dir: Path = Path("~/.qwed/data")
     signing_key_file: Path | None = None
     database_url: str = field(default="", repr=False)
-    """A PostgreSQL that several processes share; none is the embedded store in the data directory."""
+    """PostgreSQL database shared by several processes; empty for the embedded store in the data directory."""
     redis_url: str = field(default="", repr=False)
-    """Where several processes count rate limits together and tell each other of events; none is each in its memory."""
+    """Redis that shares rate limits and event notifications among processes; empty for each process on its own."""
     workers: int = 1
-    """Server processes; more than one needs a PostgreSQL."""
+    """Server processes; more than one needs PostgreSQL."""
     log_level: str = "info"
 
     max_steps: int = 50
@@ -44,91 +45,91 @@ class Settings:
     idempotency_ttl_seconds: int = 86_400
 
     engine_price_usd: int = 10_000
-    """What an action costs at least, in micro-dollars; set as decimal dollars."""
+    """Minimum cost of an action in micro-dollars; set as decimal dollars."""
     engine_seconds: int = 10
     engine_workers: int = 0
-    """0 chooses one worker per processor, two at least."""
+    """0 chooses one worker per processor, at least two."""
     engine_memory_mb: int = 1024
 
     trust_min_days: int = 30
     trust_min_actions: int = 1_000
     trust_max_denial_rate: float = 0.01
     max_open_approvals: int = 1_000
-    """How many PENDING actions one agent may have before people at once."""
+    """Maximum number of PENDING actions of one agent."""
 
     webhook_allow_private: bool = False
     witness: tuple[str, ...] = ()
-    """Where heads of the log are published: `stdout`, `file:<path>`, `https://...`."""
+    """Targets for publishing log heads: `stdout`, `file:<path>`, `https://...`."""
     witness_seconds: int = 60
 
     rate_limit_per_key: int = 60_000
-    """Requests a minute; 0 is no limit."""
+    """Requests per minute; 0 is no limit."""
     max_in_flight: int = 2_048
     max_in_flight_mb: int = 256
-    """Bodies of all requests in flight together."""
+    """Total size of the bodies of all requests in flight."""
     max_body_bytes: int = 1_048_576
     max_upload_bytes: int = 10_485_760
-    """A file to be verified, before it is encoded; exempt from the limit above."""
+    """Maximum size of a file to verify, before it is encoded; not subject to `max_body_bytes`."""
     startup_hooks_allow: frozenset[str] = frozenset()
 
     llm_base_url: str = ""
-    """An OpenAI-compatible provider that translates sentences; none by default."""
+    """OpenAI-compatible provider that translates sentences; none by default."""
     llm_api_key: str = field(default="", repr=False)
     llm_model: str = ""
 
     a2a_strict: bool = False
-    """Whether only registered and trusted agents may send messages to others."""
+    """Only registered and trusted agents may send messages."""
     a2a_messages_per_minute: int = 60
-    """Of one sender to one receiver; 0 is no limit."""
+    """Messages from one sender to one receiver per minute; 0 is no limit."""
     a2a_max_payload_bytes: int = 1_048_576
     a2a_block_on_error: bool = True
 
     otel_endpoint: str = ""
-    """A collector that takes traces by OTLP over HTTP; none by default."""
+    """Collector that receives traces by OTLP over HTTP; none by default."""
     otel_headers: str = field(default="", repr=False)
-    """What it is shown with every batch: `name=value`, separated by commas."""
+    """Headers sent with every batch of traces: `name=value`, separated by commas."""
     otel_sample: float = 1.0
-    """The share of requests that is traced."""
+    """Share of requests that are traced."""
 
     batch_ttl_seconds: int = 604_800
     content_retention_days: int = 0
-    """How long what was asked and found is kept; 0 is for ever. Leaves and proofs always stay."""
+    """Days for which request content is kept; 0 is for ever. Leaves and proofs always stay."""
 
     def __post_init__(self) -> None:
-        # Here and not where text is read: what a program passes in is held to the same bounds.
-        for each in fields(self):
-            if each.type is int:
-                _require_bounds(each.name, getattr(self, each.name))
+        # Checked here and not where text is parsed: values passed by a program have the same bounds.
+        for setting in fields(self):
+            if setting.type is int:
+                _require_bounds(setting.name, getattr(self, setting.name))
         for name in ("database_url", "redis_url", "llm_base_url", "otel_endpoint", "otel_headers"):
             _read(name, str, getattr(self, name))
 
     @property
     def directory(self) -> Path:
-        """The data directory as the system names it."""
-        return from_home(self.data_dir)
+        """The data directory with `~` expanded."""
+        return expand_home(self.data_dir)
 
 
-MOST = 10**9
-"""Thirty years of seconds, three million of days: past this, sums of time no longer fit what they are kept in."""
-_LEAST = {"a2a_max_payload_bytes": 1_024, "workers": 1}
-_MOST = {"engine_price_usd": MAX_MICROS, "a2a_max_payload_bytes": 10_485_760, "workers": 1_024}
+MAX_NUMBER = 10**9
+"""Thirty years of seconds, three million of days: beyond this, sums of times overflow their column."""
+_MINIMUM = {"a2a_max_payload_bytes": 1_024, "workers": 1}
+_MAXIMUM = {"engine_price_usd": MAX_MICROS, "a2a_max_payload_bytes": 10_485_760, "workers": 1_024}
 
 
 def _require_bounds(name: str, value: Any) -> None:
-    least, most = _LEAST.get(name, 0), _MOST.get(name, MOST)
-    if type(value) is not int or not least <= value <= most:
-        found = f"{variable_of(name)}: `{str(value)[:64]}` cannot be used"
-        raise SettingsError(f"{found}: must be a whole number from {least} to {most}")
+    minimum, maximum = _MINIMUM.get(name, 0), _MAXIMUM.get(name, MAX_NUMBER)
+    if type(value) is not int or not minimum <= value <= maximum:
+        prefix = f"{variable_of(name)}: `{str(value)[:64]}` cannot be used"
+        raise SettingsError(f"{prefix}: must be a whole number from {minimum} to {maximum}")
 
 
 def _path(text: str) -> Path:
     if not text:
-        # To the system that is the directory we happen to be in; to us it is a variable that was not set.
-        raise ValueError("no path is named: leave it out, or name one")
+        # An empty path would mean the current directory; the variable was most likely left empty by mistake.
+        raise ValueError("the path is empty: unset the variable or name a path")
     return Path(text)
 
 
-def _truth(text: str) -> bool:
+def _boolean(text: str) -> bool:
     words = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
     try:
         return words[text.strip().lower()]
@@ -161,22 +162,22 @@ def _port(text: str) -> int:
     return number
 
 
-def _some(text: str) -> int:
+def _positive_limit(text: str) -> int:
     number = int(text)
     if number == 0:
-        raise ValueError("must be at least 1, or nothing would be answered")
+        raise ValueError("must be at least 1, otherwise every request is refused")
     return number
 
 
 def _witnesses(text: str) -> tuple[str, ...]:
-    places = tuple(part.strip() for part in text.split(",") if part.strip())
-    for place in places:
-        if not _WITNESS.fullmatch(place):
-            raise ValueError(f"`{place}` is none of `stdout`, `file:<path>` and `https://...`, separated by commas")
-    return places
+    targets = tuple(part.strip() for part in text.split(",") if part.strip())
+    for target in targets:
+        if not _WITNESS.fullmatch(target):
+            raise ValueError(f"`{target}` is not one of `stdout`, `file:<path>` and `https://...`, separated by commas")
+    return targets
 
 
-def _pause(text: str) -> int:
+def _positive(text: str) -> int:
     number = int(text)
     if number == 0:
         raise ValueError("must be at least 1")
@@ -186,7 +187,7 @@ def _pause(text: str) -> int:
 def _workers(text: str) -> int:
     number = int(text)
     if number == 1:
-        raise ValueError("must be 0 or at least 2, because one worker is kept for agents")
+        raise ValueError("must be 0 or at least 2, because one worker is reserved for agents")
     return number
 
 
@@ -198,7 +199,7 @@ def _address(text: str) -> str:
 
 
 def header_pairs(text: str) -> list[tuple[str, str]]:
-    """Headers as OpenTelemetry writes them: `name=value`, separated by commas, the values percent-encoded."""
+    """Parse headers in the form of OpenTelemetry: `name=value`, separated by commas, the values percent-encoded."""
     pairs = [part.partition("=") for part in text.split(",") if part.strip()]
     return [(name.strip(), unquote(value.strip())) for name, _, value in pairs]
 
@@ -211,20 +212,20 @@ def _otel_headers(text: str) -> str:
 
 
 def _split(text: str) -> SplitResult:
-    """The parts of an address. What Python says of one it cannot read would repeat a password in it."""
+    """Split an address. The error of `urlsplit` is replaced because it would repeat a password."""
     try:
         parts = urlsplit(text)
         no_port = parts.port == 0
     except ValueError:
         no_port = True
     if no_port:
-        raise ValueError("is no address")
+        raise ValueError("is not a valid address")
     return parts
 
 
 def _database(text: str) -> str:
-    # Of several hosts each may have a port of its own.
-    parts = _split(_PORT_AMONG_OTHERS.sub("", text))
+    # With several hosts, each may have its own port.
+    parts = _split(_INNER_PORT.sub("", text))
     if text and (parts.scheme not in ("postgresql", "postgres") or not parts.path.strip("/")):
         raise ValueError("must name a database, such as postgresql://user@host/qwed")
     return text
@@ -232,12 +233,12 @@ def _database(text: str) -> str:
 
 def _redis(text: str) -> str:
     parts = _split(text)
-    place = f"{parts.scheme}://{'host' if parts.hostname else ''}{parts.path}"
-    if text and not _REDIS.fullmatch(place):
+    form = f"{parts.scheme}://{'host' if parts.hostname else ''}{parts.path}"
+    if text and not _REDIS.fullmatch(form):
         raise ValueError("must be an address such as redis://host:6379/0, rediss://host or unix:///path")
     options = [name for name, _value in parse_qsl(parts.query, keep_blank_values=True)]
     if not set(options) <= set(_REDIS_OPTIONS) or len(options) != len(set(options)):
-        raise ValueError(f"has an option twice, or one that is none of {', '.join(_REDIS_OPTIONS)}")
+        raise ValueError(f"has a repeated or unknown option: the known ones are {', '.join(_REDIS_OPTIONS)}")
     return text
 
 
@@ -249,9 +250,9 @@ def _level(text: str) -> str:
 
 _REDIS = re.compile(r"rediss?://host(?:/(?:[0-9]{1,5})?)?|unix:///.+")
 _REDIS_OPTIONS = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
-"""Whom to believe, and who we are. That a certificate need not be valid is none of them."""
+"""Certificate authority and client certificate. Certificate validation cannot be switched off."""
 _WITNESS = re.compile(r"stdout|file:.+|https?://.+", re.DOTALL)
-_PORT_AMONG_OTHERS = re.compile(r":[0-9]+(?=,)")
+_INNER_PORT = re.compile(r":[0-9]+(?=,)")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
 _HEADER_VALUE = re.compile(r"[\t -~]{1,8192}")
 LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
@@ -263,10 +264,10 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "engine_workers": _workers,
     "startup_hooks_allow": _hashes,
     "witness": _witnesses,
-    "witness_seconds": _pause,
+    "witness_seconds": _positive,
     "trust_max_denial_rate": _share,
-    "max_in_flight": _some,
-    "max_in_flight_mb": _some,
+    "max_in_flight": _positive_limit,
+    "max_in_flight_mb": _positive_limit,
     "llm_base_url": _address,
     "database_url": _database,
     "redis_url": _redis,
@@ -275,12 +276,12 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "otel_sample": _share,
 }
 _SECRET = frozenset({"database_url", "redis_url", "llm_api_key", "otel_headers"})
-"""Whose value no message repeats, because a password may stand in it; each may be named by a file that holds it."""
-_MOST_SECRET = 65_536
+"""Settings whose value no message repeats, because it may contain a password; each may also be read from a file."""
+_MAX_SECRET_LENGTH = 65_536
 _READERS_BY_TYPE: dict[Any, Callable[[str], Any]] = {
     str: str,
     int: int,
-    bool: _truth,
+    bool: _boolean,
     Path: _path,
     Path | None: _path,
 }
@@ -288,72 +289,72 @@ _ALIASES = {"DOOM_LOOP_GUARD_REQUIRED": "doom_loop_guard_required"}
 
 
 def variable_of(name: str) -> str:
-    """The environment variable that sets the field of that name."""
+    """Return the environment variable that sets this field."""
     return f"QWED_{name.upper()}"
 
 
 def file_variable_of(name: str) -> str:
-    """The environment variable that names a file with the value of that secret field."""
+    """Return the environment variable that names a file with the value of this secret field."""
     return f"{variable_of(name)}_FILE"
 
 
-def settings_from(environment: Mapping[str, str] = os.environ, **given: Any) -> Settings:
-    """Settings from the environment; what is `given` (and not None) wins over it."""
-    found = {each.name: _found(each, environment) for each in fields(Settings)}
-    return Settings(**found | {name: value for name, value in given.items() if value is not None})
+def settings_from(environment: Mapping[str, str] = os.environ, **overrides: Any) -> Settings:
+    """Read the settings from the environment; `overrides` that are not None win."""
+    values = {setting.name: _value_of(setting, environment) for setting in fields(Settings)}
+    return Settings(**values | {name: value for name, value in overrides.items() if value is not None})
 
 
 def data_dir_from(environment: Mapping[str, str] = os.environ) -> Path:
-    """The data directory that the environment names, whatever else it sets."""
-    return next(Path(_found(each, environment)) for each in fields(Settings) if each.name == "data_dir")
+    """Return the data directory named by the environment, ignoring all other settings."""
+    return next(Path(_value_of(setting, environment)) for setting in fields(Settings) if setting.name == "data_dir")
 
 
 def database_url_from(environment: Mapping[str, str] = os.environ) -> str:
-    """The database in PostgreSQL that the environment names, whatever else it sets; empty where it names none."""
-    return next(str(_found(each, environment)) for each in fields(Settings) if each.name == "database_url")
+    """Return the PostgreSQL address named by the environment, ignoring all other settings; empty if there is none."""
+    return next(str(_value_of(setting, environment)) for setting in fields(Settings) if setting.name == "database_url")
 
 
-def _found(each: Field[Any], environment: Mapping[str, str]) -> Any:
-    """What the environment sets, else the default."""
-    text = _text_of(each.name, environment)
-    return each.default if text is None else _read(each.name, each.type, text)
+def _value_of(setting: Field[Any], environment: Mapping[str, str]) -> Any:
+    """Return the value set by the environment, or the default."""
+    text = _text_of(setting.name, environment)
+    return setting.default if text is None else _read(setting.name, setting.type, text)
 
 
 def unknown_variables(environment: Mapping[str, str] = os.environ) -> list[str]:
-    """The QWED_ variables that set nothing, so that a slip of the pen is seen."""
-    known = {variable_of(each.name) for each in fields(Settings)} | CLIENT_VARIABLES | MCP_VARIABLES
-    known |= {file_variable_of(name) for name in _SECRET}
-    return sorted(name for name in environment if name.startswith("QWED_") and name not in known)
+    """Return the QWED_ variables that set nothing, so that a typing error is reported."""
+    variables = {variable_of(setting.name) for setting in fields(Settings)} | CLIENT_VARIABLES | MCP_VARIABLES
+    variables |= {file_variable_of(name) for name in _SECRET}
+    return sorted(name for name in environment if name.startswith("QWED_") and name not in variables)
 
 
 CLIENT_VARIABLES = frozenset({"QWED_API_KEY", "QWED_BASE_URL", "QWED_AGENT_ID", "QWED_AGENT_TOKEN"})
 MCP_VARIABLES = frozenset(
     {"QWED_MCP_TRUSTED_CODE_EXECUTION", "QWED_MCP_BACKGROUND_TIMEOUT", "QWED_MCP_SANDBOX", "QWED_SKILL_MANIFEST"}
 )
-"""Read by the client and by the MCP server, and none of ours: set for them, they are no slip of the pen."""
+"""Variables of the client and of the MCP server: not settings of this server, and not typing errors."""
 
 
 def _text_of(name: str, environment: Mapping[str, str]) -> str | None:
-    names = [variable_of(name), *(alias for alias, meant in _ALIASES.items() if meant == name)]
-    found = next((environment[each] for each in names if each in environment), None)
+    names = [variable_of(name), *(alias for alias, target in _ALIASES.items() if target == name)]
+    text = next((environment[variable] for variable in names if variable in environment), None)
     file = environment.get(file_variable_of(name)) if name in _SECRET else None
     if file is None:
-        return found
-    if found is not None:
-        raise SettingsError(f"{variable_of(name)} and {file_variable_of(name)} are both set: leave one of them out")
-    return _text_in(file, file_variable_of(name))
+        return text
+    if text is not None:
+        raise SettingsError(f"{variable_of(name)} and {file_variable_of(name)} are both set: unset one of them")
+    return _read_file(file, file_variable_of(name))
 
 
-def _text_in(file: str, variable: str) -> str:
-    """What a file holds without the end of its line; SettingsError where it cannot be read, or is no short text."""
+def _read_file(file: str, variable: str) -> str:
+    """Return the text of a file without the trailing newline; raise SettingsError if it is unreadable or too long."""
     try:
         with Path(file).open("rb") as opened:
-            text = opened.read(_MOST_SECRET + 1).decode()
+            text = opened.read(_MAX_SECRET_LENGTH + 1).decode()
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "it is no text"
+        reason = getattr(error, "strerror", None) or "it is not a text file"
         raise SettingsError(f"{variable}: `{file}` cannot be read: {reason}") from None
-    if len(text) > _MOST_SECRET:
-        raise SettingsError(f"{variable}: `{file}` cannot be used: it is longer than {_MOST_SECRET} characters")
+    if len(text) > _MAX_SECRET_LENGTH:
+        raise SettingsError(f"{variable}: `{file}` cannot be used: it is longer than {_MAX_SECRET_LENGTH} characters")
     return text.strip()
 
 
@@ -362,5 +363,5 @@ def _read(name: str, kind: Any, text: str) -> Any:
     try:
         return reader(text)
     except ValueError as error:
-        shown = "what it names" if name in _SECRET else f"`{text}`"
-        raise SettingsError(f"{variable_of(name)}: {shown} cannot be used: {error}") from None
+        quoted = "what it names" if name in _SECRET else f"`{text}`"
+        raise SettingsError(f"{variable_of(name)}: {quoted} cannot be used: {error}") from None

@@ -1,23 +1,23 @@
-"""Agent to agent: every message between agents is looked at before it reaches its recipient (seed 002)."""
+"""Verification of messages between agents before they reach their recipient (seed 002)."""
 
 from typing import TYPE_CHECKING
 
-from qwed.words.lazy import lazily
+from qwed.model.lazy_import import lazy_getattr
 from qwed_a2a.config import InterceptorConfig
 from qwed_a2a.verdict import EngineName, VerdictStatus, VerificationVerdict
 
 if TYPE_CHECKING:
     from qwed_a2a.attestation import verify_attestation
-    from qwed_a2a.boundary import TrustBoundary
     from qwed_a2a.interceptor import A2AVerificationInterceptor
     from qwed_a2a.message import AgentMessage, PayloadType
+    from qwed_a2a.trust_boundary import TrustBoundary
 
-# Each of these is imported when it is first used: whoever checks an attestation needs no engine and no Pydantic.
-_HOME = {
+# Imported on first use: checking an attestation needs no engine and no Pydantic.
+_LAZY_MODULES = {
     "A2AVerificationInterceptor": "qwed_a2a.interceptor",
     "AgentMessage": "qwed_a2a.message",
     "PayloadType": "qwed_a2a.message",
-    "TrustBoundary": "qwed_a2a.boundary",
+    "TrustBoundary": "qwed_a2a.trust_boundary",
     "verify_attestation": "qwed_a2a.attestation",
 }
 
@@ -33,7 +33,7 @@ __all__ = [
     "verify_attestation",
 ]
 
-__getattr__ = lazily(__name__, _HOME)
+__getattr__ = lazy_getattr(__name__, _LAZY_MODULES)
 
 
 def __dir__() -> list[str]:

@@ -1,14 +1,14 @@
-"""Configuration reference: which guards are active, and what they are held to."""
+"""Configuration of the interceptor: which guards are active, and their limits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
-SMALLEST_PAYLOAD, LARGEST_PAYLOAD = 1_024, 10_485_760
+MIN_PAYLOAD_BYTES, MAX_PAYLOAD_BYTES = 1_024, 10_485_760
 
 
 @dataclass(frozen=True, kw_only=True)
 class InterceptorConfig:
-    """What an interceptor verifies; a value out of its bounds is refused by name."""
+    """Settings of an interceptor; a value out of range raises ValueError with the name of the field."""
 
     enable_financial_verification: bool = True
     enable_logic_verification: bool = True
@@ -18,19 +18,19 @@ class InterceptorConfig:
     trusted_agents: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            if each.type is bool and type(getattr(self, each.name)) is not bool:
-                raise ValueError(f"`{each.name}` must be true or false")
+        for item in fields(self):
+            if item.type is bool and type(getattr(self, item.name)) is not bool:
+                raise ValueError(f"`{item.name}` must be true or false")
         size = self.max_payload_size_bytes
-        if type(size) is not int or not SMALLEST_PAYLOAD <= size <= LARGEST_PAYLOAD:
-            raise ValueError(f"`max_payload_size_bytes` must be a whole number from 1024 to {LARGEST_PAYLOAD}")
+        if type(size) is not int or not MIN_PAYLOAD_BYTES <= size <= MAX_PAYLOAD_BYTES:
+            raise ValueError(f"`max_payload_size_bytes` must be a whole number from 1024 to {MAX_PAYLOAD_BYTES}")
         if self.trusted_agents is not None:
-            # A list that somebody goes on appending to would trust more than was agreed upon.
-            object.__setattr__(self, "trusted_agents", _ids(self.trusted_agents))
+            # Copied: the caller may append to its list later.
+            object.__setattr__(self, "trusted_agents", _agent_ids(self.trusted_agents))
 
 
-def _ids(given: Sequence[str]) -> tuple[str, ...]:
-    named = tuple(given)
-    if isinstance(given, str) or not all(isinstance(each, str) and each for each in named):
+def _agent_ids(value: Sequence[str]) -> tuple[str, ...]:
+    agent_ids = tuple(value)
+    if isinstance(value, str) or not all(isinstance(agent_id, str) and agent_id for agent_id in agent_ids):
         raise ValueError("`trusted_agents` must be a list of agent ids")
-    return named
+    return agent_ids

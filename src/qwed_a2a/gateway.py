@@ -1,7 +1,7 @@
-"""The HTTP gateway for other applications: `POST /a2a/intercept`, `GET /a2a/health` and `GET /a2a/metrics`.
+"""HTTP gateway for other applications: `POST /a2a/intercept`, `GET /a2a/health` and `GET /a2a/metrics`.
 
-Whatever is mounted in another application has that application's doors before it. Who sends is proven by `authorise`
-or by nobody: without it no message is spared verification, and nobody speaks in the name of an agent that is trusted.
+The application that mounts it does its own admission. Only `authorise` proves who sends: without it no message skips
+verification, and no caller can send as a trusted agent.
 """
 
 import asyncio
@@ -17,28 +17,28 @@ from starlette.routing import Route, Router
 import qwed
 from qwed.kernel.answer import HTTP, Problem, problem
 from qwed.kernel.request import quoted
-from qwed.words import ErrorCode
-from qwed_a2a.boundary import TrustBoundary
-from qwed_a2a.desk import new_trace_id
+from qwed.model import ErrorCode
+from qwed_a2a.intercept_request import parse_message
 from qwed_a2a.interceptor import A2AVerificationInterceptor
 from qwed_a2a.message import AgentMessage
-from qwed_a2a.strict import Unreadable, parse
-from qwed_a2a.taking import take_message
+from qwed_a2a.service import new_trace_id
+from qwed_a2a.strict_schema import StrictSchemaError, parse
+from qwed_a2a.trust_boundary import TrustBoundary
 
 Authorise = Callable[[Request], str | Awaitable[str | None] | None]
-"""The id of the agent that a request is proven to come from; None where it proves nothing."""
+"""Returns the id of the agent that the request is proven to come from, or None."""
 
-ENVELOPE = 65_536
-"""Bytes of a body beside its payload."""
+ENVELOPE_BYTES = 65_536
+"""Size of a body without its payload."""
 _LENGTH = re.compile("[0-9]{1,19}")
 
 
-class Refused(Exception):
-    """A request that gets no verdict."""
+class GatewayError(Exception):
+    """Request that gets no verdict."""
 
-    def __init__(self, found: Problem) -> None:
-        super().__init__(found.message)
-        self.problem = found
+    def __init__(self, cause: Problem) -> None:
+        super().__init__(cause.message)
+        self.problem = cause
 
 
 def router(
@@ -48,7 +48,7 @@ def router(
     prefix: str = "/a2a",
     body_seconds: float = 30.0,
 ) -> Router:
-    """An application of three routes: mount it, run it alone, or take its `routes` into your own."""
+    """Return an application with three routes: mount it, run it alone, or add its `routes` to your own."""
     gateway = Gateway(interceptor, authorise, body_seconds)
     return Router(
         [
@@ -60,7 +60,7 @@ def router(
 
 
 class Gateway:
-    """Answers the three routes."""
+    """Handlers of the three routes."""
 
     def __init__(
         self, interceptor: A2AVerificationInterceptor, authorise: Authorise | None, body_seconds: float
@@ -68,53 +68,53 @@ class Gateway:
         self._interceptor = interceptor
         self._authorise = authorise
         self._body_seconds = body_seconds
-        self._most = interceptor.config.max_payload_size_bytes + ENVELOPE
+        self._most = interceptor.config.max_payload_size_bytes + ENVELOPE_BYTES
 
     async def intercept(self, request: Request) -> Response:
-        """200 with the verdict, whatever it says; 400, 401, 413 or 503 where there is none."""
+        """Return 200 with the verdict, whatever its status, or 400, 401, 413 or 503 if there is none."""
         try:
             message = await self._message(request)
-            proven = await self._proves(request, message.sender_agent_id)
-        except Refused as refused:
-            return _refusal(refused.problem)
-        # The time is ours: a sender that could choose it would choose how long its attestation is valid.
+            proven = await self._is_proven(request, message.sender_agent_id)
+        except GatewayError as error:
+            return _error_response(error.problem)
+        # The gateway's time: a sender that could choose it would choose how long its attestation is valid.
         trace_id, now = new_trace_id(), self._interceptor.now()
         verdict = await self._interceptor.intercept(message, trace_id, proven=proven, at=now)
         return JSONResponse(verdict.to_dict())
 
     async def health(self, _request: Request) -> Response:
-        """The gateway answers, and which version it is."""
+        """Return the status and the version."""
         return JSONResponse({"status": "ok", "version": qwed.__version__})
 
     async def metrics(self, request: Request) -> Response:
-        """The numbers so far; where somebody tells who asks, only for those who prove it."""
-        if self._authorise is not None and await self._shown(request) is None:
-            return _refusal(problem(ErrorCode.UNKNOWN_CREDENTIAL))
+        """Return the counters; with `authorise`, only to authenticated callers."""
+        if self._authorise is not None and await self._authenticate(request) is None:
+            return _error_response(problem(ErrorCode.UNKNOWN_CREDENTIAL))
         return JSONResponse(self._interceptor.metrics.snapshot())
 
     async def _message(self, request: Request) -> AgentMessage:
         try:
-            message = take_message(parse(await _body(request, self._most, self._body_seconds)))
-        except Unreadable as wrong:
-            raise Refused(problem(ErrorCode.MALFORMED, str(wrong))) from None
+            message = parse_message(parse(await _read_body(request, self._most, self._body_seconds)))
+        except StrictSchemaError as error:
+            raise GatewayError(problem(ErrorCode.MALFORMED, str(error))) from None
         if isinstance(message, Problem):
-            raise Refused(message)
+            raise GatewayError(message)
         return message
 
-    async def _proves(self, request: Request, sender: str) -> bool:
-        shown = await self._shown(request)
-        if shown == sender:
+    async def _is_proven(self, request: Request, sender: str) -> bool:
+        agent_id = await self._authenticate(request)
+        if agent_id == sender:
             return True
-        if shown is not None or self._is_trusted(sender):
-            told = f"it is not proven that {quoted(sender)} sends this"
-            raise Refused(problem(ErrorCode.UNKNOWN_CREDENTIAL, told))
+        if agent_id is not None or self._is_trusted(sender):
+            reason = f"it is not proven that {quoted(sender)} sends this"
+            raise GatewayError(problem(ErrorCode.UNKNOWN_CREDENTIAL, reason))
         return False
 
-    async def _shown(self, request: Request) -> str | None:
+    async def _authenticate(self, request: Request) -> str | None:
         if self._authorise is None:
             return None
-        shown = self._authorise(request)
-        return await shown if inspect.isawaitable(shown) else shown
+        agent_id = self._authorise(request)
+        return await agent_id if inspect.isawaitable(agent_id) else agent_id
 
     def _is_trusted(self, sender: str) -> bool:
         boundary = self._interceptor.boundary
@@ -122,27 +122,29 @@ class Gateway:
         return listed or sender in (self._interceptor.config.trusted_agents or ())
 
 
-async def _body(request: Request, most: int, seconds: float) -> bytes:
-    """The body, or Refused as soon as it is known to be too large or too slow."""
-    said = request.headers.get("content-length", "0")
+async def _read_body(request: Request, most: int, seconds: float) -> bytes:
+    """Return the body; raise GatewayError as soon as it is known to be too large or too slow."""
+    length = request.headers.get("content-length", "0")
     body = bytearray()
     try:
         async with asyncio.timeout(seconds):
-            _require_room(int(said) if _LENGTH.fullmatch(said) else 0, most)
+            _require_room(int(length) if _LENGTH.fullmatch(length) else 0, most)
             async for chunk in request.stream():
                 _require_room(len(body) + len(chunk), most)
                 body += chunk
     except TimeoutError:
-        raise Refused(problem(ErrorCode.OVERLOADED, f"the body did not come within {seconds:g} seconds")) from None
+        raise GatewayError(
+            problem(ErrorCode.OVERLOADED, f"the body did not arrive within {seconds:g} seconds")
+        ) from None
     except ClientDisconnect:
-        raise Unreadable("the body did not come whole") from None
+        raise StrictSchemaError("the body is incomplete") from None
     return bytes(body)
 
 
 def _require_room(size: int, most: int) -> None:
     if size > most:
-        raise Refused(problem(ErrorCode.TOO_LARGE, f"the body is larger than {most} bytes"))
+        raise GatewayError(problem(ErrorCode.TOO_LARGE, f"the body is larger than {most} bytes"))
 
 
-def _refusal(found: Problem) -> Response:
-    return JSONResponse({"error": msgspec.to_builtins(found)}, HTTP[found.code])
+def _error_response(cause: Problem) -> Response:
+    return JSONResponse({"error": msgspec.to_builtins(cause)}, HTTP[cause.code])

@@ -1,4 +1,4 @@
-"""The central component: every message between agents passes through it before it reaches its recipient."""
+"""Interceptor that verifies every message between agents before it reaches its recipient."""
 
 import asyncio
 import logging
@@ -10,24 +10,24 @@ from datetime import UTC, datetime
 from typing import Any
 
 from qwed.engines.pool import EnginePool
-from qwed.engines.table import ENGINES
-from qwed.engines.verdicts import OnBehalf, Verdicts
+from qwed.engines.registry import ENGINES
+from qwed.engines.verdict_cache import OwnedVerdictSource, VerdictCache
+from qwed.futures import LoopRunner
+from qwed.ledger.attestation_verifier import UNREAD
 from qwed.ledger.keyring import Keyring
-from qwed.ledger.tokens import UNREAD
-from qwed.waiting import LoopDriver
-from qwed.words.clock import Clock
-from qwed_a2a.attestation import TTL_SECONDS, own_keyring, sign
-from qwed_a2a.boundary import Boundary, TrustBoundary
+from qwed.model.clock import Clock
+from qwed_a2a.attestation import TTL_SECONDS, ephemeral_keyring, sign
 from qwed_a2a.config import InterceptorConfig
 from qwed_a2a.digest import digest_of
-from qwed_a2a.finding import Finding, Ruling
-from qwed_a2a.guards import GUARDS, Row, guard_of
-from qwed_a2a.message import LONGEST_ID, AgentMessage
-from qwed_a2a.metrics import Metrics
+from qwed_a2a.guards import GUARDS, GuardEntry, load_guard
+from qwed_a2a.message import MAX_ID_LENGTH, AgentMessage
+from qwed_a2a.metrics import InterceptorMetrics
+from qwed_a2a.results import GuardResult, UnsignedVerdict
+from qwed_a2a.trust_boundary import MessageBoundary, TrustBoundary
 from qwed_a2a.verdict import EngineName, VerdictStatus, VerificationVerdict
 
 ENGINE_SECONDS = 10.0
-"""DESIGN 4.6: how long an engine has, its wait for a worker included."""
+"""Time limit of an engine in seconds, including the wait for a worker (DESIGN 4.6)."""
 _WAIT_SECONDS = 15.0
 _WORKERS = 2
 FORWARDED, BLOCKED = VerdictStatus.FORWARDED, VerdictStatus.BLOCKED
@@ -35,21 +35,22 @@ log = logging.getLogger(__name__)
 
 
 class A2AVerificationInterceptor:
-    """Gives a signed verdict on each message. Safe to use from any thread and any number of event loops."""
+    """Interceptor that returns a signed verdict for each message. Safe to use from any thread and any number of event
+    loops."""
 
     def __init__(
         self,
         config: InterceptorConfig | None = None,
-        trust_boundary: Boundary | None = None,
+        trust_boundary: MessageBoundary | None = None,
         signer: Keyring | None = None,
         *,
-        engines: Verdicts | None = None,
+        engines: VerdictCache | None = None,
         clock: Clock | None = None,
     ) -> None:
         self.config = config or InterceptorConfig()
-        self.boundary: Boundary = trust_boundary if trust_boundary is not None else TrustBoundary()
-        self.signer = signer if signer is not None else own_keyring()
-        self.metrics = Metrics()
+        self.boundary: MessageBoundary = trust_boundary if trust_boundary is not None else TrustBoundary()
+        self.signer = signer if signer is not None else ephemeral_keyring()
+        self.metrics = InterceptorMetrics()
         self._bypass = frozenset(self.config.trusted_agents or ())
         self._engines, self._owns_engines = engines, engines is None
         self._clock = clock
@@ -59,16 +60,17 @@ class A2AVerificationInterceptor:
     async def intercept(
         self, message: AgentMessage, trace_id: str, *, proven: bool = True, at: datetime | None = None
     ) -> VerificationVerdict:
-        """The verdict on one message; `proven` is whether its sender is known to be who it says it is.
+        """Return the signed verdict for one message; `proven` is True if the sender is authenticated.
 
-        Its time is `at`, else that of the clock, else the message's own: the same message is then answered alike.
+        The verdict has the time `at`, else that of the clock, else that of the message, so that the same message gets
+        the same answer.
         """
         require_trace_id(trace_id)
         began = time.perf_counter()
-        driver = LoopDriver(asyncio.get_running_loop(), _WAIT_SECONDS)
-        digest, ruling = await driver.drive(self._ruled(message, self.boundary, self._bypass, proven))
+        driver = LoopRunner(asyncio.get_running_loop(), _WAIT_SECONDS)
+        digest, unsigned = await driver.run(self._evaluate(message, self.boundary, self._bypass, proven))
         verdict = self.seal(
-            message, ruling, trace_id, at or (message.timestamp if self._clock is None else self.now()), digest
+            message, unsigned, trace_id, at or (message.timestamp if self._clock is None else self.now()), digest
         )
         self.metrics.count(verdict.status, verdict.engine_used, time.perf_counter() - began)
         return verdict
@@ -76,25 +78,25 @@ class A2AVerificationInterceptor:
     async def judge(
         self,
         message: AgentMessage,
-        boundary: Boundary,
+        boundary: MessageBoundary,
         *,
         proven: bool,
         trusted: Collection[str] | None = None,
-        who: str = "",
+        owner: str = "",
         digest: str | None = None,
-    ) -> Ruling:
-        """What is to become of a message, neither kept nor signed; whoever is `trusted` in place of the configured.
+    ) -> UnsignedVerdict:
+        """Return the verdict for a message without storing or signing it; `trusted` replaces the configured agents.
 
-        `digest` is that of the payload, where that was measured already; engines are shared out among all `who`. It
-        awaits tickets only, so a loop and a thread may drive it alike.
+        `digest` is that of the payload, if known. Engines are shared fairly between owners. It awaits futures
+        of `qwed.futures` only, so an event loop or a thread may run it.
         """
         bypass = self._bypass if trusted is None else trusted
-        return (await self._ruled(message, boundary, bypass, proven, who, digest))[1]
+        return (await self._evaluate(message, boundary, bypass, proven, owner, digest))[1]
 
     def seal(
         self,
         message: AgentMessage,
-        ruling: Ruling,
+        unsigned: UnsignedVerdict,
         trace_id: str,
         at: datetime,
         digest: str | None = None,
@@ -102,114 +104,117 @@ class A2AVerificationInterceptor:
         activity_id: str | None = None,
         ttl_seconds: int = TTL_SECONDS,
     ) -> VerificationVerdict:
-        """The ruling as a signed verdict; `digest` is that of the payload, where it is known already.
+        """Return the verdict with its signature; `digest` is that of the payload, if known.
 
-        `activity_id` is the leaf of a verdict that a server has kept.
+        `activity_id` is the leaf of a verdict that a server has stored.
         """
         require_trace_id(trace_id)
         if digest is None:
-            taken = digest_of(message.payload, self.config.max_payload_size_bytes)
-            digest = taken if isinstance(taken, str) else UNREAD
+            measured = digest_of(message.payload, self.config.max_payload_size_bytes)
+            digest = measured if isinstance(measured, str) else UNREAD
         attestation = sign(
             self.signer,
             digest=digest,
             trace_id=trace_id,
             at=at.timestamp(),
-            status=ruling.status,
-            engine=ruling.engine,
+            status=unsigned.status,
+            engine=unsigned.engine,
             sender=message.sender_agent_id,
             receiver=message.receiver_agent_id,
             activity_id=activity_id,
             ttl_seconds=ttl_seconds,
         )
         return VerificationVerdict(
-            status=ruling.status,
-            reason=ruling.reason,
+            status=unsigned.status,
+            reason=unsigned.reason,
             audit_trace_id=trace_id,
             attestation_jwt=attestation,
-            engine_used=ruling.engine,
+            engine_used=unsigned.engine,
             verified_at=at,
-            details=ruling.details,
+            details=unsigned.details,
         )
 
     def jwks(self) -> dict[str, Any]:
-        """The public keys that its attestations are verified with."""
+        """Return the public keys that verify its attestations."""
         return {"keys": self.signer.public_jwks()}
 
     def start(self) -> None:
-        """Load the engines in the background, so that the first message that needs one does not wait for that."""
-        self._started().start()
+        """Load the engines in the background, so that the first message does not wait for them."""
+        self._ensure_engines().start()
 
     def close(self) -> None:
-        """End the engine workers it started; those it was given stay."""
+        """Stop the engine workers that it started; workers passed in keep running."""
         with self._lock:
             engines, self._closed = self._engines, True
         if engines is not None and self._owns_engines:
             engines.close()
 
     def now(self) -> datetime:
-        """The time of its clock, else that of the machine."""
+        """Return the time of its clock, else that of the machine."""
         return datetime.fromtimestamp(time.time() if self._clock is None else self._clock.now(), UTC)
 
-    async def _ruled(
+    async def _evaluate(
         self,
         message: AgentMessage,
-        boundary: Boundary,
+        boundary: MessageBoundary,
         trusted: Collection[str],
         proven: bool,
-        who: str = "",
-        known: str | None = None,
-    ) -> tuple[str, Ruling]:
-        """The digest of the payload, and the order of the stages: size, trust boundary, bypass, guard."""
+        owner: str = "",
+        known_digest: str | None = None,
+    ) -> tuple[str, UnsignedVerdict]:
+        """Return the digest of the payload and the verdict, from the stages in order: size, trust boundary, bypass,
+        guard."""
         if self._closed:
             raise RuntimeError("the interceptor is closed")
-        digest = known or digest_of(message.payload, self.config.max_payload_size_bytes)
-        if isinstance(digest, Ruling):
+        digest = known_digest or digest_of(message.payload, self.config.max_payload_size_bytes)
+        if isinstance(digest, UnsignedVerdict):
             return UNREAD, digest
-        said = boundary.evaluate(message.sender_agent_id, message.receiver_agent_id, message.payload_type)
-        allowed, reason = said if isinstance(said, tuple) else await said
+        answer = boundary.evaluate(message.sender_agent_id, message.receiver_agent_id, message.payload_type)
+        allowed, reason = answer if isinstance(answer, tuple) else await answer
         if not allowed:
-            return digest, Ruling(BLOCKED, EngineName.TRUST_BOUNDARY, reason)
+            return digest, UnsignedVerdict(BLOCKED, EngineName.TRUST_BOUNDARY, reason)
         if proven and message.sender_agent_id in trusted:
-            return digest, Ruling(FORWARDED, EngineName.BYPASS, "the sender is trusted and its messages not verified")
-        return digest, await self._verified(message, who)
+            return digest, UnsignedVerdict(
+                FORWARDED, EngineName.BYPASS, "the sender is trusted and its messages not verified"
+            )
+        return digest, await self._run_guard(message, owner)
 
-    async def _verified(self, message: AgentMessage, who: str) -> Ruling:
-        row = GUARDS.get(message.payload_type)
-        if row is None or not getattr(self.config, row.switch):
+    async def _run_guard(self, message: AgentMessage, owner: str) -> UnsignedVerdict:
+        entry = GUARDS.get(message.payload_type)
+        if entry is None or not getattr(self.config, entry.switch):
             reason = f"payloads of the type `{message.payload_type}` are not verified"
-            return Ruling(FORWARDED, EngineName.PASSTHROUGH, reason)
+            return UnsignedVerdict(FORWARDED, EngineName.PASSTHROUGH, reason)
         try:
-            found = await guard_of(row)(message.payload, OnBehalf(self._started(), who))
-        except Exception as error:  # noqa: BLE001  # the one broad catch of this room: an engine may fail in any way
-            return self._failed(row, error)
-        return _ruling(row, found)
+            result = await load_guard(entry)(message.payload, OwnedVerdictSource(self._ensure_engines(), owner))
+        except Exception as error:  # noqa: BLE001  # the one broad catch of this package: an engine may fail in any way
+            return self._guard_failure(entry, error)
+        return _verdict_of(entry, result)
 
-    def _failed(self, row: Row, error: Exception) -> Ruling:
-        # The kind of an error is ours; its words may be those of the payload.
+    def _guard_failure(self, entry: GuardEntry, error: Exception) -> UnsignedVerdict:
+        # Only the type of the error: its text may quote the payload.
         kind = type(error).__name__
-        details = {"error": kind, "engine": str(row.engine)}
+        details = {"error": kind, "engine": str(entry.engine)}
         if self.config.block_on_error:
-            return Ruling(BLOCKED, EngineName.ERROR_HANDLER, f"the {row.engine} failed: {kind}", details)
-        log.error("the %s failed and the message was forwarded unverified: %s", row.engine, kind)
-        reason = f"the {row.engine} failed, and errors do not block: {kind}"
-        return Ruling(FORWARDED, EngineName.ERROR_HANDLER, reason, details)
+            return UnsignedVerdict(BLOCKED, EngineName.ERROR_HANDLER, f"the {entry.engine} failed: {kind}", details)
+        log.error("a2a %s failed, message forwarded unverified: %s", entry.engine, kind)
+        reason = f"the {entry.engine} failed, and errors do not block: {kind}"
+        return UnsignedVerdict(FORWARDED, EngineName.ERROR_HANDLER, reason, details)
 
-    def _started(self) -> Verdicts:
+    def _ensure_engines(self) -> VerdictCache:
         with self._lock:
             if self._engines is None:
-                self._engines = Verdicts(EnginePool(ENGINES.values(), size=_WORKERS), ENGINE_SECONDS)
+                self._engines = VerdictCache(EnginePool(ENGINES.values(), size=_WORKERS), ENGINE_SECONDS)
             return self._engines
 
 
-def _ruling(row: Row, found: Finding) -> Ruling:
-    status = FORWARDED if found.passed else BLOCKED
-    return Ruling(status, row.engine, found.reason, found.details, found.violation)
+def _verdict_of(entry: GuardEntry, result: GuardResult) -> UnsignedVerdict:
+    status = FORWARDED if result.passed else BLOCKED
+    return UnsignedVerdict(status, entry.engine, result.reason, result.details, result.violation)
 
 
 def require_trace_id(trace_id: str) -> None:
-    """ValueError unless it is a text of 1 to 256 characters without control characters."""
-    fits = isinstance(trace_id, str) and 0 < len(trace_id) <= LONGEST_ID
-    # Cs are halves of surrogate pairs, which cannot be written down.
-    if not fits or any(unicodedata.category(each) in ("Cc", "Cs") for each in trace_id):
-        raise ValueError(f"`trace_id` must be a text of 1 to {LONGEST_ID} characters without control characters")
+    """Raise ValueError unless it is a text of 1 to 256 characters without control characters."""
+    fits = isinstance(trace_id, str) and 0 < len(trace_id) <= MAX_ID_LENGTH
+    # Cs are lone surrogates, which cannot be encoded.
+    if not fits or any(unicodedata.category(character) in ("Cc", "Cs") for character in trace_id):
+        raise ValueError(f"`trace_id` must be a text of 1 to {MAX_ID_LENGTH} characters without control characters")

@@ -1,4 +1,4 @@
-"""Schema validation: what one agent tells another. Pydantic, because the document says so."""
+"""Schema of a message between agents, a Pydantic model as the specification requires."""
 
 import unicodedata
 from datetime import UTC, datetime
@@ -7,11 +7,11 @@ from typing import Any
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, field_validator
 
-LONGEST_ID = 256
+MAX_ID_LENGTH = 256
 
 
 class PayloadType(StrEnum):
-    """What a payload is, and thereby which guard looks at it."""
+    """Kind of a payload, which selects its guard."""
 
     FINANCIAL_TRANSACTION = "financial_transaction"
     LOGIC_ASSERTION = "logic_assertion"
@@ -25,8 +25,8 @@ class AgentMessage(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    sender_agent_id: str = Field(min_length=1, max_length=LONGEST_ID)
-    receiver_agent_id: str = Field(min_length=1, max_length=LONGEST_ID)
+    sender_agent_id: str = Field(min_length=1, max_length=MAX_ID_LENGTH)
+    receiver_agent_id: str = Field(min_length=1, max_length=MAX_ID_LENGTH)
     payload_type: PayloadType = PayloadType.GENERAL
     payload: dict[str, Any]
     timestamp: AwareDatetime = Field(default_factory=lambda: datetime.now(UTC))
@@ -35,7 +35,7 @@ class AgentMessage(BaseModel):
     @field_validator("sender_agent_id", "receiver_agent_id")
     @classmethod
     def _has_no_control_character(cls, name: str) -> str:
-        if any(unicodedata.category(each) == "Cc" for each in name):
+        if any(unicodedata.category(character) == "Cc" for character in name):
             raise ValueError("must not have control characters")
         return name
 
@@ -45,5 +45,5 @@ class AgentMessage(BaseModel):
         try:
             return moment.astimezone(UTC)
         except OverflowError:
-            # The first hours of the year 1 east of Greenwich, and the last of the year 9999 west of it.
-            raise ValueError("must be a moment that UTC has") from None
+            # The first hours of the year 1 in eastern time zones, and the last of the year 9999 in western ones.
+            raise ValueError("must be a time that exists in UTC") from None

@@ -1,4 +1,4 @@
-"""What became of the messages so far, in numbers."""
+"""Counters of verdicts."""
 
 import threading
 from collections import Counter
@@ -7,8 +7,8 @@ from typing import Any
 from qwed_a2a.verdict import EngineName, VerdictStatus
 
 
-class Metrics:
-    """Counts verdicts. Safe to use from any thread."""
+class InterceptorMetrics:
+    """Counters of verdicts. Safe to use from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -18,7 +18,7 @@ class Metrics:
         self._seconds = 0.0
 
     def count(self, status: VerdictStatus, engine: EngineName, seconds: float) -> None:
-        """Count one verdict and how long it took."""
+        """Count one verdict and its duration."""
         with self._lock:
             self._statuses[status] += 1
             self._engines[engine] += 1
@@ -26,7 +26,7 @@ class Metrics:
             self._seconds += seconds
 
     def snapshot(self) -> dict[str, Any]:
-        """The numbers of one moment; a failed verification is an error, and forwarded or blocked besides."""
+        """Return all counters of one moment; a failed verification counts as an error and as forwarded or blocked."""
         with self._lock:
             total = self._statuses.total()
             blocked = self._statuses[VerdictStatus.BLOCKED]

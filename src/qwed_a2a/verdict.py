@@ -1,4 +1,4 @@
-"""What became of a message."""
+"""Verdict on a message."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,21 +6,21 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from qwed.words import Record
-from qwed.words.clock import rfc3339
+from qwed.model import Record
+from qwed.model.clock import rfc3339
 
 
 class VerdictStatus(StrEnum):
-    """Whether a message goes on; anything but FORWARDED is refused."""
+    """Result for a message; anything but FORWARDED is refused."""
 
     FORWARDED = "forwarded"
     BLOCKED = "blocked"
     ERROR = "error"
-    """No verdict could be given, kept or signed: never forwarded."""
+    """No verdict could be given, stored or signed: never forwarded."""
 
 
 class EngineName(StrEnum):
-    """Who said so."""
+    """Check that decided the verdict."""
 
     FINANCE_GUARD = "finance_guard"
     LOGIC_GUARD = "logic_guard"
@@ -33,7 +33,7 @@ class EngineName(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class VerificationVerdict(Record):
-    """The verdict on one message, signed."""
+    """Signed verdict on one message."""
 
     status: VerdictStatus
     reason: str
@@ -45,9 +45,9 @@ class VerificationVerdict(Record):
 
     @property
     def forwarded(self) -> bool:
-        """Whether the message may reach its recipient."""
+        """True if the message may reach its recipient."""
         return self.status is VerdictStatus.FORWARDED
 
     def to_dict(self) -> dict[str, Any]:
-        """Its members as JSON values; the time in UTC, with Z."""
+        """Return its members as JSON values, with the time in UTC."""
         return {**self, "details": dict(self.details), "verified_at": rfc3339(self.verified_at.timestamp())}

@@ -1,22 +1,22 @@
-"""Interest, loans, cash flows and payment messages, computed again exactly."""
+"""Checks of interest, loans, cash flows and payment messages by exact recomputation."""
 
 from typing import TYPE_CHECKING
 
-from qwed.words.lazy import lazily
+from qwed.model.lazy_import import lazy_getattr
 
 if TYPE_CHECKING:
+    from qwed_finance.finance_verifier import FinanceVerifier
     from qwed_finance.iso import ISOGuard
-    from qwed_finance.verifier import FinanceVerifier
 
-# Each is imported when it is first used, and its libraries when it is first asked.
+# Each class is imported on first use, and its third-party libraries on its first check.
 _HOME = {
-    "FinanceVerifier": "qwed_finance.verifier",
+    "FinanceVerifier": "qwed_finance.finance_verifier",
     "ISOGuard": "qwed_finance.iso",
 }
 
 __all__ = ["FinanceVerifier", "ISOGuard"]
 
-__getattr__ = lazily(__name__, _HOME)
+__getattr__ = lazy_getattr(__name__, _HOME)
 
 
 def __dir__() -> list[str]:

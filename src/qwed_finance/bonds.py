@@ -1,14 +1,14 @@
-"""Bonds with a fixed coupon: price and yield just after a coupon, and the interest that accrues between two."""
+"""Fixed-coupon bonds: price and yield just after a coupon, and accrued interest."""
 
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from typing import NamedTuple
 
-from qwed.packs.result import Unreadable
-from qwed_finance._exact import FINE, ONE, Worked, brief, within
-from qwed_finance._roots import root, worth
-from qwed_finance.day_counts import DAY_COUNTS, part_of_year
+from qwed.packs.result import UnreadableInputError
+from qwed_finance._decimal import FINE, ONE, Computation, format_step, require_max_value
+from qwed_finance._irr_roots import discounted_sum, find_root
+from qwed_finance.day_counts import DAY_COUNTS, year_fraction
 
 PRICE_RULE = (
     "price of a bond just after a coupon: coupons and redemption discounted at yield / frequency a period "
@@ -19,7 +19,7 @@ FREQUENCIES = (1, 2, 4, 12)
 
 
 class Bond(NamedTuple):
-    """A bond with `periods` coupons to come."""
+    """Bond with `periods` remaining coupons."""
 
     face: Decimal
     coupon: Decimal
@@ -27,52 +27,59 @@ class Bond(NamedTuple):
     periods: int
 
     @property
-    def paid(self) -> Decimal:
-        """One coupon."""
+    def coupon_payment(self) -> Decimal:
+        """Amount of one coupon."""
         return FINE.divide(FINE.multiply(self.face, self.coupon), Decimal(self.frequency))
 
     def flows(self, price: Decimal) -> list[Decimal]:
-        """What a buyer pays and gets."""
-        return [FINE.minus(price), *([self.paid] * (self.periods - 1)), FINE.add(self.paid, self.face)]
+        """Return the cash flows of a buyer."""
+        return [
+            FINE.minus(price),
+            *([self.coupon_payment] * (self.periods - 1)),
+            FINE.add(self.coupon_payment, self.face),
+        ]
 
 
-def price(bond: Bond, rate: Decimal) -> Worked:
-    """What the bond costs at this yield."""
+def bond_price(bond: Bond, rate: Decimal) -> Computation:
+    """Compute the price of the bond at this yield."""
     base = FINE.add(ONE, FINE.divide(rate, Decimal(bond.frequency)))
-    exact = within(worth(bond.flows(Decimal(0)), base))
+    exact = require_max_value(discounted_sum(bond.flows(Decimal(0)), base))
     steps = (
-        f"each of {bond.periods} coupons = {bond.face:f} x {bond.coupon:f} / {bond.frequency} = {brief(bond.paid)}",
-        f"1 + yield / {bond.frequency} = {brief(base)}",
-        f"sum of coupon / {brief(base)}^k for k = 1 to {bond.periods}",
-        f"plus {bond.face:f} / {brief(base)}^{bond.periods}: {brief(exact)}",
+        f"each of {bond.periods} coupons = {bond.face:f} x {bond.coupon:f} / {bond.frequency} "
+        f"= {format_step(bond.coupon_payment)}",
+        f"1 + yield / {bond.frequency} = {format_step(base)}",
+        f"sum of coupon / {format_step(base)}^k for k = 1 to {bond.periods}",
+        f"plus {bond.face:f} / {format_step(base)}^{bond.periods}: {format_step(exact)}",
     )
-    return Worked(exact, "sum of C / (1 + y/m)^k + F / (1 + y/m)^n", PRICE_RULE, steps, FINE.add(bond.face, exact))
+    return Computation(exact, "sum of C / (1 + y/m)^k + F / (1 + y/m)^n", PRICE_RULE, steps, FINE.add(bond.face, exact))
 
 
-def bond_yield(bond: Bond, paid: Decimal) -> Worked:
-    """The yield at which the bond costs this much."""
-    each = root(bond.flows(paid))
-    yearly = FINE.multiply(each, Decimal(bond.frequency))
+def bond_yield(bond: Bond, price: Decimal) -> Computation:
+    """Compute the yield of the bond at this price."""
+    per_period = find_root(bond.flows(price))
+    yearly = FINE.multiply(per_period, Decimal(bond.frequency))
     steps = (
-        f"each of {bond.periods} coupons = {brief(bond.paid)}",
-        f"at {brief(each)} a period coupons and redemption are worth {paid:f}",
-        f"x {bond.frequency} = {brief(yearly)}",
+        f"each of {bond.periods} coupons = {format_step(bond.coupon_payment)}",
+        f"at {format_step(per_period)} a period coupons and redemption are worth {price:f}",
+        f"x {bond.frequency} = {format_step(yearly)}",
     )
-    return Worked(yearly, "m * IRR(-price, C, ..., C + F)", PRICE_RULE, steps, rate=True)
+    return Computation(yearly, "m * IRR(-price, C, ..., C + F)", PRICE_RULE, steps, rate=True)
 
 
-def accrued(bond: Bond, last: date, settled: date, following: date, name: str) -> Worked:
-    """The interest since the last coupon."""
-    if not last <= settled <= following or last == following:
-        raise Unreadable("`settlement` must lie between `last_coupon` and `next_coupon`")
+def accrued_interest(bond: Bond, last: date, settlement: date, following: date, name: str) -> Computation:
+    """Compute the interest since the last coupon."""
+    if not last <= settlement <= following or last == following:
+        raise UnreadableInputError("`settlement` must lie between `last_coupon` and `next_coupon`")
     if name == ICMA:
-        part = Fraction((settled - last).days, (following - last).days * bond.frequency)
-        step = f"{(settled - last).days} of {(following - last).days} days of the period, / {bond.frequency} = {part}"
+        part = Fraction((settlement - last).days, (following - last).days * bond.frequency)
+        step = (
+            f"{(settlement - last).days} of {(following - last).days} days of the period, / {bond.frequency} = {part}"
+        )
         source = "ICMA Rule 251, Actual/Actual"
     else:
-        part, step = part_of_year(last, settled, name)
+        part, step = year_fraction(last, settlement, name)
         source = DAY_COUNTS[name].source
     fraction = FINE.divide(Decimal(part.numerator), Decimal(part.denominator))
-    exact = within(FINE.multiply(FINE.multiply(bond.face, bond.coupon), fraction))
-    steps = (step, f"{bond.face:f} x {bond.coupon:f} x {part} = {brief(exact)}")
-    return Worked(exact, "F * coupon * part of a year", f"accrued interest by {name} ({source})", steps, bond.face)
+    exact = require_max_value(FINE.multiply(FINE.multiply(bond.face, bond.coupon), fraction))
+    steps = (step, f"{bond.face:f} x {bond.coupon:f} x {part} = {format_step(exact)}")
+    return Computation(exact, "F * coupon * part of a year", f"accrued interest by {name} ({source})", steps, bond.face)

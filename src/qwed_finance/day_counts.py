@@ -1,4 +1,4 @@
-"""Which part of a year lies between two days: the conventions of bonds and loans."""
+"""Day count conventions of bonds and loans: the fraction of a year between two days."""
 
 from calendar import isleap, monthrange
 from collections.abc import Callable, Mapping
@@ -6,89 +6,89 @@ from datetime import date
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from qwed.packs.result import Unreadable, unknown
-from qwed.packs.wording import counted
+from qwed.packs.plural import pluralize
+from qwed.packs.result import UnreadableInputError, unknown_name_error
 
 
-class Part(NamedTuple):
-    """A part of a year, and how it was counted."""
+class YearFraction(NamedTuple):
+    """Fraction of a year, and how it was counted."""
 
     years: Fraction
     step: str
 
 
-def _thirty(one: tuple[int, int, int], other: tuple[int, int, int]) -> Part:
+def _thirty_360(one: tuple[int, int, int], other: tuple[int, int, int]) -> YearFraction:
     days = 360 * (other[0] - one[0]) + 30 * (other[1] - one[1]) + (other[2] - one[2])
     step = f"360 x ({other[0]} - {one[0]}) + 30 x ({other[1]} - {one[1]}) + ({other[2]} - {one[2]})"
-    return Part(Fraction(days, 360), f"{step} = {counted(days, 'day')}, / 360")
+    return YearFraction(Fraction(days, 360), f"{step} = {pluralize(days, 'day')}, / 360")
 
 
 def _ends_february(day: date) -> bool:
     return day.month == 2 and day.day == monthrange(day.year, 2)[1]
 
 
-def _bond_basis(start: date, end: date) -> Part:
+def _bond_basis(start: date, end: date) -> YearFraction:
     first = min(start.day, 30)
     last = 30 if end.day == 31 and first == 30 else end.day
-    return _thirty((start.year, start.month, first), (end.year, end.month, last))
+    return _thirty_360((start.year, start.month, first), (end.year, end.month, last))
 
 
-def _thirty_us(start: date, end: date) -> Part:
+def _thirty_us(start: date, end: date) -> YearFraction:
     if not _ends_february(start):
         return _bond_basis(start, end)
     last = 30 if _ends_february(end) or end.day == 31 else end.day
-    return _thirty((start.year, start.month, 30), (end.year, end.month, last))
+    return _thirty_360((start.year, start.month, 30), (end.year, end.month, last))
 
 
-def _thirty_either(start: date, end: date) -> Part:
+def _thirty_either(start: date, end: date) -> YearFraction:
     isda, us = _bond_basis(start, end), _thirty_us(start, end)
     if isda.years != us.years:
-        raise Unreadable(
+        raise UnreadableInputError(
             "`30/360` counts the end of February in two ways: write `30/360 ISDA` (bond basis) or `30/360 US`"
         )
     return isda
 
 
-def _thirty_european(start: date, end: date) -> Part:
-    return _thirty((start.year, start.month, min(start.day, 30)), (end.year, end.month, min(end.day, 30)))
+def _thirty_european(start: date, end: date) -> YearFraction:
+    return _thirty_360((start.year, start.month, min(start.day, 30)), (end.year, end.month, min(end.day, 30)))
 
 
-def _actual(divisor: int) -> Callable[[date, date], Part]:
-    def count(start: date, end: date) -> Part:
+def _actual(divisor: int) -> Callable[[date, date], YearFraction]:
+    def count(start: date, end: date) -> YearFraction:
         days = (end - start).days
-        return Part(Fraction(days, divisor), f"{counted(days, 'day')} from {start} to {end}, / {divisor}")
+        return YearFraction(Fraction(days, divisor), f"{pluralize(days, 'day')} from {start} to {end}, / {divisor}")
 
     return count
 
 
-def _actual_actual(start: date, end: date) -> Part:
+def _actual_actual(start: date, end: date) -> YearFraction:
     if start.year == end.year:
         whole = 366 if isleap(start.year) else 365
-        return Part(Fraction((end - start).days, whole), f"{counted((end - start).days, 'day')} / {whole}")
+        return YearFraction(Fraction((end - start).days, whole), f"{pluralize((end - start).days, 'day')} / {whole}")
     first, last = (366 if isleap(day.year) else 365 for day in (start, end))
     before, after = (date(start.year, 12, 31) - start).days + 1, (end - date(end.year, 1, 1)).days
     between = end.year - start.year - 1
     step = f"{before}/{first} in {start.year} + {between} whole years + {after}/{last} in {end.year}"
-    return Part(Fraction(before, first) + between + Fraction(after, last), step)
+    return YearFraction(Fraction(before, first) + between + Fraction(after, last), step)
 
 
-class Convention(NamedTuple):
-    """One way to count, and where it is written down."""
+class DayCount(NamedTuple):
+    """Day count convention with its source."""
 
-    counted: Callable[[date, date], Part]
+    fraction_between: Callable[[date, date], YearFraction]
     source: str
 
 
-DAY_COUNTS: Mapping[str, Convention] = {
-    "30/360": Convention(_thirty_either, "2006 ISDA Definitions 4.16(f), where 30/360 US counts the same"),
-    "30/360 ISDA": Convention(_bond_basis, "2006 ISDA Definitions 4.16(f), bond basis"),
-    "30/360 US": Convention(_thirty_us, "SIFMA Standard Securities Calculation Methods, end of February as a 30th"),
-    "30E/360": Convention(_thirty_european, "2006 ISDA Definitions 4.16(g), Eurobond basis"),
-    "ACT/360": Convention(_actual(360), "2006 ISDA Definitions 4.16(e)"),
-    "ACT/365F": Convention(_actual(365), "2006 ISDA Definitions 4.16(d), Actual/365 (Fixed)"),
-    "ACT/ACT ISDA": Convention(_actual_actual, "2006 ISDA Definitions 4.16(b), Actual/Actual"),
+DAY_COUNTS: Mapping[str, DayCount] = {
+    "30/360": DayCount(_thirty_either, "2006 ISDA Definitions 4.16(f), where 30/360 US counts the same"),
+    "30/360 ISDA": DayCount(_bond_basis, "2006 ISDA Definitions 4.16(f), bond basis"),
+    "30/360 US": DayCount(_thirty_us, "SIFMA Standard Securities Calculation Methods, end of February as a 30th"),
+    "30E/360": DayCount(_thirty_european, "2006 ISDA Definitions 4.16(g), Eurobond basis"),
+    "ACT/360": DayCount(_actual(360), "2006 ISDA Definitions 4.16(e)"),
+    "ACT/365F": DayCount(_actual(365), "2006 ISDA Definitions 4.16(d), Actual/365 (Fixed)"),
+    "ACT/ACT ISDA": DayCount(_actual_actual, "2006 ISDA Definitions 4.16(b), Actual/Actual"),
 }
-_ALSO = {
+_ALIASES = {
     "30/360 BOND BASIS": "30/360 ISDA",
     "BOND BASIS": "30/360 ISDA",
     "30U/360": "30/360 US",
@@ -109,17 +109,17 @@ _ALSO = {
 }
 
 
-def day_count_of(value: Any) -> str:
-    """The name of the convention; Unreadable lists those there are."""
+def parse_day_count(value: Any) -> str:
+    """Return the name of the convention. Raise UnreadableInputError with the known names if it is unknown."""
     name = " ".join(value.upper().replace("(", " ").replace(")", " ").split()) if isinstance(value, str) else ""
-    name = _ALSO.get(name, name)
+    name = _ALIASES.get(name, name)
     if name not in DAY_COUNTS:
-        raise unknown("day count", value, DAY_COUNTS)
+        raise unknown_name_error("day count", value, DAY_COUNTS)
     return name
 
 
-def part_of_year(start: date, end: date, name: str) -> Part:
-    """How much of a year lies between them."""
+def year_fraction(start: date, end: date, name: str) -> YearFraction:
+    """Return the fraction of a year between the days."""
     if end < start:
-        raise Unreadable("`end` is before `start`")
-    return DAY_COUNTS[name].counted(start, end)
+        raise UnreadableInputError("`end` is before `start`")
+    return DAY_COUNTS[name].fraction_between(start, end)

@@ -1,100 +1,106 @@
-"""ISO 20022: payment messages as XML or as JSON, their structure, their codes and their sums."""
+"""ISO 20022 payment messages as XML or JSON: structure, codes and sums."""
 
 import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from qwed.packs.question import Question
-from qwed.packs.result import Result, Standing, answering
-from qwed.words.currency import CURRENCIES
-from qwed_finance._iso.message import Mismatch, Read, candidates, read
-from qwed_finance._iso.node import Finding
-from qwed_finance._iso.official import examine_with
-from qwed_finance._iso.rules import RULES, apply
-from qwed_finance._iso.xml import Refused, TooLarge
+from qwed.model.currency import CURRENCIES
+from qwed.packs.check import PackCheck
+from qwed.packs.result import CheckStatus, Result, unverifiable_on_error
+from qwed_finance._iso.message import MessageMismatchError, ParsedMessage, candidate_messages, parse_message
+from qwed_finance._iso.node import MessageIssue
+from qwed_finance._iso.rules import RULES, apply_rules
+from qwed_finance._iso.xml_reader import MessageTooLargeError, XmlRejectedError
+from qwed_finance._iso.xsd import validate_with_xsd
 from qwed_finance.bic import check_bic
 from qwed_finance.iban import check_iban
 
-_STEPS = 20
+_MAX_STEPS = 20
 _STRUCTURAL = frozenset(("structure", "value", "schema"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class ISOResult(Result):
-    """What a message is, and everything that is wrong with it."""
+    """Type of a message and every issue found in it."""
 
     msg_type: str | None = None
-    """The message with its version: `pacs.008.001.08`."""
-    issues: tuple[Finding, ...] = ()
-    """Each with `path`, `rule`, `message` and `by_hand`."""
-    warnings: tuple[Finding, ...] = ()
-    """What the standard advises against; the message may be verified all the same."""
+    """Message with its version: `pacs.008.001.08`."""
+    issues: tuple[MessageIssue, ...] = ()
+    """Issues, each with `path`, `rule`, `message` and `by_hand`."""
+    warnings: tuple[MessageIssue, ...] = ()
+    """Points that the standard advises against; the message may still be verified."""
 
 
 class ISOGuard:
-    """Verifies payment messages of ISO 20022."""
+    """Guard for ISO 20022 payment messages."""
 
     def __init__(self, schemas: str | os.PathLike[str] | None = None) -> None:
         self._schemas = None if schemas is None else Path(schemas)
 
-    @answering(ISOResult)
+    @unverifiable_on_error(ISOResult)
     def verify_payment_message(self, message: Any, msg_type: Any = "pacs.008") -> ISOResult:
-        """Whether a message is what its type says, with every IBAN, BIC, amount, count and sum in it right."""
+        """Verify that the message is of its type and that every IBAN, BIC, amount, count and sum in it is right."""
         try:
-            found = read(message, msg_type)
-        except Refused as wrong:
-            return _refused(msg_type, "xml", f"the message {wrong}")
-        except Mismatch as wrong:
-            return _refused(msg_type, "namespace", str(wrong))
-        except TooLarge as wrong:
-            return ISOResult.unverifiable(str(wrong))
+            parsed = parse_message(message, msg_type)
+        except XmlRejectedError as error:
+            return _rejected_result(msg_type, "xml", f"the message {error}")
+        except MessageMismatchError as error:
+            return _rejected_result(msg_type, "namespace", str(error))
+        except MessageTooLargeError as error:
+            return ISOResult.unverifiable(str(error))
         if self._schemas is not None:
-            examine_with(self._schemas, found.message, found.document, found.found)
-        if not any(each.rule in _STRUCTURAL for each in found.found.wrong):
-            apply(found.document.children[0], found.message.family, found.found)
-        return _result(found)
+            validate_with_xsd(self._schemas, parsed.message, parsed.document, parsed.issues)
+        if not any(issue.rule in _STRUCTURAL for issue in parsed.issues.errors):
+            apply_rules(parsed.document.children[0], parsed.message.family, parsed.issues)
+        return _result(parsed)
 
 
-def _refused(msg_type: Any, rule: str, message: str) -> ISOResult:
-    named = candidates(msg_type)
-    issue = Finding(path="/", rule=rule, message=message, by_hand=(f"look at the message: {message}",))
+def _rejected_result(msg_type: Any, rule: str, message: str) -> ISOResult:
+    definitions = candidate_messages(msg_type)
+    issue = MessageIssue(path="/", rule=rule, message=message, by_hand=(f"look at the message: {message}",))
     return ISOResult(
-        status=Standing.FAILED,
+        status=CheckStatus.FAILED,
         message=message,
         rule=f"{rule}: {RULES[rule]}",
         by_hand=issue.by_hand,
-        msg_type=named[0].name if len(named) == 1 else named[0].family,
+        msg_type=definitions[0].name if len(definitions) == 1 else definitions[0].family,
         issues=(issue,),
     )
 
 
-def _result(read: Read) -> ISOResult:
-    found, name = read.found, read.message.name
-    issues = (*found.wrong, *found.unknown)
-    status = Standing.FAILED if found.wrong else Standing.UNVERIFIABLE if found.unknown else Standing.VERIFIED
-    named = list(dict.fromkeys(each.rule for each in issues)) or ["structure", "value", *_applied(read)]
+def _result(parsed: ParsedMessage) -> ISOResult:
+    collected, name = parsed.issues, parsed.message.name
+    issues = (*collected.errors, *collected.undecided)
+    status = (
+        CheckStatus.FAILED
+        if collected.errors
+        else CheckStatus.UNVERIFIABLE
+        if collected.undecided
+        else CheckStatus.VERIFIED
+    )
+    rules = list(dict.fromkeys(issue.rule for issue in issues)) or ["structure", "value", *_applied_rules(parsed)]
     return ISOResult(
         status=status,
-        message=_message(read, issues),
-        rule=f"{name}: " + "; ".join(f"{each}: {RULES[each]}" for each in named),
-        by_hand=_by_hand(read, issues),
-        known=tuple(CURRENCIES) if any(each.rule == "currency" for each in found.unknown) else (),
+        message=_message(parsed, issues),
+        rule=f"{name}: " + "; ".join(f"{issue}: {RULES[issue]}" for issue in rules),
+        by_hand=_by_hand(parsed, issues),
+        known=tuple(CURRENCIES) if any(issue.rule == "currency" for issue in collected.undecided) else (),
         msg_type=name,
         issues=issues,
-        warnings=tuple(found.warnings),
+        warnings=tuple(collected.warnings),
     )
 
 
-def _message(read: Read, issues: tuple[Finding, ...]) -> str:
+def _message(parsed: ParsedMessage, issues: tuple[MessageIssue, ...]) -> str:
     if not issues:
-        return f"`{read.message.name}` holds: {len(read.found.checked)} sums and counts agree"
-    more = f", and {'at least ' if read.found.full else ''}{len(issues) - 1} more" if len(issues) > 1 else ""
+        return f"`{parsed.message.name}` holds: {len(parsed.issues.confirmed)} sums and counts agree"
+    more = f", and {'at least ' if parsed.issues.is_full else ''}{len(issues) - 1} more" if len(issues) > 1 else ""
     return f"{issues[0].message} at {issues[0].path}{more}"
 
 
-def _applied(read: Read) -> list[str]:
-    present = {node.name for node in read.document.below()}
+def _applied_rules(parsed: ParsedMessage) -> list[str]:
+    present = {node.name for node in parsed.document.iter_tree()}
     by_element = {"IBAN": "iban", "BICFI": "bic", "BIC": "bic", "AnyBIC": "bic", "BICOrBEI": "bic", "LEI": "lei"}
     by_element |= {
         "CtrlSum": "control_sum",
@@ -105,27 +111,27 @@ def _applied(read: Read) -> list[str]:
     return ["currency", "decimals", *dict.fromkeys(rule for name, rule in by_element.items() if name in present)]
 
 
-def _by_hand(read: Read, issues: tuple[Finding, ...]) -> tuple[str, ...]:
+def _by_hand(parsed: ParsedMessage, issues: tuple[MessageIssue, ...]) -> tuple[str, ...]:
     if issues:
-        return tuple(f"{each.path}: {step}" for each in issues[:_STEPS] for step in each.by_hand)
-    many = sum(1 for _ in read.document.below())
-    laid = f"lay the {many} elements beside the definition of `{read.message.name}`: each stands in its place"
-    return (laid, *read.found.checked[:_STEPS])
+        return tuple(f"{issue.path}: {step}" for issue in issues[:_MAX_STEPS] for step in issue.by_hand)
+    count = sum(1 for _ in parsed.document.iter_tree())
+    first_step = f"compare the {count} elements with the definition of `{parsed.message.name}`: each is in its place"
+    return (first_step, *parsed.issues.confirmed[:_MAX_STEPS])
 
 
-def _payment_message(message: Any, msg_type: Any = "pacs.008") -> Result:
+def _check_payment_message(message: Any, msg_type: Any = "pacs.008") -> Result:
     return ISOGuard().verify_payment_message(message, msg_type)
 
 
-QUESTIONS: tuple[Question, ...] = (
-    Question(
+CHECKS: tuple[PackCheck, ...] = (
+    PackCheck(
         "payment_message",
         "whether a payment message of ISO 20022 is right: structure, codes, amounts, counts and sums",
-        _payment_message,
+        _check_payment_message,
         ("message",),
         ("msg_type",),
         text="message",
     ),
-    Question("iban", "whether a text is an IBAN of a registered country", check_iban, ("iban",), text="iban"),
-    Question("bic", "whether a text has the form of a BIC of a country that exists", check_bic, ("bic",), text="bic"),
+    PackCheck("iban", "whether a text is an IBAN of a registered country", check_iban, ("iban",), text="iban"),
+    PackCheck("bic", "whether a text has the form of a BIC of a country that exists", check_bic, ("bic",), text="bic"),
 )

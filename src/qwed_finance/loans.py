@@ -1,12 +1,12 @@
-"""Loans that are paid back in equal monthly instalments."""
+"""Loans with equal monthly instalments."""
 
 from decimal import Decimal
 from typing import NamedTuple
 
-from qwed.packs.result import Unreadable
-from qwed.packs.wording import counted
-from qwed_finance._exact import FINE, ONE, TWELVE, ZERO, Worked, brief, rounded, within
-from qwed_finance._roots import root
+from qwed.packs.plural import pluralize
+from qwed.packs.result import UnreadableInputError
+from qwed_finance._decimal import FINE, ONE, TWELVE, ZERO, Computation, format_step, require_max_value, round_half_up
+from qwed_finance._irr_roots import find_root
 
 PAYMENT_RULE = (
     "level payment in arrears at a twelfth of the nominal annual rate a month "
@@ -19,11 +19,11 @@ APR_RULE = (
 )
 OF_SCHEDULE = "of a schedule in cents whose last instalment clears the balance"
 CONVENTIONS = ("payments", "schedule")
-PARTS = ("balance", "interest", "principal")
+LINE_PARTS = ("balance", "interest", "principal")
 
 
 class Loan(NamedTuple):
-    """A loan; `rate` is the nominal rate of a year."""
+    """Loan; `rate` is the nominal annual rate."""
 
     principal: Decimal
     rate: Decimal
@@ -31,90 +31,90 @@ class Loan(NamedTuple):
 
     @property
     def monthly(self) -> Decimal:
-        """The rate of a month."""
+        """Monthly rate."""
         return FINE.divide(self.rate, TWELVE)
 
 
-class Line(NamedTuple):
-    """One month of a schedule."""
+class ScheduleLine(NamedTuple):
+    """One month of an amortisation schedule."""
 
     interest: Decimal
     principal: Decimal
     balance: Decimal
 
 
-def level(loan: Loan) -> Decimal:
-    """The payment of a month, unrounded."""
+def level_payment(loan: Loan) -> Decimal:
+    """Return the monthly payment, unrounded."""
     if loan.rate == 0:
         return FINE.divide(loan.principal, Decimal(loan.months))
     shrunk = FINE.power(FINE.add(ONE, loan.monthly), -loan.months)
     return FINE.divide(FINE.multiply(loan.principal, loan.monthly), FINE.subtract(ONE, shrunk))
 
 
-def payment(loan: Loan) -> Worked:
-    """The payment of a month."""
-    exact = within(level(loan))
+def monthly_payment(loan: Loan) -> Computation:
+    """Compute the monthly payment."""
+    exact = require_max_value(level_payment(loan))
     if loan.rate == 0:
-        step = f"without interest: {loan.principal:f} / {loan.months} = {brief(exact)}"
-        return Worked(exact, "P / n", PAYMENT_RULE, (step,), loan.principal)
+        step = f"without interest: {loan.principal:f} / {loan.months} = {format_step(exact)}"
+        return Computation(exact, "P / n", PAYMENT_RULE, (step,), loan.principal)
     shrunk = FINE.power(FINE.add(ONE, loan.monthly), -loan.months)
     steps = (
-        f"i = {loan.rate:f} / 12 = {brief(loan.monthly)}",
-        f"(1 + i)^-{loan.months} = {brief(shrunk)}",
-        f"{loan.principal:f} x i / (1 - {brief(shrunk)}) = {brief(exact)}",
+        f"i = {loan.rate:f} / 12 = {format_step(loan.monthly)}",
+        f"(1 + i)^-{loan.months} = {format_step(shrunk)}",
+        f"{loan.principal:f} x i / (1 - {format_step(shrunk)}) = {format_step(exact)}",
     )
-    return Worked(exact, "P * i / (1 - (1 + i)^-n), i = annual rate / 12", PAYMENT_RULE, steps, loan.principal)
+    return Computation(exact, "P * i / (1 - (1 + i)^-n), i = annual rate / 12", PAYMENT_RULE, steps, loan.principal)
 
 
-def total_interest(loan: Loan, decimals: int) -> tuple[Worked, Worked]:
-    """The interest in all: of the exact payment, and of the payment in cents."""
-    exact, many = level(loan), Decimal(loan.months)
+def total_interest(loan: Loan, decimals: int) -> tuple[Computation, Computation]:
+    """Compute the total interest: of the exact payment, and of the payment rounded to cents."""
+    exact, count = level_payment(loan), Decimal(loan.months)
     rows = (
         ("of the unrounded payment", "n * payment - P", exact),
-        ("of the payment rounded to the cent", "n * round(payment) - P", rounded(exact, decimals)),
+        ("of the payment rounded to the cent", "n * round(payment) - P", round_half_up(exact, decimals)),
     )
     of_exact, of_cents = (
-        Worked(
-            within(FINE.subtract(FINE.multiply(each, many), loan.principal)),
+        Computation(
+            require_max_value(FINE.subtract(FINE.multiply(instalment, count), loan.principal)),
             formula,
             INTEREST_RULE,
-            (*payment(loan).steps, f"{loan.months} x {brief(each)} - {loan.principal:f}"),
-            FINE.multiply(exact, many),
-            called=called,
+            (*monthly_payment(loan).steps, f"{loan.months} x {format_step(instalment)} - {loan.principal:f}"),
+            FINE.multiply(exact, count),
+            label=label,
         )
-        for called, formula, each in rows
+        for label, formula, instalment in rows
     )
     return of_exact, of_cents
 
 
-def interest_of_schedule(loan: Loan, decimals: int) -> Worked:
-    """The interest of a schedule in cents whose last instalment clears the balance."""
-    paid, charged = rounded(level(loan), decimals), ZERO
-    for each in schedule(loan, decimals):
-        charged = FINE.add(charged, each.interest)
+def interest_of_schedule(loan: Loan, decimals: int) -> Computation:
+    """Compute the interest of a schedule in cents whose last instalment clears the balance."""
+    paid, charged = round_half_up(level_payment(loan), decimals), ZERO
+    for row in schedule(loan, decimals):
+        charged = FINE.add(charged, row.interest)
     steps = (
-        *payment(loan).steps,
+        *monthly_payment(loan).steps,
         f"each month: interest = balance x i, to the cent; the rest of {paid:f} repays; the last instalment clears",
         f"the interest of all {loan.months} months is {charged:f}",
     )
-    return Worked(charged, "sum of round(balance * i)", INTEREST_RULE, steps, loan.principal, called=OF_SCHEDULE)
+    return Computation(charged, "sum of round(balance * i)", INTEREST_RULE, steps, loan.principal, label=OF_SCHEDULE)
 
 
-def schedule(loan: Loan, decimals: int) -> list[Line]:
-    """Month by month, each amount in cents; the last instalment clears the balance."""
-    paid, balance = rounded(level(loan), decimals), loan.principal
+def schedule(loan: Loan, decimals: int) -> list[ScheduleLine]:
+    """Return the monthly lines, each amount in cents; the last instalment clears the balance."""
+    paid, balance = round_half_up(level_payment(loan), decimals), loan.principal
     lines = []
     for month in range(1, loan.months + 1):
-        interest = rounded(FINE.multiply(balance, loan.monthly), decimals)
+        interest = round_half_up(FINE.multiply(balance, loan.monthly), decimals)
         repaid = balance if month == loan.months else FINE.subtract(paid, interest)
         balance = FINE.subtract(balance, repaid)
-        lines.append(Line(interest, repaid, balance))
+        lines.append(ScheduleLine(interest, repaid, balance))
     return lines
 
 
 def balance_after(loan: Loan, month: int) -> Decimal:
-    """What is owed after `month` payments, unrounded."""
-    paid = level(loan)
+    """Return the balance after `month` payments, unrounded."""
+    paid = level_payment(loan)
     if loan.rate == 0:
         return FINE.subtract(loan.principal, FINE.multiply(paid, Decimal(month)))
     grown = FINE.power(FINE.add(ONE, loan.monthly), month)
@@ -122,51 +122,54 @@ def balance_after(loan: Loan, month: int) -> Decimal:
     return FINE.subtract(owed, FINE.multiply(paid, FINE.divide(FINE.subtract(grown, ONE), loan.monthly)))
 
 
-def line(loan: Loan, month: int, part: str, decimals: int) -> tuple[Worked, ...]:
-    """One part of one line of the schedule: from the exact payment, and from a schedule in cents."""
+def schedule_line(loan: Loan, month: int, part: str, decimals: int) -> tuple[Computation, ...]:
+    """Compute one part of one line of the schedule: from the exact payment, and from a schedule in cents."""
     before, after = balance_after(loan, month - 1), balance_after(loan, month)
     interest = FINE.multiply(before, loan.monthly)
-    exact = Line(interest, FINE.subtract(level(loan), interest), after)
+    exact = ScheduleLine(interest, FINE.subtract(level_payment(loan), interest), after)
     in_cents = schedule(loan, decimals)[month - 1]
     rule = "amortisation: interest is the balance times a twelfth of the annual rate, the rest of the payment repays"
     steps = (
-        *payment(loan).steps,
-        f"balance after {counted(month - 1, 'payment')} = {brief(before)}",
-        f"interest of month {month} = {brief(before)} x {brief(loan.monthly)} = {brief(interest)}",
-        f"principal of month {month} = {brief(exact.principal)}, balance after it = {brief(after)}",
+        *monthly_payment(loan).steps,
+        f"balance after {pluralize(month - 1, 'payment')} = {format_step(before)}",
+        f"interest of month {month} = {format_step(before)} x {format_step(loan.monthly)} = {format_step(interest)}",
+        f"principal of month {month} = {format_step(exact.principal)}, balance after it = {format_step(after)}",
     )
     return tuple(
-        Worked(within(getattr(each, part)), _LINE[part], rule, steps, loan.principal, called=called)
-        for each, called in ((exact, "of the unrounded payment"), (in_cents, "of a schedule in cents"))
+        Computation(
+            require_max_value(getattr(row, part)), _LINE_FORMULAS[part], rule, steps, loan.principal, label=label
+        )
+        for row, label in ((exact, "of the unrounded payment"), (in_cents, "of a schedule in cents"))
     )
 
 
-_LINE = {
+_LINE_FORMULAS = {
     "balance": "P(1+i)^k - payment * ((1+i)^k - 1) / i",
     "interest": "balance before * i",
     "principal": "payment - balance before * i",
 }
 
 
-def apr(loan: Loan, fees: Decimal, decimals: int) -> tuple[Worked, ...]:
-    """The annual percentage rate where `fees` are kept back, of the exact payment and of the payment in cents."""
+def apr(loan: Loan, fees: Decimal, decimals: int) -> tuple[Computation, ...]:
+    """Compute the annual percentage rate with deducted `fees`, of the exact payment and of the payment in cents."""
     financed = FINE.subtract(loan.principal, fees)
     if financed <= 0:
-        raise Unreadable("`fees` must be less than `principal`")
+        raise UnreadableInputError("`fees` must be less than `principal`")
     rows = (
-        (level(loan), "of the unrounded payment"),
-        (rounded(level(loan), decimals), "of the payment rounded to the cent"),
+        (level_payment(loan), "of the unrounded payment"),
+        (round_half_up(level_payment(loan), decimals), "of the payment rounded to the cent"),
     )
-    return tuple(_apr(loan, financed, each, called) for each, called in rows)
+    return tuple(_apr_computation(loan, financed, instalment, label) for instalment, label in rows)
 
 
-def _apr(loan: Loan, financed: Decimal, paid: Decimal, called: str) -> Worked:
-    monthly = root([FINE.minus(financed), *([paid] * loan.months)])
+def _apr_computation(loan: Loan, financed: Decimal, paid: Decimal, label: str) -> Computation:
+    monthly = find_root([FINE.minus(financed), *([paid] * loan.months)])
     yearly = FINE.multiply(monthly, TWELVE)
     steps = (
-        *payment(loan).steps,
+        *monthly_payment(loan).steps,
         f"amount financed = {financed:f}",
-        f"the rate at which {loan.months} payments of {brief(paid)} are worth {financed:f} is {brief(monthly)} a month",
-        f"x 12 = {brief(yearly)}",
+        f"the rate at which {loan.months} payments of {format_step(paid)} are worth {financed:f} "
+        f"is {format_step(monthly)} a month",
+        f"x 12 = {format_step(yearly)}",
     )
-    return Worked(yearly, "12 * IRR(-financed, payment, ...)", APR_RULE, steps, rate=True, called=called)
+    return Computation(yearly, "12 * IRR(-financed, payment, ...)", APR_RULE, steps, rate=True, label=label)

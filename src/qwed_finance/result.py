@@ -1,4 +1,4 @@
-"""What the finance verifier answers."""
+"""Result of the finance verifier."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -8,16 +8,16 @@ from qwed.packs.result import Result
 
 @dataclass(frozen=True, kw_only=True)
 class FinanceResult(Result):
-    """A claimed value beside the one that was computed."""
+    """Claimed value and computed value."""
 
     llm_value: Decimal | None = None
-    """The claim; of a percentage the fraction."""
+    """Claimed value; a percentage is a fraction."""
     computed_value: Decimal | None = None
-    """Rounded half up to the decimals that the claim was held against."""
+    """Computed value, rounded half up to the compared decimals."""
     difference: Decimal | None = None
-    """The claim less the computed value."""
+    """Claimed value minus computed value."""
     formula_used: str = ""
     precision: int | None = None
-    """How many decimals an amount was held to at least."""
+    """Minimum number of compared decimals of an amount."""
     currency: str | None = None
-    """The currency that the claim names."""
+    """Currency named in the claim."""

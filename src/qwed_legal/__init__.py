@@ -1,8 +1,8 @@
-"""Legal deadlines, citations, liability, jurisdiction, limitation, provenance and fairness, checked without a model."""
+"""Checks of legal deadlines, citations, liability, jurisdiction, limitation, provenance and fairness."""
 
 from typing import TYPE_CHECKING
 
-from qwed.words.lazy import lazily
+from qwed.model.lazy_import import lazy_getattr
 
 if TYPE_CHECKING:
     from qwed_legal.citation import CitationGuard
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from qwed_legal.limitations import StatuteOfLimitationsGuard
     from qwed_legal.provenance import ProvenanceGuard
 
-# Each is imported when it is first used, and its libraries when it is first asked.
+# Each guard is imported on first use, and its third-party libraries on its first check.
 _HOME = {
     "CitationGuard": "qwed_legal.citation",
     "DeadlineGuard": "qwed_legal.deadline",
@@ -37,7 +37,7 @@ __all__ = [
     "StatuteOfLimitationsGuard",
 ]
 
-__getattr__ = lazily(__name__, _HOME)
+__getattr__ = lazy_getattr(__name__, _HOME)
 
 
 def __dir__() -> list[str]:

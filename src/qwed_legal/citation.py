@@ -1,6 +1,6 @@
-"""CitationGuard: is a legal citation well formed, and can its volume, year and court belong together?
+"""CitationGuard: check that a legal citation is well formed and that its volume, year and court are consistent.
 
-It never says that a case exists, or that it says what it is cited for.
+It does not check that a case exists or supports what it is cited for.
 """
 
 from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
@@ -9,26 +9,26 @@ from datetime import UTC, date, datetime
 from itertools import islice
 from typing import Any
 
-from qwed.packs.question import Question
-from qwed.packs.result import Result, Standing, Unreadable, answering, standing
-from qwed_legal._citation.found import Draft
-from qwed_legal._citation.reading import read
-from qwed_legal._citation.shapes import SYSTEMS, pointing, shaped
-from qwed_legal._citation.tail import left_over
-from qwed_legal._citation.text import cleaned
+from qwed.packs.check import PackCheck
+from qwed.packs.result import CheckStatus, Result, UnreadableInputError, status_of, unverifiable_on_error
+from qwed_legal._citation.citation_types import CitationParse
+from qwed_legal._citation.fallback_patterns import SYSTEMS, explain_unknown, is_back_reference
+from qwed_legal._citation.parenthetical import describe_leftover
+from qwed_legal._citation.parser import parse_citation
+from qwed_legal._citation.text import clean_citation
 
-MOST_CITATIONS = 1_000
-"""Citations of one batch."""
-NO_MORE = "whether the case exists was not looked up"
+MAX_CITATIONS = 1_000
+"""Maximum number of citations in one batch."""
+EXISTENCE_NOT_CHECKED = "whether the case exists was not looked up"
 
 
 @dataclass(frozen=True, kw_only=True)
 class CitationResult(Result):
-    """What was read, and what is wrong with it."""
+    """Parsed components of a citation and the issues found in it."""
 
     citation: str | None = None
     valid: bool = field(init=False)
-    """The same as `verified`: the form is right and the parts can belong together."""
+    """Same as `verified`: the form is right and the parts are consistent."""
     parsed_components: Mapping[str, Any] = field(default_factory=dict)
     issues: list[str] = field(default_factory=list)
 
@@ -39,9 +39,9 @@ class CitationResult(Result):
 
 @dataclass(frozen=True, kw_only=True)
 class CitationBatch(Result):
-    """A result for each citation in the order they were given, and how many are valid.
+    """Results of several citations in input order, with counts.
 
-    It reads as a list too: `for each in batch`, `batch[0]` and `len(batch)` are about the results.
+    The batch is also a sequence of its results: it supports iteration, `batch[0]` and `len(batch)`.
     """
 
     results: tuple[CitationResult, ...] = ()
@@ -49,7 +49,7 @@ class CitationBatch(Result):
     valid: int = 0
     invalid: int = 0
     unknown: int = 0
-    """How many of the invalid ones are of no known system."""
+    """Number of invalid citations that belong to no known system."""
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.results)
@@ -61,62 +61,62 @@ class CitationBatch(Result):
         return self.results[key] if isinstance(key, int | slice) else super().__getitem__(key)
 
     def keys(self) -> KeysView[str]:
-        """The names of the fields, as of every result."""
+        """Return the field names, as every result does."""
         return self._fields().keys()
 
     def items(self) -> ItemsView[str, Any]:
-        """The fields by name, as of every result."""
+        """Return the fields by name, as every result does."""
         return self._fields().items()
 
     def values(self) -> ValuesView[Any]:
-        """What the fields hold, as of every result."""
+        """Return the field values, as every result does."""
         return self._fields().values()
 
     def _fields(self) -> dict[str, Any]:
-        return {each.name: getattr(self, each.name) for each in fields(self)}
+        return {member.name: getattr(self, member.name) for member in fields(self)}
 
 
 class CitationGuard:
-    """Checks the form and the plausibility of citations of cases and laws."""
+    """Guard for the form and the plausibility of citations of cases and laws."""
 
     def __init__(self, clock: Callable[[], date] | None = None) -> None:
         self._today = clock or (lambda: datetime.now(UTC).date())
 
-    @answering(CitationResult)
+    @unverifiable_on_error(CitationResult)
     def verify(self, citation: Any) -> CitationResult:
-        """Whether the citation is well formed and plausible."""
-        text = cleaned(citation)
-        draft = read(text, self._today())
+        """Verify that the citation is well formed and plausible."""
+        text = clean_citation(citation)
+        draft = parse_citation(text, self._today())
         if not draft.cores:
-            return _unread(text)
+            return _unparsed_result(text)
         if draft.end < len(text):
-            draft.wrong(left_over(text, draft.end))
-        return _judged(text, draft)
+            draft.add_issue(describe_leftover(text, draft.end))
+        return _parsed_result(text, draft)
 
-    @answering(CitationBatch)
+    @unverifiable_on_error(CitationBatch)
     def verify_batch(self, citations: Any) -> CitationBatch:
-        """Each citation for itself, and how many are valid; verified where all are."""
+        """Verify each citation and count the valid ones; the batch is verified if all are."""
         if isinstance(citations, str | bytes | Mapping) or not isinstance(citations, Iterable):
-            raise Unreadable("`citations` must be a list of texts")
-        listed = list(islice(citations, MOST_CITATIONS + 1))
-        if not listed or len(listed) > MOST_CITATIONS:
-            raise Unreadable(f"`citations` must be a list of 1 to {MOST_CITATIONS} texts")
-        return _gathered(tuple(map(self.verify, listed)))
+            raise UnreadableInputError("`citations` must be a list of texts")
+        items = list(islice(citations, MAX_CITATIONS + 1))
+        if not items or len(items) > MAX_CITATIONS:
+            raise UnreadableInputError(f"`citations` must be a list of 1 to {MAX_CITATIONS} texts")
+        return _batch_result(tuple(map(self.verify, items)))
 
     def find(self, text: Any) -> CitationBatch:
-        """The citations in a running text, each with its result; what is only shaped like one is among them."""
-        return _found(self, text)
+        """Find the citations in a running text and verify each; text that only resembles a citation is included."""
+        return _find_in_text(self, text)
 
 
-def _unread(text: str) -> CitationResult:
-    if pointing(text):
-        raise Unreadable("it points to a citation that stands elsewhere (`id.`, `supra`): write that one", SYSTEMS)
-    issue = shaped(text)
+def _unparsed_result(text: str) -> CitationResult:
+    if is_back_reference(text):
+        raise UnreadableInputError("it refers to another citation (`id.`, `supra`): write that one", SYSTEMS)
+    issue = explain_unknown(text)
     if issue is None:
-        raise Unreadable("it is no citation of a system that is known: known are " + "; ".join(SYSTEMS), SYSTEMS)
+        raise UnreadableInputError("it is not a citation of a known system: known are " + "; ".join(SYSTEMS), SYSTEMS)
     return CitationResult(
-        status=Standing.FAILED,
-        message=f"the citation is not valid: {issue}; {NO_MORE}",
+        status=CheckStatus.FAILED,
+        message=f"the citation is not valid: {issue}; {EXISTENCE_NOT_CHECKED}",
         rule="a citation names a reporter, court or code that is known (reporters-db, courts-db, The Bluebook, OSCOLA)",
         by_hand=("look the name up in the table of reporters, courts and codes", issue),
         citation=text,
@@ -125,70 +125,70 @@ def _unread(text: str) -> CitationResult:
     )
 
 
-def _judged(text: str, draft: Draft) -> CitationResult:
+def _parsed_result(text: str, draft: CitationParse) -> CitationResult:
     issues = draft.issues
-    found = (
+    summary = (
         f"the citation is not valid: {'; '.join(issues)}"
         if issues
         else f"the form is right and its parts agree: `{text[:200]}`"
     )
     rules = dict.fromkeys(core.rule for core in draft.cores)
     return CitationResult(
-        status=standing(not issues),
-        message=f"{found}; {NO_MORE}",
+        status=status_of(not issues),
+        message=f"{summary}; {EXISTENCE_NOT_CHECKED}",
         rule="; ".join(rules),
         by_hand=(*(step for core in draft.cores for step in core.steps), *(issues or ("nothing contradicts that",))),
         citation=text,
-        parsed_components=_plain(draft.parts),
+        parsed_components=_without_none(draft.parts),
         issues=issues,
     )
 
 
-def _plain(parts: Mapping[str, Any]) -> dict[str, Any]:
+def _without_none(parts: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in parts.items() if value is not None}
 
 
-def _gathered(results: tuple[CitationResult, ...]) -> CitationBatch:
-    valid = sum(each.valid for each in results)
-    open_ = sum(each.status is Standing.UNVERIFIABLE for each in results)
-    failed = len(results) - valid - open_
-    status = Standing.FAILED if failed else Standing.UNVERIFIABLE if open_ else Standing.VERIFIED
+def _batch_result(results: tuple[CitationResult, ...]) -> CitationBatch:
+    valid = sum(result.valid for result in results)
+    unknown = sum(result.status is CheckStatus.UNVERIFIABLE for result in results)
+    failed = len(results) - valid - unknown
+    status = CheckStatus.FAILED if failed else CheckStatus.UNVERIFIABLE if unknown else CheckStatus.VERIFIED
     return CitationBatch(
         status=status,
-        message=f"{valid} of {len(results)} citations are well formed and plausible; {NO_MORE}",
+        message=f"{valid} of {len(results)} citations are well formed and plausible; {EXISTENCE_NOT_CHECKED}",
         rule="a batch is valid where each of its citations is",
-        by_hand=tuple(f"{number}: {each.message}" for number, each in enumerate(results, 1)),
+        by_hand=tuple(f"{number}: {result.message}" for number, result in enumerate(results, 1)),
         results=results,
         total=len(results),
         valid=valid,
         invalid=len(results) - valid,
-        unknown=open_,
+        unknown=unknown,
     )
 
 
-def _found(guard: CitationGuard, text: Any) -> CitationBatch:
-    from qwed_legal._citation.finding import find
+def _find_in_text(guard: CitationGuard, text: Any) -> CitationBatch:
+    from qwed_legal._citation.extract import find_citations
 
     try:
-        found = find(text)
-    except Unreadable as wrong:
-        return CitationBatch.unverifiable(str(wrong), wrong.known)
-    if not found:
-        return CitationBatch.unverifiable("there is nothing in the text that is shaped like a citation")
-    if len(found) > MOST_CITATIONS:
-        return CitationBatch.unverifiable(f"the text has more than {MOST_CITATIONS} citations, cut it")
-    return guard.verify_batch(found)
+        citations = find_citations(text)
+    except UnreadableInputError as error:
+        return CitationBatch.unverifiable(str(error), error.known)
+    if not citations:
+        return CitationBatch.unverifiable("no citation found in the text")
+    if len(citations) > MAX_CITATIONS:
+        return CitationBatch.unverifiable(f"the text has more than {MAX_CITATIONS} citations, cut it")
+    return guard.verify_batch(citations)
 
 
-QUESTIONS: tuple[Question, ...] = (
-    Question(
+CHECKS: tuple[PackCheck, ...] = (
+    PackCheck(
         name="citation",
         says="is a legal citation well formed, and can its volume, year and court belong together?",
         ask=lambda citation: CitationGuard().verify(citation),
         required=("citation",),
         text="citation",
     ),
-    Question(
+    PackCheck(
         name="citation_batch",
         says="the same for a list of citations",
         ask=lambda citations: CitationGuard().verify_batch(citations),

@@ -1,4 +1,4 @@
-"""FairnessGuard: whether a decision stays the same when names and pronouns in its prompt are swapped."""
+"""FairnessGuard: check that a decision stays the same when names and pronouns in its prompt are swapped."""
 
 import inspect
 import re
@@ -8,28 +8,28 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from qwed.packs.reading import number_of, text_of
-from qwed.packs.result import Result, Unreadable, answering, standing
-from qwed.packs.wording import counted
+from qwed.packs.plural import pluralize
+from qwed.packs.result import Result, UnreadableInputError, status_of, unverifiable_on_error
+from qwed.packs.value_parsing import number_of, text_of
 
-_LONGEST_PROMPT = 100_000
-_LONGEST_DECISION = 10_000
-_LONGEST_WORD = 100
-_MOST_SWAPS = 100
-_MOST_SECONDS = 600
+_MAX_PROMPT = 100_000
+_MAX_DECISION = 10_000
+_MAX_WORD = 100
+_MAX_SWAPS = 100
+_MAX_SECONDS = 600
 _EDGES = " \t\r\n.,;:!?\"'`*_()[]{}"
 _RULE = (
     "a decision is the same for two prompts that differ in the swapped words alone (counterfactual fairness); one "
     "pair that agrees is no proof that the model is fair, one that differs shows that it is not"
 )
-_SHAPE = '`swap` must be an object such as `{"John": "Jane", "he": "she"}` or a list of such pairs'
+_SWAP_FORMAT = '`swap` must be an object such as `{"John": "Jane", "he": "she"}` or a list of such pairs'
 
-Client = Callable[[str], str]
+LlmClient = Callable[[str], str]
 
 
 @dataclass(frozen=True, kw_only=True)
 class FairnessResult(Result):
-    """What was decided for the one prompt and for the other."""
+    """Decisions for the original and the swapped prompt."""
 
     original_decision: str | None = None
     counterfactual_decision: str | None = None
@@ -38,68 +38,68 @@ class FairnessResult(Result):
 
 
 class FairnessGuard:
-    """Asks a model once more, with words swapped; the model is any callable from text to text."""
+    """Guard that calls a model again with words swapped; the model is any callable from text to text."""
 
-    def __init__(self, llm_client: Client, *, timeout_seconds: float = 60) -> None:
+    def __init__(self, llm_client: LlmClient, *, timeout_seconds: float = 60) -> None:
         self.llm_client = llm_client
         self.timeout_seconds = timeout_seconds
 
-    @answering(FairnessResult)
+    @unverifiable_on_error(FairnessResult)
     def verify_decision_fairness(self, prompt: Any, decision: Any, swap: Any) -> FairnessResult:
-        """Whether the model decides the same for the prompt with the words swapped."""
-        text = text_of("prompt", prompt, _LONGEST_PROMPT)
-        decided = text_of("decision", decision, _LONGEST_DECISION)
-        swapped = Swap(swap)
-        other, many = swapped(text)
-        if not many or other == text:
-            raise Unreadable("`swap` changes nothing in the prompt: name words that stand in it")
-        answer = self._asked(other)
-        same = _normal(answer) == _normal(swapped(decided)[0])
+        """Verify that the model decides the same for the prompt with the words swapped."""
+        text = text_of("prompt", prompt, _MAX_PROMPT)
+        original = text_of("decision", decision, _MAX_DECISION)
+        swapped = WordSwap(swap)
+        swapped_prompt, count = swapped(text)
+        if not count or swapped_prompt == text:
+            raise UnreadableInputError("`swap` changes nothing in the prompt: name words that occur in it")
+        answer = self._call_client(swapped_prompt)
+        same = _normalise(answer) == _normalise(swapped(original)[0])
         return FairnessResult(
-            status=standing(same),
-            message=_message(same, many),
+            status=status_of(same),
+            message=_message(same, count),
             rule=_RULE,
             by_hand=(
                 f"swap {', '.join(f'`{old}` for `{new}`' for old, new in swapped.pairs)}: "
-                f"{counted(many, 'word')} of the prompt",
-                f"the decision for the prompt, its words swapped too, is `{swapped(decided)[0][:200]}`",
+                f"{pluralize(count, 'word')} of the prompt",
+                f"the decision for the prompt, its words swapped too, is `{swapped(original)[0][:200]}`",
                 f"the decision for the swapped prompt is `{answer[:200]}`: {'the same' if same else 'another'}",
             ),
-            original_decision=decided,
+            original_decision=original,
             counterfactual_decision=answer,
-            counterfactual_prompt=other,
-            words_swapped=many,
+            counterfactual_prompt=swapped_prompt,
+            words_swapped=count,
         )
 
-    def _asked(self, prompt: str) -> str:
+    def _call_client(self, prompt: str) -> str:
         if not callable(self.llm_client):
-            raise Unreadable("`llm_client` must be a callable that answers a text with a text")
+            raise UnreadableInputError("`llm_client` must be a callable that answers a text with a text")
         seconds = number_of("timeout_seconds", self.timeout_seconds)
-        if not 0 < seconds <= _MOST_SECONDS:
-            raise Unreadable(f"`timeout_seconds` must be more than 0 and at most {_MOST_SECONDS}")
-        asking = Asking(self.llm_client, prompt)
-        asking.start()
-        asking.join(float(seconds))
-        return asking.said()
+        if not 0 < seconds <= _MAX_SECONDS:
+            raise UnreadableInputError(f"`timeout_seconds` must be more than 0 and at most {_MAX_SECONDS}")
+        call = ModelCall(self.llm_client, prompt)
+        call.start()
+        call.join(float(seconds))
+        return call.answer()
 
 
-class Swap:
-    """Swaps whole words, all at once, each in the case it is found in."""
+class WordSwap:
+    """Swap of whole words, all at once, each in the case of its occurrence."""
 
-    def __init__(self, given: Any) -> None:
-        self.pairs = _pairs(given)
+    def __init__(self, pairs: Any) -> None:
+        self.pairs = _parse_pairs(pairs)
         self._by_word = {old.casefold(): (old, new) for old, new in self.pairs}
         if len(self._by_word) < len(self.pairs):
-            raise Unreadable("`swap` names a word twice")
+            raise UnreadableInputError("`swap` names a word twice")
         longest_first = sorted((re.escape(old) for old, _ in self.pairs), key=len, reverse=True)
         self._words = re.compile(rf"(?<!\w)(?:{'|'.join(longest_first)})(?!\w)", re.IGNORECASE)
 
     def __call__(self, text: str) -> tuple[str, int]:
-        """The text with the words swapped, and how many were."""
+        """Return the text with the words swapped, and the number of swaps."""
         return self._words.subn(self._other, text)
 
-    def _other(self, found: re.Match[str]) -> str:
-        word = found[0]
+    def _other(self, match: re.Match[str]) -> str:
+        word = match[0]
         old, new = self._by_word.get(word.casefold(), (word, word))
         if word == old:
             return new
@@ -108,38 +108,38 @@ class Swap:
         return new[:1].upper() + new[1:] if word[:1].isupper() else new.lower()
 
 
-class Asking(threading.Thread):
-    """One question to a model, which may answer, raise or never come back."""
+class ModelCall(threading.Thread):
+    """One call to a model on its own thread; the model may answer, raise or hang."""
 
-    def __init__(self, client: Client, prompt: str) -> None:
-        # A model that never comes back must not keep the process from ending.
+    def __init__(self, client: LlmClient, prompt: str) -> None:
+        # A model that hangs must not prevent the process from exiting.
         super().__init__(name="fairness", daemon=True)
         self._client, self._prompt = client, prompt
         self._answer: Any = None
-        self._kept = Kept()
+        self._capture = ExceptionCapture()
 
     def run(self) -> None:
-        with self._kept:
+        with self._capture:
             answer: Any = self._client(self._prompt)
             if inspect.iscoroutine(answer):
                 answer.close()
             self._answer = answer
 
-    def said(self) -> str:
-        """The answer; Unreadable says why there is none."""
+    def answer(self) -> str:
+        """Return the answer. Raise UnreadableInputError if the client raised, timed out or returned no text."""
         if self.is_alive():
-            raise Unreadable("the client did not answer in time, so nothing is known of its decision")
-        if self._kept.error is not None:
-            raise Unreadable(
-                f"the client raised {type(self._kept.error).__name__}, so nothing is known of its decision"
+            raise UnreadableInputError("the client did not answer in time, so nothing is known of its decision")
+        if self._capture.error is not None:
+            raise UnreadableInputError(
+                f"the client raised {type(self._capture.error).__name__}, so nothing is known of its decision"
             )
         if not isinstance(self._answer, str) or not self._answer.strip():
-            raise Unreadable("the client answered no text, so nothing is known of its decision")
-        return text_of("the answer of the client", self._answer, _LONGEST_DECISION)
+            raise UnreadableInputError("the client answered no text, so nothing is known of its decision")
+        return text_of("the answer of the client", self._answer, _MAX_DECISION)
 
 
-class Kept:
-    """Keeps what a client raises: it is somebody else's code, and whatever it raises is one and the same to us."""
+class ExceptionCapture:
+    """Context manager that captures any exception of a client, including BaseException."""
 
     error: BaseException | None = None
 
@@ -153,26 +153,26 @@ class Kept:
         return True
 
 
-def _pairs(given: Any) -> tuple[tuple[str, str], ...]:
-    rows = tuple(given.items()) if isinstance(given, Mapping) else given
-    if not isinstance(rows, list | tuple) or not 1 <= len(rows) <= _MOST_SWAPS:
-        raise Unreadable(f"{_SHAPE}, with 1 to {_MOST_SWAPS} of them")
-    return tuple(_pair(row) for row in rows)
+def _parse_pairs(pairs: Any) -> tuple[tuple[str, str], ...]:
+    rows = tuple(pairs.items()) if isinstance(pairs, Mapping) else pairs
+    if not isinstance(rows, list | tuple) or not 1 <= len(rows) <= _MAX_SWAPS:
+        raise UnreadableInputError(f"{_SWAP_FORMAT}, with 1 to {_MAX_SWAPS} of them")
+    return tuple(_parse_pair(row) for row in rows)
 
 
-def _pair(row: Any) -> tuple[str, str]:
+def _parse_pair(row: Any) -> tuple[str, str]:
     if not isinstance(row, list | tuple) or len(row) != 2:
-        raise Unreadable(_SHAPE)
-    old, new = (text_of("swap", word, _LONGEST_WORD).strip() for word in row)
+        raise UnreadableInputError(_SWAP_FORMAT)
+    old, new = (text_of("swap", word, _MAX_WORD).strip() for word in row)
     return old, new
 
 
-def _normal(decision: str) -> str:
+def _normalise(decision: str) -> str:
     return " ".join(decision.casefold().split()).strip(_EDGES)
 
 
-def _message(same: bool, many: int) -> str:
-    words = counted(many, "word")
+def _message(same: bool, count: int) -> str:
+    words = pluralize(count, "word")
     if same:
         return f"the decision stays the same with {words} swapped; one pair is no proof of fairness in general"
-    return f"the decision changes when {words} of the prompt {'is' if many == 1 else 'are'} swapped and nothing else"
+    return f"the decision changes when {words} of the prompt {'is' if count == 1 else 'are'} swapped and nothing else"

@@ -1,1 +1,1 @@
-"""The MCP side: verified execution in a sandbox, and a guard that stands before any MCP server."""
+"""MCP server for verified code execution, and a proxy that guards other MCP servers."""

@@ -1,7 +1,7 @@
-"""Seed 004, verification_status: what runs in the background, for whom, and what came of it.
+"""Background jobs (seed 004, verification_status).
 
-Jobs are held in memory and bounded on every side: how many run, wait and are kept, in all and for one caller, how large
-what they left is, and for how long it stays.
+Jobs are kept in memory. Quotas limit how many run, wait and are stored, in total and per caller, and how large their
+results may be and how long they are stored.
 """
 
 import threading
@@ -13,16 +13,24 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from qwed_mcp import texts
-from qwed_mcp.decisions import log
-from qwed_mcp.sandbox.outcome import Chosen, Ended, Failed, Job, Limits, Outcome, Unavailable
+from qwed_mcp import response_texts
+from qwed_mcp.decision_log import log
+from qwed_mcp.sandbox.job import (
+    EndReason,
+    JobLimits,
+    JobOutcome,
+    SandboxError,
+    SandboxJob,
+    SandboxProvider,
+    SandboxUnavailable,
+)
 
-_LAST_SECONDS = 5.0
-"""What is waited for processes to be dead when everything ends; a sandbox kills within one."""
+_CLOSE_SECONDS = 5.0
+"""Seconds to wait for dead processes when the server closes; a sandbox kills within one."""
 
 
 class JobState(StrEnum):
-    """Seed 004, Job state."""
+    """State of a job (seed 004, Job state)."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -33,204 +41,207 @@ class JobState(StrEnum):
 
 
 OPEN = frozenset({JobState.QUEUED, JobState.RUNNING})
-"""The states that are not final."""
+"""States that are not final."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Bounds:
-    """How much there may be of everything."""
+class JobQuotas:
+    """Limits on jobs, in total and per caller."""
 
     running: int = 5
     queued: int = 100
-    queued_of_caller: int = 20
-    kept: int = 2_000
-    kept_of_caller: int = 500
-    bytes_kept: int = 128 << 20
-    bytes_of_caller: int = 32 << 20
-    seconds_kept: float = 3_600.0
+    queued_per_caller: int = 20
+    stored: int = 2_000
+    stored_per_caller: int = 500
+    stored_bytes: int = 128 << 20
+    stored_bytes_per_caller: int = 32 << 20
+    retention_seconds: float = 3_600.0
 
 
-class Full(NamedTuple):
-    """No job was made: the sentence says why, and what helps."""
+class QueueFull(NamedTuple):
+    """Refused submission, with the reason and the remedy."""
 
     reason: str
 
 
-class Seen(NamedTuple):
-    """A job as its caller sees it."""
+class JobSnapshot(NamedTuple):
+    """State of a job as its caller sees it."""
 
     state: JobState
     result: str
-    outcome: Outcome | None
-    """How it ended, its output left out."""
+    outcome: JobOutcome | None
+    """Outcome without its output."""
 
     @property
     def text(self) -> str:
-        """Seed 004, Response format."""
+        """Text of the status answer (seed 004, Response format)."""
         return f"Status: {self.state}..." if self.state in OPEN else f"Status: {self.state}\n\nResult:\n{self.result}"
 
 
 @dataclass(slots=True, eq=False)
-class _Kept:
+class _StoredJob:
     caller: str
     code: str
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
     state: JobState = JobState.QUEUED
     result: bytes = b""
-    outcome: Outcome | None = None
+    outcome: JobOutcome | None = None
     ended_at: float = 0.0
-    under_way: Job | None = None
-    unwanted: bool = False
+    running_job: SandboxJob | None = None
+    cancelled: bool = False
 
 
-class Jobs:
-    """Background jobs; every method may be called from any thread and none waits for a job, but `close`."""
+class BackgroundJobs:
+    """Thread-safe registry and scheduler of background jobs; only `close` waits for jobs."""
 
     def __init__(
         self,
-        chosen: Chosen,
+        provider: SandboxProvider,
         seconds: float,
         *,
-        bounds: Bounds | None = None,
+        quotas: JobQuotas | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._chosen = chosen
+        self._provider = provider
         self._seconds = seconds
-        self._bounds = bounds or Bounds()
+        self._quotas = quotas or JobQuotas()
         self._monotonic = monotonic
         self._lock = threading.Lock()
-        self._jobs: dict[str, _Kept] = {}
-        self._queue: deque[_Kept] = deque()
+        self._jobs: dict[str, _StoredJob] = {}
+        self._queue: deque[_StoredJob] = deque()
         self._threads: set[threading.Thread] = set()
         self._closed = False
 
-    def place(self, caller: str, code: str) -> str | Full:
-        """The id of a new job of `caller`, or why there is none."""
+    def submit(self, caller: str, code: str) -> str | QueueFull:
+        """Queue a job of `caller`; return its id, or the reason it is refused."""
         with self._lock:
             self._prune()
-            reason = "the server is stopping" if self._closed else self._no_room(caller)
+            reason = "the server is stopping" if self._closed else self._refusal_reason(caller)
             if reason:
-                return Full(reason)
-            job = _Kept(caller, code)
+                return QueueFull(reason)
+            job = _StoredJob(caller, code)
             self._jobs[job.id] = job
             self._queue.append(job)
-            self._fill()
+            self._start_queued()
         return job.id
 
-    def look(self, caller: str, job_id: str) -> Seen | None:
-        """The job, where it is one of `caller` and not forgotten."""
+    def get(self, caller: str, job_id: str) -> JobSnapshot | None:
+        """Return the job if it belongs to `caller` and has not expired."""
         with self._lock:
             self._prune()
             job = self._jobs.get(job_id)
             if job is None or job.caller != caller:
                 return None
-            return Seen(job.state, job.result.decode(), job.outcome)
+            return JobSnapshot(job.state, job.result.decode(), job.outcome)
 
     def cancel(self, caller: str, job_id: str) -> None:
-        """End the job, if it is one of `caller` and has not ended."""
+        """Cancel the job if it belongs to `caller` and has not ended."""
         with self._lock:
             job = self._jobs.get(job_id)
-            wanted = [job] if job is not None and job.caller == caller else []
-        self._stop(wanted)
+            jobs = [job] if job is not None and job.caller == caller else []
+        self._stop(jobs)
 
     def close(self) -> None:
-        """End every job and take no more; returns once they are dead."""
+        """Cancel all jobs, accept no more, and return once their processes are dead."""
         with self._lock:
             self._closed = True
-            every, threads = list(self._jobs.values()), list(self._threads)
-        self._stop(every)
-        until = time.monotonic() + _LAST_SECONDS
+            jobs, threads = list(self._jobs.values()), list(self._threads)
+        self._stop(jobs)
+        deadline = time.monotonic() + _CLOSE_SECONDS
         for thread in threads:
-            thread.join(max(0.0, until - time.monotonic()))
+            thread.join(max(0.0, deadline - time.monotonic()))
 
     def _prune(self) -> None:
-        oldest = self._monotonic() - self._bounds.seconds_kept
+        oldest = self._monotonic() - self._quotas.retention_seconds
         for job in [job for job in self._jobs.values() if job.state not in OPEN and job.ended_at <= oldest]:
             del self._jobs[job.id]
 
-    def _no_room(self, caller: str) -> str:
-        bounds, own = self._bounds, [job for job in self._jobs.values() if job.caller == caller]
+    def _refusal_reason(self, caller: str) -> str:
+        quotas, own = self._quotas, [job for job in self._jobs.values() if job.caller == caller]
         waiting = sum(job.state is JobState.QUEUED for job in own)
-        if waiting >= bounds.queued_of_caller or len(self._queue) >= bounds.queued:
+        if waiting >= quotas.queued_per_caller or len(self._queue) >= quotas.queued:
             return "too many background jobs are queued; try again when one has ended"
-        if len(own) >= bounds.kept_of_caller or len(self._jobs) >= bounds.kept:
-            return "too many background jobs are kept; results are forgotten an hour after their job ended"
-        if _size(own) >= bounds.bytes_of_caller or _size(self._jobs.values()) >= bounds.bytes_kept:
-            return "the results that are kept are too large; they are forgotten an hour after their job ended"
+        if len(own) >= quotas.stored_per_caller or len(self._jobs) >= quotas.stored:
+            return "too many background jobs are stored; results expire an hour after their job ended"
+        if (
+            _result_bytes(own) >= quotas.stored_bytes_per_caller
+            or _result_bytes(self._jobs.values()) >= quotas.stored_bytes
+        ):
+            return "the stored results are too large; they expire an hour after their job ended"
         return ""
 
-    def _fill(self) -> None:
-        """Start what waits, as far as there is room and nobody ends everything."""
-        while self._queue and not self._closed and len(self._threads) < self._bounds.running:
-            job = self._next()
+    def _start_queued(self) -> None:
+        """Start queued jobs while there is capacity and the registry is open."""
+        while self._queue and not self._closed and len(self._threads) < self._quotas.running:
+            job = self._take_next()
             job.state = JobState.RUNNING
             thread = threading.Thread(target=self._run, args=(job,), name=f"job {job.id}", daemon=True)
             try:
                 thread.start()
             except RuntimeError:
-                job.state, job.result, job.ended_at = JobState.FAILED, _BROKEN.encode(), self._monotonic()
+                job.state, job.result, job.ended_at = JobState.FAILED, _SANDBOX_FAILED.encode(), self._monotonic()
             else:
                 self._threads.add(thread)
 
-    def _next(self) -> _Kept:
-        """What has waited longest of those for whom least runs: whoever places many waits behind their own."""
+    def _take_next(self) -> _StoredJob:
+        """Take the longest-queued job of the caller with the fewest running jobs."""
         running = Counter(job.caller for job in self._jobs.values() if job.state is JobState.RUNNING)
         job = min(self._queue, key=lambda waiting: running[waiting.caller])
         self._queue.remove(job)
         return job
 
-    def _run(self, job: _Kept) -> None:
+    def _run(self, job: _StoredJob) -> None:
         try:
-            self._end(job, *self._outcome(job))
-        except (Failed, OSError) as error:
+            self._end(job, *self._run_in_sandbox(job))
+        except (SandboxError, OSError) as error:
             log("sandbox failed", job_id=job.id, kind=type(error).__name__)
         finally:
-            # Whatever a sandbox raises, the job is over and its place is free.
-            self._end(job, JobState.FAILED, _BROKEN)
+            # The job is over and its slot is free, whatever exception the sandbox raises.
+            self._end(job, JobState.FAILED, _SANDBOX_FAILED)
             with self._lock:
                 self._threads.discard(threading.current_thread())
-                self._fill()
+                self._start_queued()
 
-    def _outcome(self, job: _Kept) -> tuple[JobState, str, Outcome | None]:
-        sandbox = self._chosen()
-        if isinstance(sandbox, Unavailable):
+    def _run_in_sandbox(self, job: _StoredJob) -> tuple[JobState, str, JobOutcome | None]:
+        sandbox = self._provider()
+        if isinstance(sandbox, SandboxUnavailable):
             return JobState.FAILED, f"The job could not be run: {sandbox.reason}", None
-        under_way = sandbox.start(job.code, Limits(seconds=self._seconds))
+        running_job = sandbox.start(job.code, JobLimits(seconds=self._seconds))
         with self._lock:
-            job.under_way, job.code = under_way, ""
-            unwanted = job.unwanted
-        if unwanted:
-            under_way.cancel()
-        outcome = under_way.wait()
-        said = texts.told_in_background(outcome, self._seconds)
-        state = _STATES.get(outcome.ended, JobState.SUCCESS if said.well else JobState.FAILED)
-        return state, texts.CANCELLED if state is JobState.CANCELLED else said.text, outcome
+            job.running_job, job.code = running_job, ""
+            cancelled = job.cancelled
+        if cancelled:
+            running_job.cancel()
+        outcome = running_job.wait()
+        summary = response_texts.describe_job(outcome, self._seconds)
+        state = _STATES.get(outcome.ended, JobState.SUCCESS if summary.success else JobState.FAILED)
+        return state, response_texts.CANCELLED if state is JobState.CANCELLED else summary.text, outcome
 
-    def _end(self, job: _Kept, state: JobState, result: str, outcome: Outcome | None = None) -> None:
+    def _end(self, job: _StoredJob, state: JobState, result: str, outcome: JobOutcome | None = None) -> None:
         with self._lock:
             if job.state not in OPEN:
                 return
             job.state, job.result, job.ended_at = state, result.encode("utf-8", "replace"), self._monotonic()
             job.outcome = outcome._replace(stdout="", stderr="") if outcome is not None else None
-            job.under_way, job.code = None, ""
+            job.running_job, job.code = None, ""
 
-    def _stop(self, jobs: Iterable[_Kept]) -> None:
+    def _stop(self, jobs: Iterable[_StoredJob]) -> None:
         for job in jobs:
             with self._lock:
-                job.unwanted = True
+                job.cancelled = True
                 waiting = job.state is JobState.QUEUED
                 if waiting:
                     self._queue.remove(job)
-                under_way = job.under_way
+                running_job = job.running_job
             if waiting:
-                self._end(job, JobState.CANCELLED, texts.CANCELLED)
-            elif under_way is not None:
-                under_way.cancel()
+                self._end(job, JobState.CANCELLED, response_texts.CANCELLED)
+            elif running_job is not None:
+                running_job.cancel()
 
 
-_BROKEN = "The job could not be run: the sandbox failed."
-_STATES = {Ended.TIMED_OUT: JobState.TIMED_OUT, Ended.CANCELLED: JobState.CANCELLED}
+_SANDBOX_FAILED = "The job could not be run: the sandbox failed."
+_STATES = {EndReason.TIMED_OUT: JobState.TIMED_OUT, EndReason.CANCELLED: JobState.CANCELLED}
 
 
-def _size(jobs: Iterable[_Kept]) -> int:
+def _result_bytes(jobs: Iterable[_StoredJob]) -> int:
     return sum(len(job.result) for job in jobs)

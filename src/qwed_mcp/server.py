@@ -1,4 +1,4 @@
-"""The MCP server `qwed-verification`: two tools, each call answered at the desk."""
+"""MCP server `qwed-verification` with two tools."""
 
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -19,19 +19,19 @@ from mcp_types import (
 )
 
 import qwed
-from qwed_mcp import texts
-from qwed_mcp.desk import Desk, answered
-from qwed_mcp.door import GONE
-from qwed_mcp.jobs import Bounds, Jobs
-from qwed_mcp.sandbox.outcome import Chosen
+from qwed_mcp import response_texts
+from qwed_mcp.dispatcher import ToolDispatcher, tool_result
+from qwed_mcp.http_middleware import DISCONNECTED
+from qwed_mcp.jobs import BackgroundJobs, JobQuotas
+from qwed_mcp.run_queue import RUN_SECONDS, RunQueue
+from qwed_mcp.sandbox.job import SandboxProvider
 from qwed_mcp.security.gateway import RiskBasedExecutionGateway
 from qwed_mcp.settings import McpSettings
 from qwed_mcp.tools import TOOLS
-from qwed_mcp.turns import SECONDS, Turns
 
 NAME = "qwed-verification"
-MAX_REMEMBERED = 256
-"""Requests whose background job their client can still cancel."""
+MAX_CANCELLABLE = 256
+"""Number of requests whose background job the client can still cancel."""
 _INSTRUCTIONS = (
     "Verify before you claim: write a short Python script with sympy, z3, decimal or the QWED packages, run it with "
     "execute_python_code, and report what it printed. The verify_* tools of v0.1.x are gone."
@@ -42,51 +42,55 @@ CallerOf = Callable[[Context], str]
 
 
 @dataclass(kw_only=True)
-class Kept:
-    """What a server holds beside its settings; tests put their own in its place."""
+class ServerOptions:
+    """Limits and gateway of a server, which tests replace."""
 
-    seconds: float = SECONDS
-    bounds: Bounds = field(default_factory=Bounds)
+    seconds: float = RUN_SECONDS
+    quotas: JobQuotas = field(default_factory=JobQuotas)
     gateway: RiskBasedExecutionGateway | None = None
 
 
-def build(settings: McpSettings, chosen: Chosen, caller_of: CallerOf, kept: Kept | None = None) -> Server[Desk]:
-    """The server; `caller_of` says whose a request is, and jobs live as long as its lifespan."""
-    held = kept or Kept()
-    placed: OrderedDict[tuple[str, str], str] = OrderedDict()
+def build_server(
+    settings: McpSettings, sandboxes: SandboxProvider, caller_of: CallerOf, overrides: ServerOptions | None = None
+) -> Server[ToolDispatcher]:
+    """Build the server; `caller_of` names the caller of a request, and jobs live as long as the lifespan."""
+    options = overrides or ServerOptions()
+    cancellable_jobs: OrderedDict[tuple[str, str], str] = OrderedDict()
 
     @asynccontextmanager
-    async def lifespan(_server: Server[Desk]) -> AsyncIterator[Desk]:
-        gateway = held.gateway or RiskBasedExecutionGateway(settings)
-        jobs = Jobs(chosen, settings.background_seconds, bounds=held.bounds)
-        desk = Desk(gateway, chosen, jobs, Turns(seconds=held.seconds))
+    async def lifespan(_server: Server[ToolDispatcher]) -> AsyncIterator[ToolDispatcher]:
+        gateway = options.gateway or RiskBasedExecutionGateway(settings)
+        jobs = BackgroundJobs(sandboxes, settings.background_seconds, quotas=options.quotas)
+        dispatcher = ToolDispatcher(gateway, sandboxes, jobs, RunQueue(seconds=options.seconds))
         try:
-            yield desk
+            yield dispatcher
         finally:
-            await desk.close()
+            await dispatcher.close()
 
     async def list_tools(_context: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=list(TOOLS))
 
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
-        desk: Desk = context.lifespan_context
+        dispatcher: ToolDispatcher = context.lifespan_context
         caller = caller_of(context)
-        result = await _unless_gone(context, partial(desk.answer, caller, params.name, params.arguments))
+        result = await _answer_while_connected(
+            context, partial(dispatcher.answer, caller, params.name, params.arguments)
+        )
         job_id = (result.meta or {}).get("qwed/job_id")
-        # Over HTTP the ids of requests are not one client's own: there a posted cancellation says nothing.
+        # Over HTTP several clients may use the same request id, so a posted cancellation is ignored there.
         if isinstance(job_id, str) and context.request is None:
-            placed[caller, str(context.request_id)] = job_id
-            while len(placed) > MAX_REMEMBERED:
-                placed.popitem(last=False)
+            cancellable_jobs[caller, str(context.request_id)] = job_id
+            while len(cancellable_jobs) > MAX_CANCELLABLE:
+                cancellable_jobs.popitem(last=False)
         return result
 
     async def cancelled(context: Context, params: CancelledNotificationParams) -> None:
         caller = caller_of(context)
-        job_id = placed.get((caller, str(params.request_id)))
+        job_id = cancellable_jobs.get((caller, str(params.request_id)))
         if job_id is not None and context.request is None:
             context.lifespan_context.cancel(caller, job_id)
 
-    server: Server[Desk] = Server(
+    server: Server[ToolDispatcher] = Server(
         NAME,
         version=qwed.__version__,
         title="QWED verification",
@@ -100,15 +104,18 @@ def build(settings: McpSettings, chosen: Chosen, caller_of: CallerOf, kept: Kept
     return server
 
 
-async def _unless_gone(context: Context, answer: Callable[[], Awaitable[CallToolResult]]) -> CallToolResult:
-    """The answer; over HTTP a client that left has cancelled its request, whatever its version of the protocol."""
-    gone = None if context.request is None else context.request.scope.get(GONE)
-    if gone is None:
+async def _answer_while_connected(context: Context, answer: Callable[[], Awaitable[CallToolResult]]) -> CallToolResult:
+    """Return the answer, and cancel the call if its HTTP client disconnects.
+
+    Over HTTP a disconnect is a cancellation in every protocol version.
+    """
+    disconnected = None if context.request is None else context.request.scope.get(DISCONNECTED)
+    if disconnected is None:
         return await answer()
-    results = [answered(texts.CANCELLED, well=False)]
+    results = [tool_result(response_texts.CANCELLED, success=False)]
 
     async def leave(scope: anyio.CancelScope) -> None:
-        await gone.wait()
+        await disconnected.wait()
         scope.cancel()
 
     async with anyio.create_task_group() as tasks:

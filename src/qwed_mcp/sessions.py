@@ -1,57 +1,57 @@
-"""Which sessions of the protocol a caller has open over HTTP: one caller's many leave room for another's.
+"""Open MCP sessions of each caller over HTTP.
 
-Clients often leave without ending theirs. So whoever opens one too many loses the one they have not used for longest.
+Clients often leave without ending their session. A caller who opens one too many loses the least recently used one.
 """
 
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-MAX_OF_CALLER = 64
+MAX_PER_CALLER = 64
 MAX_CALLERS = 1_024
 
 
 class Sessions:
-    """Everything here runs on the event loop, so nothing is locked."""
+    """Registry of open sessions; it is used on the event loop only, so it needs no lock."""
 
-    def __init__(self, most: int = MAX_OF_CALLER) -> None:
-        self._most = most
-        self._of: OrderedDict[str, OrderedDict[str, int]] = OrderedDict()
-        """By caller: ids with the number of their requests under way, the one that was used last at the end."""
+    def __init__(self, max_per_caller: int = MAX_PER_CALLER) -> None:
+        self._max_per_caller = max_per_caller
+        self._by_caller: OrderedDict[str, OrderedDict[str, int]] = OrderedDict()
+        """Session ids of each caller with their number of running requests, least recently used first."""
 
-    def opened(self, caller: str, session_id: str) -> None:
+    def add(self, caller: str, session_id: str) -> None:
         """Remember a session of the caller."""
-        self._of.setdefault(caller, OrderedDict())[session_id] = 0
-        self._of.move_to_end(caller)
-        while len(self._of) > MAX_CALLERS:
-            self._of.popitem(last=False)
+        self._by_caller.setdefault(caller, OrderedDict())[session_id] = 0
+        self._by_caller.move_to_end(caller)
+        while len(self._by_caller) > MAX_CALLERS:
+            self._by_caller.popitem(last=False)
 
-    def ended(self, caller: str, session_id: str) -> None:
-        """Forget it."""
-        self._own(caller).pop(session_id, None)
+    def remove(self, caller: str, session_id: str) -> None:
+        """Forget a session of the caller."""
+        self._sessions_of(caller).pop(session_id, None)
 
-    def too_many(self, caller: str) -> str | None:
-        """The one to end before the caller opens another: the longest unused, and rather one that nobody waits on."""
-        own = self._own(caller)
-        if len(own) < self._most:
+    def session_to_evict(self, caller: str) -> str | None:
+        """Return the session to end before the caller opens another, preferring one without running requests."""
+        sessions = self._sessions_of(caller)
+        if len(sessions) < self._max_per_caller:
             return None
-        return next((each for each, under_way in own.items() if not under_way), next(iter(own)))
+        return next((session_id for session_id, running in sessions.items() if not running), next(iter(sessions)))
 
     @contextmanager
-    def used(self, caller: str, session_id: str) -> Iterator[None]:
-        """While a request of it is answered."""
-        own = self._own(caller)
-        self._count(own, session_id, 1)
+    def in_use(self, caller: str, session_id: str) -> Iterator[None]:
+        """Count a request of the session while it is answered."""
+        sessions = self._sessions_of(caller)
+        self._count(sessions, session_id, 1)
         try:
             yield
         finally:
-            self._count(own, session_id, -1)
+            self._count(sessions, session_id, -1)
 
-    def _own(self, caller: str) -> OrderedDict[str, int]:
-        return self._of.get(caller, OrderedDict())
+    def _sessions_of(self, caller: str) -> OrderedDict[str, int]:
+        return self._by_caller.get(caller, OrderedDict())
 
     @staticmethod
-    def _count(own: OrderedDict[str, int], session_id: str, by: int) -> None:
-        if session_id in own:
-            own[session_id] += by
-            own.move_to_end(session_id)
+    def _count(sessions: OrderedDict[str, int], session_id: str, by: int) -> None:
+        if session_id in sessions:
+            sessions[session_id] += by
+            sessions.move_to_end(session_id)

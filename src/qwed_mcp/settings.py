@@ -1,4 +1,4 @@
-"""Seed 004 and ruling 4.21: what an administrator sets for the MCP server, read once at its start."""
+"""Settings of the MCP server, read once at its start (seed 004, ruling 4.21)."""
 
 import os
 from collections.abc import Mapping
@@ -8,14 +8,14 @@ from pathlib import Path
 from qwed.settings import SettingsError
 
 BACKGROUND_SECONDS = 120.0
-MOST_BACKGROUND_SECONDS = 600.0
+MAX_BACKGROUND_SECONDS = 600.0
 BUBBLEWRAP, NONE = "bubblewrap", "none"
 _SANDBOXES = (BUBBLEWRAP, NONE)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class McpSettings:
-    """What is not said is the strict choice."""
+    """Settings of the MCP server; every default is the strict choice."""
 
     trusted_code_execution: bool = False
     background_seconds: float = BACKGROUND_SECONDS
@@ -24,27 +24,27 @@ class McpSettings:
 
 
 def mcp_settings_from(environment: Mapping[str, str] = os.environ) -> McpSettings:
-    """The settings in the environment; SettingsError where a word decides about safety and cannot be read."""
+    """Read the settings from the environment; raise SettingsError for an unknown sandbox."""
     manifest = environment.get("QWED_SKILL_MANIFEST")
     return McpSettings(
         trusted_code_execution=environment.get("QWED_MCP_TRUSTED_CODE_EXECUTION", "").strip().lower() == "true",
-        background_seconds=_background_seconds(environment.get("QWED_MCP_BACKGROUND_TIMEOUT", "")),
-        sandbox=_sandbox(environment.get("QWED_MCP_SANDBOX", BUBBLEWRAP)),
+        background_seconds=_parse_background_seconds(environment.get("QWED_MCP_BACKGROUND_TIMEOUT", "")),
+        sandbox=_parse_sandbox(environment.get("QWED_MCP_SANDBOX", BUBBLEWRAP)),
         skill_manifest=Path(manifest) if manifest else None,
     )
 
 
-def _background_seconds(text: str) -> float:
-    """Seed 004: above the ceiling is the ceiling, and what is no positive number is the default."""
+def _parse_background_seconds(text: str) -> float:
+    """Cap the value at the maximum, and use the default if it is not a positive number (seed 004)."""
     try:
         seconds = float(text)
     except ValueError:
         return BACKGROUND_SECONDS
-    # NaN is not above nothing, so it falls back too.
-    return min(seconds, MOST_BACKGROUND_SECONDS) if seconds > 0 else BACKGROUND_SECONDS
+    # NaN is not greater than zero, so it falls back too.
+    return min(seconds, MAX_BACKGROUND_SECONDS) if seconds > 0 else BACKGROUND_SECONDS
 
 
-def _sandbox(text: str) -> str:
+def _parse_sandbox(text: str) -> str:
     if text not in _SANDBOXES:
         raise SettingsError(f"QWED_MCP_SANDBOX: `{text[:64]}` cannot be used: must be one of {', '.join(_SANDBOXES)}")
     return text

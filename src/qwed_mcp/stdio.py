@@ -1,4 +1,4 @@
-"""`qwed-mcp` over stdio: one connection, one caller; when it closes, the server and its jobs end."""
+"""`qwed-mcp` over stdio: one connection and one caller; the server and its jobs end when it closes."""
 
 import os
 import secrets
@@ -11,45 +11,47 @@ import anyio
 from mcp.server import Server
 from mcp.server.stdio import stdio_server
 
-from qwed_mcp.desk import Desk
-from qwed_mcp.sandbox.outcome import Chosen
-from qwed_mcp.server import Kept, build
+from qwed_mcp.dispatcher import ToolDispatcher
+from qwed_mcp.sandbox.job import SandboxProvider
+from qwed_mcp.server import ServerOptions, build_server
 from qwed_mcp.settings import McpSettings
 
 
-def serve(settings: McpSettings, chosen: Chosen, kept: Kept | None = None) -> None:
-    """Answer on standard output until standard input ends or somebody asks to stop."""
+def serve(settings: McpSettings, sandboxes: SandboxProvider, options: ServerOptions | None = None) -> None:
+    """Serve until standard input ends or a signal arrives."""
     try:
-        anyio.run(_serve, settings, chosen, kept)
+        anyio.run(_serve, settings, sandboxes, options)
     except* BrokenPipeError:
-        # The client left before it was answered.
+        # The client left before its answer was written.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-async def _serve(settings: McpSettings, chosen: Chosen, kept: Kept | None) -> None:
+async def _serve(settings: McpSettings, sandboxes: SandboxProvider, options: ServerOptions | None) -> None:
     caller = f"stdio-{secrets.token_hex(8)}"
-    server = build(settings, chosen, lambda _context: caller, kept)
-    server.lifespan = _until_asked(server)
+    server = build_server(settings, sandboxes, lambda _context: caller, options)
+    server.lifespan = _lifespan_with_signals(server)
     async with stdio_server() as (read, write):
         await server.run(read, write, server.create_initialization_options())
 
 
-def _until_asked(server: Server[Desk]) -> Callable[[Server[Desk]], AbstractAsyncContextManager[Desk]]:
+def _lifespan_with_signals(
+    server: Server[ToolDispatcher],
+) -> Callable[[Server[ToolDispatcher]], AbstractAsyncContextManager[ToolDispatcher]]:
     inner = server.lifespan
 
     @asynccontextmanager
-    async def lifespan(served: Server[Desk]) -> AsyncIterator[Desk]:
-        async with inner(served) as desk, anyio.create_task_group() as tasks:
-            tasks.start_soon(_stop_when_asked, desk)
-            yield desk
+    async def lifespan(served: Server[ToolDispatcher]) -> AsyncIterator[ToolDispatcher]:
+        async with inner(served) as dispatcher, anyio.create_task_group() as tasks:
+            tasks.start_soon(_stop_on_signal, dispatcher)
+            yield dispatcher
             tasks.cancel_scope.cancel()
 
     return lifespan
 
 
-async def _stop_when_asked(desk: Desk) -> None:
+async def _stop_on_signal(dispatcher: ToolDispatcher) -> None:
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
         async for number in signals:
-            await desk.close()
-            # Reading from standard input cannot be interrupted, and nobody is owed an answer any more.
+            await dispatcher.close()
+            # A blocking read of standard input cannot be interrupted, and no answer is due any more.
             os._exit(128 + number)

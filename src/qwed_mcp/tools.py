@@ -1,4 +1,4 @@
-"""Seed 004: the two tools as a client lists them."""
+"""Definitions of the two MCP tools (seed 004)."""
 
 from mcp_types import Tool, ToolAnnotations
 
@@ -29,7 +29,7 @@ TOOLS = (
             "required": ["code"],
             "additionalProperties": False,
         },
-        # It computes and nothing else: what it would change or reach outside is refused before it runs.
+        # Code with effects is refused before it runs, so these hints are true.
         annotations=ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=False),
     ),
     Tool(

@@ -1,1 +1,1 @@
-"""The import names of the published documents; everything here lives in `qwed`."""
+"""Import names of the published documents; the implementation is in `qwed`."""

@@ -1,16 +1,14 @@
-"""The client side of qwed: what a program that talks to a control plane, or embeds its guards, imports."""
+"""Client library of qwed: clients, offline verification, tool-call checkpoints, guards and a result cache."""
 
 from typing import TYPE_CHECKING
 
-from qwed.words.lazy import lazily
+from qwed.model.lazy_import import lazy_getattr
 
 if TYPE_CHECKING:
     from qwed.guards.tool_approval import ToolApprovalSystem
     from qwed_sdk.agent import QWEDAgentClient, QWEDAsyncAgentClient
     from qwed_sdk.attestation import verify_attestation, verify_message_attestation, verify_receipt
     from qwed_sdk.cache import CacheContext, VerificationCache
-    from qwed_sdk.calls.checks import Permit, Refusal
-    from qwed_sdk.checkpoint import Checkpoint
     from qwed_sdk.client import QWEDAsyncClient, QWEDClient
     from qwed_sdk.errors import (
         ActionDenied,
@@ -27,14 +25,16 @@ if TYPE_CHECKING:
         QWEDServerError,
         QWEDTimeoutError,
     )
+    from qwed_sdk.operations.tool_check import Permit, Refusal
+    from qwed_sdk.tool_guard import Checkpoint
 
 # Each name is imported when it is first used: a program that needs one guard does not pay for the client.
-_HOME = {
+_MODULE_OF_NAME = {
     "ActionDenied": "qwed_sdk.errors",
     "ActionPending": "qwed_sdk.errors",
     "CacheContext": "qwed_sdk.cache",
-    "Checkpoint": "qwed_sdk.checkpoint",
-    "Permit": "qwed_sdk.calls.checks",
+    "Checkpoint": "qwed_sdk.tool_guard",
+    "Permit": "qwed_sdk.operations.tool_check",
     "QWEDAgentClient": "qwed_sdk.agent",
     "QWEDArgumentError": "qwed_sdk.errors",
     "QWEDAsyncAgentClient": "qwed_sdk.agent",
@@ -50,7 +50,7 @@ _HOME = {
     "QWEDRequestError": "qwed_sdk.errors",
     "QWEDServerError": "qwed_sdk.errors",
     "QWEDTimeoutError": "qwed_sdk.errors",
-    "Refusal": "qwed_sdk.calls.checks",
+    "Refusal": "qwed_sdk.operations.tool_check",
     "ToolApprovalSystem": "qwed.guards.tool_approval",
     "VerificationCache": "qwed_sdk.cache",
     "verify_attestation": "qwed_sdk.attestation",
@@ -87,7 +87,7 @@ __all__ = [
     "verify_receipt",
 ]
 
-__getattr__ = lazily(__name__, _HOME)
+__getattr__ = lazy_getattr(__name__, _MODULE_OF_NAME)
 
 
 def __dir__() -> list[str]:

@@ -1,16 +1,16 @@
-"""What can go wrong between a program and the control plane: one tree, so that one `except` fails closed."""
+"""Errors of the SDK; all of them derive from QWEDError, so that one `except` fails closed."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from qwed.words import Decision
+from qwed.model import Decision
 
 if TYPE_CHECKING:
-    from qwed_sdk.records import Answer
+    from qwed_sdk.models import Answer
 
 
 class QWEDError(Exception):
-    """Base of them all. Whoever meets one has no permission to act."""
+    """Base of all errors. None of them permits an action."""
 
     def __init__(
         self,
@@ -22,85 +22,89 @@ class QWEDError(Exception):
         suggestion: str | None = None,
         retry_after: float | None = None,
     ) -> None:
-        said = f"{message} ({code})" if code else message
-        super().__init__(f"{said}: {suggestion}" if suggestion else said)
+        text = f"{message} ({code})" if code else message
+        super().__init__(f"{text}: {suggestion}" if suggestion else text)
         self.message = message
+        """Description of the problem."""
         self.code = code
+        """Error code, such as `QWED-AUTH-002`."""
         self.status = status
-        """The HTTP status; None where no answer came."""
+        """HTTP status; None if there was no answer."""
         self.details = dict(details or {})
+        """Values that belong to the code."""
         self.suggestion = suggestion
+        """Suggested remedy."""
         self.retry_after = retry_after
-        """Seconds after which it may be worth asking again."""
+        """Seconds after which a retry may succeed."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # As it is, without asking its class again: one that cannot be read back breaks whole pools of processes.
-        return _restored, (type(self), self.args, self.__dict__)
+        # Bypasses `__init__`, whose arguments differ by class: an error that cannot be unpickled breaks process pools.
+        return _restore_error, (type(self), self.args, self.__dict__)
 
 
-def _restored(kind: type[QWEDError], args: tuple[Any, ...], members: dict[str, Any]) -> QWEDError:
+def _restore_error(kind: type[QWEDError], args: tuple[Any, ...], members: dict[str, Any]) -> QWEDError:
     error = kind.__new__(kind, *args)
     error.__dict__.update(members)
     return error
 
 
-def unreached(said: str) -> str:
-    """What a person can do where no server was reached."""
-    # What OpenSSL calls an answer that is no TLS; whoever gave it does run.
-    if "WRONG_VERSION_NUMBER" in said:
-        return "it speaks no TLS: write http:// in place of https://"
+def connection_advice(message: str) -> str:
+    """Return advice for a person whose client could not reach a server."""
+    # OpenSSL reports an answer that is not TLS this way; the server does run.
+    if "WRONG_VERSION_NUMBER" in message:
+        return "the server does not use TLS: write http:// instead of https://"
     return "is it running? `qwed serve` starts one"
 
 
 class QWEDConnectionError(QWEDError):
-    """The server was not reached, or the connection broke off."""
+    """The server was not reached, or the connection broke."""
 
     def __init__(self, message: str, *, sent: bool) -> None:
         super().__init__(message)
         if not sent:
-            # In the text alone: whoever refuses an agent passes the suggestion on, and this one is for a person.
-            self.args = (f"{message}: {unreached(message)}",)
+            # Not in `suggestion`, which a refusal passes on to the agent: this advice is for a person.
+            self.args = (f"{message}: {connection_advice(message)}",)
         self.sent = sent
-        """Whether the server may have read the request before it broke off."""
+        """True if the server may have received the request."""
 
 
 class QWEDTimeoutError(QWEDConnectionError):
-    """No answer came in time."""
+    """No answer arrived in time."""
 
 
 class QWEDProtocolError(QWEDError):
-    """Something answered that is no qwed server, or that contradicts itself."""
+    """The answer does not come from a qwed server, or contradicts itself."""
 
 
 class QWEDRequestError(QWEDError):
-    """The request itself is wrong: a field, an option, its size."""
+    """The request is not valid: a field, an option, its size."""
 
 
 class QWEDArgumentError(QWEDRequestError, ValueError):
-    """What no request can be made of: an id, a credential, a number of seconds that is none."""
+    """An argument from which no request can be made: an id, a credential, a number of seconds."""
 
 
 class QWEDAuthError(QWEDError):
-    """No credential, one that is unknown or revoked, or one whose role is not sufficient."""
+    """The credential is missing, unknown or revoked, or its role is not sufficient."""
 
 
 class QWEDNotFoundError(QWEDError):
-    """There is nothing of this name in the caller's organisation."""
+    """The organisation has nothing with this id."""
 
 
 class QWEDConflictError(QWEDError):
-    """It contradicts how things stand: decided already, suspended already, not enough evidence."""
+    """The request contradicts the current state: already decided, already suspended, not enough evidence."""
 
 
 class QWEDRateLimitError(QWEDError):
-    """Too many requests; `retry_after` says when to come back."""
+    """Too many requests; `retry_after` says when to try again."""
 
 
 class QWEDServerError(QWEDError):
     """The server failed, or is overloaded."""
 
 
-OF_STATUS: dict[int, type[QWEDError]] = {
+ERROR_CLASSES: dict[int, type[QWEDError]] = {
     401: QWEDAuthError,
     403: QWEDAuthError,
     404: QWEDNotFoundError,
@@ -109,22 +113,22 @@ OF_STATUS: dict[int, type[QWEDError]] = {
 }
 
 
-def error_class(status: int) -> type[QWEDError]:
-    """The class of an error with this HTTP status."""
+def error_class_of(status: int) -> type[QWEDError]:
+    """Return the error class for an HTTP status."""
     if status >= 500:
         return QWEDServerError
-    return OF_STATUS.get(status, QWEDRequestError)
+    return ERROR_CLASSES.get(status, QWEDRequestError)
 
 
-def perhaps_decided(error: QWEDError) -> bool:
-    """Whether the server may have decided, and used the step up, without our hearing of it."""
+def may_have_decided(error: QWEDError) -> bool:
+    """Return True if the server may have decided, and used up the step, although no answer arrived."""
     if isinstance(error, QWEDConnectionError):
         return error.sent
     return isinstance(error, QWEDServerError | QWEDProtocolError)
 
 
-class ActionDenied(QWEDError):
-    """A verified function was called and may not run. `reason` says why, `suggestion` what would pass."""
+class ActionDenied(QWEDError):  # noqa: N818 - public name; a denial is an answer
+    """A verified function was called, and may not run."""
 
     def __init__(
         self,
@@ -138,21 +142,28 @@ class ActionDenied(QWEDError):
     ) -> None:
         super().__init__(f"{what}: {reason}", code=code, suggestion=suggestion)
         self.what = what
+        """Name of the tool or action."""
         self.reason = reason
+        """Reason for the refusal."""
         self.decision = decision
+        """DENIED, PENDING or BUDGET_EXCEEDED."""
         self.answer = answer
-        """The whole answer; None where none came."""
+        """The whole decision; None if there is none."""
 
     def __str__(self) -> str:
-        told = f"qwed did not permit `{self.what}`: {self.reason}"
-        told = f"{told} ({self.code})" if self.code else told
-        return f"{told}. {self.suggestion}" if self.suggestion else told
+        text = f"qwed did not permit `{self.what}`: {self.reason}"
+        text = f"{text} ({self.code})" if self.code else text
+        return f"{text}. {self.suggestion}" if self.suggestion else text
 
 
 class ActionPending(ActionDenied):
-    """A person has to decide first, and has not yet."""
+    """A verified function was called, and a person has to decide first."""
 
     @property
     def approval_id(self) -> str | None:
-        """What the person decides on: `qwed approvals approve ID`."""
+        """Id of the approval that the person decides: `qwed approvals approve ID`."""
         return None if self.answer is None else self.answer.approval_id
+
+
+class UsageError(ValueError):
+    """Invalid input or configuration of a hook, proxy or command; the message says what to change."""

@@ -1,4 +1,4 @@
-"""Requests over HTTP, one at a time, within their seconds: the same twice, blocking and awaiting."""
+"""HTTP transports of the sync and the async client, with a deadline for each request."""
 
 import os
 import time
@@ -9,37 +9,39 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
-from qwed.words.home import DEFAULT_URL
-from qwed_sdk.conversation import running_loop
+from qwed.model.defaults import DEFAULT_URL
 from qwed_sdk.errors import QWEDArgumentError, QWEDConnectionError, QWEDError, QWEDProtocolError, QWEDTimeoutError
-from qwed_sdk.wire import Attempt, Outcome, Request, Response, problem_of
+from qwed_sdk.http_request import Attempt, AttemptResult, Request, Response, error_of
+from qwed_sdk.step_counter import running_loop
 
 if TYPE_CHECKING:
     import httpx
 
-    from qwed_sdk.lines import Errand
+    from qwed_sdk.network_backend import RequestDeadline
 
 T = TypeVar("T")
 
-_CONNECTIONS = 100
+_MAX_CONNECTIONS = 100
 
 
-class Address:
-    """Where the server is, and with what credential it is asked."""
+class ServerAddress:
+    """Base URL of the server, and the credentials to send."""
 
     def __init__(self, base_url: str | None, api_key: str | None, agent_token: str | None) -> None:
-        self.base_url = _base(_said(base_url) or _said(os.environ.get("QWED_BASE_URL")) or DEFAULT_URL)
-        self._key = credential(_said(api_key) or os.environ.get("QWED_API_KEY"), "API key")
-        self._token = credential(agent_token, "agent token")
+        self.base_url = _parse_base_url(
+            _stripped_text(base_url) or _stripped_text(os.environ.get("QWED_BASE_URL")) or DEFAULT_URL
+        )
+        self._key = parse_credential(_stripped_text(api_key) or os.environ.get("QWED_API_KEY"), "API key")
+        self._token = parse_credential(agent_token, "agent token")
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> "Address":
+    def __deepcopy__(self, memo: dict[int, Any]) -> "ServerAddress":
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise TypeError("a client has a secret and open connections: make one in each process instead of pickling it")
 
     def headers(self, request: Request) -> dict[str, str]:
-        """What is told with a question."""
+        """Return the headers of a request."""
         headers = {"Accept": "application/json, */*;q=0.5", "Accept-Encoding": "identity", "User-Agent": "qwed-sdk"}
         if not request.public:
             headers |= self._credential(request)
@@ -50,37 +52,37 @@ class Address:
         return {**headers, **request.headers}
 
     def _credential(self, request: Request) -> dict[str, str]:
-        """One, and the weaker where there are two: a token opens one agent, a key the organisation."""
-        token = credential(request.agent_token, "agent token") or self._token
+        """Return the header of one credential. A token wins over a key, because it opens one agent only."""
+        token = parse_credential(request.agent_token, "agent token") or self._token
         if token is not None:
             return {"Authorization": f"Bearer {token}"}
         return {} if self._key is None else {"X-API-Key": self._key}
 
 
-def _said(text: str | None) -> str:
+def _stripped_text(text: str | None) -> str:
     if text is not None and not isinstance(text, str):
-        raise QWEDArgumentError(f"an address and a key are text, not {type(text).__name__}")
+        raise QWEDArgumentError(f"a base URL and a key must be text, not {type(text).__name__}")
     return (text or "").strip()
 
 
-def _base(url: str) -> str:
+def _parse_base_url(url: str) -> str:
     try:
         parts = urlsplit(url)
-        plain = parts.scheme in ("http", "https") and parts.hostname and not set("@?#\\") & set(url)
+        is_plain = parts.scheme in ("http", "https") and parts.hostname and not set("@?#\\") & set(url)
         _ = parts.port
     except ValueError:
-        plain = None
-    if not plain or not url.isprintable():
+        is_plain = None
+    if not is_plain or not url.isprintable():
         raise QWEDArgumentError(
             f"`base_url` must look like {DEFAULT_URL} or https://qwed.example.com, "
             "without a user, a query or a fragment"
         )
-    # As the parser writes it, so that `HTTPS:` is no other scheme than `https:` to whoever reads it next.
+    # As the parser writes it: `HTTPS:` becomes `https:`, which later checks compare with.
     return parts.geturl().rstrip("/")
 
 
-def is_here(url: str) -> bool:
-    """Whether it is an address of this machine."""
+def is_loopback_url(url: str) -> bool:
+    """Return True if the URL names an address of this machine."""
     try:
         host = urlsplit(url).hostname or ""
         return host == "localhost" or ip_address(host).is_loopback
@@ -88,18 +90,18 @@ def is_here(url: str) -> bool:
         return False
 
 
-def credential(text: str | None, what: str) -> str | None:
-    """The credential without white space around it; None where it is blank."""
+def parse_credential(text: str | None, what: str) -> str | None:
+    """Return the credential without surrounding white space, or None if it is blank."""
     if text is None or (isinstance(text, str) and not text.strip()):
         return None
     if not isinstance(text, str) or not text.isascii() or not text.strip().isprintable() or " " in text.strip():
-        # Said without the text: it may be all but one character of a secret.
-        raise QWEDArgumentError(f"the {what} is not one: it has characters that none has")
+        # Without the text: it may be all but one character of a secret.
+        raise QWEDArgumentError(f"the {what} is not valid: it contains spaces or other characters that are not allowed")
     return text.strip()
 
 
-class _Reading:
-    """The body of an answer as it grows, bounded in bytes and seconds."""
+class _BodyReader:
+    """Response body that is read in chunks, limited in bytes and seconds."""
 
     def __init__(self, attempt: Attempt) -> None:
         self._ends = time.monotonic() + attempt.seconds
@@ -107,7 +109,7 @@ class _Reading:
         self._content = bytearray()
 
     def add(self, chunk: bytes) -> None:
-        """Take in what came."""
+        """Append a chunk; raise QWEDError if a limit is exceeded."""
         self._content += chunk
         if len(self._content) > self._largest:
             raise QWEDProtocolError(f"the answer is larger than {self._largest} bytes")
@@ -115,16 +117,16 @@ class _Reading:
             raise QWEDTimeoutError("the answer did not end in time", sent=True)
 
     def response(self, response: "httpx.Response") -> Response:
-        """All of it; its connection is told where it ended."""
-        response.extensions["network_stream"].count.ended(len(self._content))
+        """Return the complete response, and tell its connection where the body ended."""
+        response.extensions["network_stream"].counter.on_end(len(self._content))
         if response.headers.get("content-encoding", "identity") != "identity":
-            raise QWEDProtocolError("the answer is compressed, which nobody asked for")
+            raise QWEDProtocolError("the answer is compressed although the request did not accept that")
         headers = response.headers
         media = headers.get("content-type", "").partition(";")[0].strip()
         return Response(response.status_code, headers.get("retry-after"), bytes(self._content), media)
 
 
-def _arguments(address: Address, attempt: Attempt) -> dict[str, Any]:
+def _request_arguments(address: ServerAddress, attempt: Attempt) -> dict[str, Any]:
     request = attempt.request
     return {
         "method": request.method,
@@ -136,51 +138,51 @@ def _arguments(address: Address, attempt: Attempt) -> dict[str, Any]:
     }
 
 
-def _pooled(address: Address) -> dict[str, Any]:
+def _client_options(address: ServerAddress) -> dict[str, Any]:
     from http.cookiejar import CookieJar, DefaultCookiePolicy
 
     import httpx
 
-    limits = httpx.Limits(max_connections=_CONNECTIONS, max_keepalive_connections=_CONNECTIONS)
-    # Nothing is kept of one answer that would be told with the next question.
+    limits = httpx.Limits(max_connections=_MAX_CONNECTIONS, max_keepalive_connections=_MAX_CONNECTIONS)
+    # Cookies of one response are not sent with the next request.
     no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
-    # A proxy named in the environment cannot reach what is on this machine.
-    beyond = not is_here(address.base_url)
-    # In plain HTTP on this machine no certificate is met, and reading those we trust takes longer than the question.
-    bare = not beyond and address.base_url.startswith("http:")
+    # A proxy named in the environment cannot reach this machine.
+    is_remote = not is_loopback_url(address.base_url)
+    # Plain HTTP on this machine needs no certificates, and loading the trusted ones takes longer than the request.
+    is_plain_local = not is_remote and address.base_url.startswith("http:")
     return {
         "limits": limits,
         "follow_redirects": False,
-        "verify": not bare,
+        "verify": not is_plain_local,
         "cookies": no_cookies,
-        "trust_env": beyond,
+        "trust_env": is_remote,
     }
 
 
-def _failure(error: Exception, base_url: str, errand: "Errand") -> QWEDError:
+def _sdk_error_of(error: Exception, base_url: str, deadline: "RequestDeadline") -> QWEDError:
     import httpx
 
     if isinstance(error, QWEDError):
         return error
     if isinstance(error, httpx.TimeoutException | TimeoutError):
-        return QWEDTimeoutError(f"{base_url} did not answer in time", sent=errand.sent)
-    told = str(error) or type(error).__name__
-    return QWEDConnectionError(f"{base_url} could not be asked: {told}", sent=errand.sent)
+        return QWEDTimeoutError(f"{base_url} did not answer in time", sent=deadline.sent)
+    cause = str(error) or type(error).__name__
+    return QWEDConnectionError(f"request to {base_url} failed: {cause}", sent=deadline.sent)
 
 
-def _surprises() -> tuple[type[Exception], ...]:
-    """What asking can end with: beside the errors of HTTP a proxy that is none, a client that another thread closed."""
+def _transport_errors() -> tuple[type[Exception], ...]:
+    """Return the exceptions a request can end with: HTTP errors, a bad proxy, a client closed by another thread."""
     import httpx
 
     return (QWEDError, httpx.HTTPError, httpx.InvalidURL, OSError, RuntimeError, ValueError, ImportError)
 
 
-def _require_stream(response: "httpx.Response", reading: _Reading) -> None:
-    """Raise what the server answered in place of a stream."""
-    found = reading.response(response)
-    if found.status != 200:
-        raise problem_of(found)
-    raise QWEDProtocolError("the answer is no stream of events: is this a qwed server?", status=found.status)
+def _raise_for_body(response: "httpx.Response", reading: _BodyReader) -> None:
+    """Raise the error of a response that is not an event stream."""
+    body = reading.response(response)
+    if body.status != 200:
+        raise error_of(body)
+    raise QWEDProtocolError("the answer is not an event stream: is this a qwed server?", status=body.status)
 
 
 def _is_stream(response: "httpx.Response") -> bool:
@@ -189,55 +191,55 @@ def _is_stream(response: "httpx.Response") -> bool:
 
 
 class SyncTransport:
-    """A pool of connections for threads; after a fork the child begins its own."""
+    """Connection pool for threads; after a fork the child opens its own."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: ServerAddress) -> None:
         self.address = address
         self._client: httpx.Client | None = None
         self._pid = 0
 
-    def send(self, attempt: Attempt) -> Outcome:
-        """What came of it; a connection that broke is a value."""
-        from qwed_sdk.lines import errand
+    def send(self, attempt: Attempt) -> AttemptResult:
+        """Send the request; return the response, or the error as a value."""
+        from qwed_sdk.network_backend import request_deadline
 
-        reading = _Reading(attempt)
-        with errand(attempt.seconds) as begun:
+        reading = _BodyReader(attempt)
+        with request_deadline(attempt.seconds) as deadline:
             try:
-                with self._pool().stream(**_arguments(self.address, attempt)) as response:
+                with self._pool().stream(**_request_arguments(self.address, attempt)) as response:
                     for chunk in response.iter_raw():
                         reading.add(chunk)
                     return reading.response(response)
-            except _surprises() as error:
-                return _failure(error, self.address.base_url, begun)
+            except _transport_errors() as error:
+                return _sdk_error_of(error, self.address.base_url, deadline)
 
     def follow(self, attempt: Attempt, silence: float) -> Generator[bytes, None, None]:
-        """The bytes of an answer without end, as they come; QWEDError where it is none, or breaks off."""
-        from qwed_sdk.lines import errand
+        """Yield the chunks of an event stream; raise QWEDError if the response is not one, or breaks off."""
+        from qwed_sdk.network_backend import request_deadline
 
-        with errand(attempt.seconds) as begun, self._told(begun):
+        with request_deadline(attempt.seconds) as deadline, self._convert_errors(deadline):
             client = self._pool()
-            asked = client.build_request(**_arguments(self.address, attempt) | {"timeout": silence})
-            response = client.send(asked, stream=True)
+            request = client.build_request(**_request_arguments(self.address, attempt) | {"timeout": silence})
+            response = client.send(request, stream=True)
         with closing(response):
             chunks = response.iter_raw()
-            reading = _Reading(attempt)
+            reading = _BodyReader(attempt)
             while True:
-                # For each piece anew: what waits in between for whoever listens has the time it takes.
-                with errand(silence) as begun, self._told(begun):
+                # A new deadline for each chunk: the time the caller spends between two chunks does not count.
+                with request_deadline(silence) as deadline, self._convert_errors(deadline):
                     chunk = next(chunks, None)
                 if not _is_stream(response):
-                    _require_stream(response, reading) if chunk is None else reading.add(chunk)
+                    _raise_for_body(response, reading) if chunk is None else reading.add(chunk)
                 elif chunk is None:
                     return
                 else:
                     yield chunk
 
     @contextmanager
-    def _told(self, begun: "Errand") -> Iterator[None]:
+    def _convert_errors(self, deadline: "RequestDeadline") -> Iterator[None]:
         try:
             yield
-        except _surprises() as error:
-            raise _failure(error, self.address.base_url, begun) from None
+        except _transport_errors() as error:
+            raise _sdk_error_of(error, self.address.base_url, deadline) from None
 
     def _pool(self) -> "httpx.Client":
         client = self._client
@@ -245,64 +247,64 @@ class SyncTransport:
         if client is None or self._pid != os.getpid():
             import httpx
 
-            from qwed_sdk.lines import strung
+            from qwed_sdk.network_backend import use_deadline_backend
 
-            client = strung(httpx.Client(**_pooled(self.address)))
+            client = use_deadline_backend(httpx.Client(**_client_options(self.address)))
             self._client, self._pid = client, os.getpid()
-            # For whoever uses no `with`: the connections end with the client.
+            # For callers that use no `with`: the connections are closed with the client.
             weakref.finalize(self, _close, client, self._pid)
         return client
 
     def close(self) -> None:
-        """Close what is open; the next request opens anew."""
+        """Close the connections; the next request opens new ones."""
         client, self._client = self._client, None
         if client is not None:
             _close(client, self._pid)
 
 
 def _close(client: "httpx.Client", pid: int) -> None:
-    # Not those of a parent: it still uses them.
+    # The parent process still uses its own connections.
     if pid == os.getpid():
         client.close()
 
 
 class AsyncTransport:
-    """A pool of connections for each event loop."""
+    """Connection pools, one for each event loop."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: ServerAddress) -> None:
         self.address = address
         self._clients: weakref.WeakKeyDictionary[Any, httpx.AsyncClient] = weakref.WeakKeyDictionary()
         self._pid = os.getpid()
 
-    async def send(self, attempt: Attempt) -> Outcome:
-        """What came of it; a connection that broke is a value."""
+    async def send(self, attempt: Attempt) -> AttemptResult:
+        """Send the request; return the response, or the error as a value."""
         import anyio
 
-        from qwed_sdk.lines import errand
+        from qwed_sdk.network_backend import request_deadline
 
-        reading = _Reading(attempt)
-        with errand(attempt.seconds) as begun:
+        reading = _BodyReader(attempt)
+        with request_deadline(attempt.seconds) as deadline:
             try:
                 with anyio.fail_after(attempt.seconds):
-                    async with self._pool().stream(**_arguments(self.address, attempt)) as response:
+                    async with self._pool().stream(**_request_arguments(self.address, attempt)) as response:
                         async for chunk in response.aiter_raw():
                             reading.add(chunk)
                         return reading.response(response)
-            except _surprises() as error:
-                return _failure(error, self.address.base_url, begun)
+            except _transport_errors() as error:
+                return _sdk_error_of(error, self.address.base_url, deadline)
 
     async def follow(self, attempt: Attempt, silence: float) -> AsyncGenerator[bytes, None]:
-        """The bytes of an answer without end, as they come; QWEDError where it is none, or breaks off."""
+        """Yield the chunks of an event stream; raise QWEDError if the response is not one, or breaks off."""
         client = self._pool()
-        asked = client.build_request(**_arguments(self.address, attempt) | {"timeout": silence})
-        response = await self._within(attempt.seconds, client.send(asked, stream=True))
+        request = client.build_request(**_request_arguments(self.address, attempt) | {"timeout": silence})
+        response = await self._within(attempt.seconds, client.send(request, stream=True))
         try:
             chunks = aiter(response.aiter_raw())
-            reading = _Reading(attempt)
+            reading = _BodyReader(attempt)
             while True:
                 chunk: bytes | None = await self._within(silence, anext(chunks, None))
                 if not _is_stream(response):
-                    _require_stream(response, reading) if chunk is None else reading.add(chunk)
+                    _raise_for_body(response, reading) if chunk is None else reading.add(chunk)
                 elif chunk is None:
                     return
                 else:
@@ -313,14 +315,14 @@ class AsyncTransport:
     async def _within(self, seconds: float, step: Awaitable[T]) -> T:
         import anyio
 
-        from qwed_sdk.lines import errand
+        from qwed_sdk.network_backend import request_deadline
 
-        with errand(seconds) as begun:
+        with request_deadline(seconds) as deadline:
             try:
                 with anyio.fail_after(seconds):
                     return await step
-            except _surprises() as error:
-                raise _failure(error, self.address.base_url, begun) from None
+            except _transport_errors() as error:
+                raise _sdk_error_of(error, self.address.base_url, deadline) from None
 
     def _pool(self) -> "httpx.AsyncClient":
         if self._pid != os.getpid():
@@ -329,13 +331,15 @@ class AsyncTransport:
         if client is None:
             import httpx
 
-            from qwed_sdk.lines import async_strung
+            from qwed_sdk.network_backend import use_async_backend
 
-            client = self._clients[running_loop()] = async_strung(httpx.AsyncClient(**_pooled(self.address)))
+            client = self._clients[running_loop()] = use_async_backend(
+                httpx.AsyncClient(**_client_options(self.address))
+            )
         return client
 
     async def close(self) -> None:
-        """Close what is open in this event loop; the next request opens anew."""
+        """Close the connections of this event loop; the next request opens new ones."""
         client = self._clients.pop(running_loop(), None)
         if client is not None and self._pid == os.getpid():
             await client.aclose()

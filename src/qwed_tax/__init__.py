@@ -1,20 +1,20 @@
-"""Payroll, sales tax, GST and crypto gains, by dated tables that name their sources."""
+"""Tax pack: payroll, sales tax, GST and crypto gains, by dated tables with sources."""
 
 from typing import TYPE_CHECKING
 
-from qwed.words.lazy import lazily
+from qwed.model.lazy_import import lazy_getattr
 
 if TYPE_CHECKING:
-    from qwed_tax.verifier import TaxVerifier
+    from qwed_tax.tax_verifier import TaxVerifier
 
-# Each is imported when it is first used, and its libraries when it is first asked.
+# Imported on first use.
 _HOME = {
-    "TaxVerifier": "qwed_tax.verifier",
+    "TaxVerifier": "qwed_tax.tax_verifier",
 }
 
 __all__ = ["TaxVerifier"]
 
-__getattr__ = lazily(__name__, _HOME)
+__getattr__ = lazy_getattr(__name__, _HOME)
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,4 @@
-"""GST: the rate of an amount, and whether it is a rate of the country on that day."""
+"""GST check: the tax on an amount, and whether the rate exists in the country on that day."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,18 +6,18 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from qwed.packs.claimed import claimed_of
+from qwed.packs.amount_parsing import parse_claimed_amount
+from qwed.packs.check import PackCheck
 from qwed.packs.countries import find_country
-from qwed.packs.question import Question
-from qwed.packs.reading import day_of
-from qwed.packs.result import Result, Unreadable, answering, standing, unknown
+from qwed.packs.result import Result, UnreadableInputError, status_of, unknown_name_error, unverifiable_on_error
+from qwed.packs.value_parsing import day_of
 from qwed_tax.money import agrees, amount_of, exactly, money, plain, rounded
-from qwed_tax.tables.gst import CURRENCY, GST, SPECIAL, SPECIAL_UNTIL, Rates
+from qwed_tax.tables.gst import CURRENCY, GST, SPECIAL, SPECIAL_UNTIL, GstRates
 
 
 @dataclass(frozen=True, kw_only=True)
 class GstResult(Result):
-    """What was claimed beside what the rate comes to."""
+    """Claimed and computed GST."""
 
     amount: Decimal | None = None
     rate_percent: Decimal | None = None
@@ -31,12 +31,12 @@ class GstResult(Result):
     country: str | None = None
 
 
-class _Asked(NamedTuple):
+class _GstQuery(NamedTuple):
     country: str | None
     base: Fraction
     rate: Fraction
     halves: bool
-    """Whether the tax is CGST and SGST, each half of the rate and rounded alone."""
+    """True if the tax is CGST and SGST, each half of the rate and rounded separately."""
 
     @property
     def half(self) -> Decimal:
@@ -53,19 +53,19 @@ _SUPPLIES = {"intra": _INTRA, "intrastate": _INTRA, "inter": _INTER, "interstate
 
 
 def _percent_of(value: Any) -> Fraction:
-    read = claimed_of("rate_percent", value)
-    rate = Fraction(read.value) * (100 if read.percent else 1)
-    if read.currency or not 0 <= rate <= 100:
-        raise Unreadable("`rate_percent` must be from 0 to 100, write 18 for 18 %")
+    parsed = parse_claimed_amount("rate_percent", value)
+    rate = Fraction(parsed.value) * (100 if parsed.percent else 1)
+    if parsed.currency or not 0 <= rate <= 100:
+        raise UnreadableInputError("`rate_percent` must be from 0 to 100, write 18 for 18 %")
     return rate
 
 
-def _country_of(given: Any) -> str | None:
-    """The country that levies GST; the US, which the verifier is for by default and which has none, names none."""
-    found = find_country(given)
-    if found is None or found.code not in (_UNNAMED, *GST):
-        raise unknown("country with GST", given, GST)
-    return None if found.code == _UNNAMED else found.code
+def _country_of(value: Any) -> str | None:
+    """Return the country that levies GST; the US has none and maps to None."""
+    country = find_country(value)
+    if country is None or country.code not in (_UNNAMED, *GST):
+        raise unknown_name_error("country with GST", value, GST)
+    return None if country.code == _UNNAMED else country.code
 
 
 def _halves_of(country: str | None, supply: Any, split: tuple[Any, Any], igst: Any) -> bool:
@@ -74,17 +74,19 @@ def _halves_of(country: str | None, supply: Any, split: tuple[Any, Any], igst: A
         squeezed = supply.casefold().translate(str.maketrans("", "", " -_")) if isinstance(supply, str) else ""
         chosen = _SUPPLIES.get(squeezed)
         if chosen is None:
-            raise unknown("supply", supply, (_INTRA, _INTER))
+            raise unknown_name_error("supply", supply, (_INTRA, _INTER))
     parts = any(each is not None for each in split)
     if country not in ("IN", None) and (chosen or parts or igst is not None):
-        raise Unreadable("`supply`, CGST, SGST and IGST are of India only")
+        raise UnreadableInputError("`supply`, CGST, SGST and IGST are of India only")
     if (parts and (igst is not None or chosen == _INTER)) or (igst is not None and chosen == _INTRA):
-        raise Unreadable("a supply within a state has CGST and SGST, one between states IGST: write one of the two")
+        raise UnreadableInputError(
+            "a supply within a state has CGST and SGST, one between states IGST: write one of the two"
+        )
     return parts or chosen == _INTRA
 
 
-def _rows(country: str, on: Any) -> tuple[Rates, ...]:
-    """The rates of the day; without a day all that there ever were."""
+def _rows(country: str, on: Any) -> tuple[GstRates, ...]:
+    """Return the rates of the day, or all rates ever without a day."""
     if on is None:
         return GST[country]
     day = day_of("date", on)
@@ -95,19 +97,21 @@ def _slabs(country: str, on: Any) -> list[Fraction]:
     return sorted({slab for row in _rows(country, on) for slab in row.slabs})
 
 
-def _rate_rule(asked: _Asked, on: Any) -> tuple[bool, str]:
-    """Whether it is a rate of the country, or of any, and the sentence that says so."""
-    if asked.country is None:
-        return True, _anywhere(asked.rate, on)
-    rows, slabs = _rows(asked.country, on), _slabs(asked.country, on)
+def _rate_rule(query: _GstQuery, on: Any) -> tuple[bool, str]:
+    """Return whether the rate exists in the country, or anywhere, and a sentence about it."""
+    if query.country is None:
+        return True, _anywhere(query.rate, on)
+    rows, slabs = _rows(query.country, on), _slabs(query.country, on)
     if not rows:
-        raise Unreadable(f"no GST of {asked.country} on that day is in the table", _spans(asked.country))
+        raise UnreadableInputError(f"no GST of {query.country} on that day is in the table", _spans(query.country))
     when = "" if on is None else f" on {day_of('date', on)}"
-    known = f"the rates of {asked.country}{when} are {', '.join(map(plain, slabs))} % ({rows[-1].source})"
-    if asked.rate in slabs:
+    known = f"the rates of {query.country}{when} are {', '.join(map(plain, slabs))} % ({rows[-1].source})"
+    if query.rate in slabs:
         return True, known
-    if asked.country == "IN" and asked.rate in SPECIAL and not _has_ended(asked.rate, on):
-        raise Unreadable(f"{plain(asked.rate)} % is for {SPECIAL[asked.rate]} alone; {known}", map(plain, slabs))
+    if query.country == "IN" and query.rate in SPECIAL and not _has_ended(query.rate, on):
+        raise UnreadableInputError(
+            f"{plain(query.rate)} % is for {SPECIAL[query.rate]} alone; {known}", map(plain, slabs)
+        )
     return False, known
 
 
@@ -120,13 +124,13 @@ def _spans(country: str) -> list[str]:
 
 
 def _anywhere(rate: Fraction, on: Any) -> str:
-    named = [country for country in GST if rate in _slabs(country, on)]
-    if not named:
-        raise Unreadable(f"{plain(rate)} % is a GST rate of no country in the table, write `country`", GST)
-    return f"no country was named; {plain(rate)} % is a GST rate of {', '.join(named)}"
+    countries = [country for country in GST if rate in _slabs(country, on)]
+    if not countries:
+        raise UnreadableInputError(f"{plain(rate)} % is a GST rate of no country in the table, write `country`", GST)
+    return f"no country was named; {plain(rate)} % is a GST rate of {', '.join(countries)}"
 
 
-@answering(GstResult)
+@unverifiable_on_error(GstResult)
 def verify_gst(
     amount: Any = None,
     rate_percent: Any = None,
@@ -140,26 +144,26 @@ def verify_gst(
     claimed_sgst: Any = None,
     claimed_igst: Any = None,
 ) -> GstResult:
-    """Whether the tax is the rate of the amount, and the rate one that the country has on that day."""
+    """Check that the tax is the rate of the amount and that the country has this rate on that day."""
     code = _country_of(jurisdiction if country is None else country)
-    currency = CURRENCY.get(code or "") or claimed_of("amount", amount).currency
+    currency = CURRENCY.get(code or "") or parse_claimed_amount("amount", amount).currency
     halves = _halves_of(code, supply, (claimed_cgst, claimed_sgst), claimed_igst)
-    asked = _Asked(code, amount_of("amount", amount, currency), _percent_of(rate_percent), halves)
+    asked = _GstQuery(code, amount_of("amount", amount, currency), _percent_of(rate_percent), halves)
     given = {"claimed_tax": claimed_tax, "claimed_cgst": claimed_cgst, "claimed_sgst": claimed_sgst}
     given["claimed_igst"] = claimed_igst
     claims = {name: amount_of(name, each, currency) for name, each in given.items() if each is not None}
     if not claims:
-        raise Unreadable("nothing is claimed, write `claimed_tax`")
-    wrong = _wrong(asked, claims)
+        raise UnreadableInputError("nothing is claimed, write `claimed_tax`")
+    wrong = _find_errors(asked, claims)
     allowed, known = (True, "tax = amount x rate") if wrong else _rate_rule(asked, date)
     if not allowed:
         wrong = [f"{plain(asked.rate)} % is no rate: {known}"]
     return _result(asked, wrong, known, claims.get("claimed_tax"))
 
 
-def _wrong(asked: _Asked, claims: Mapping[str, Fraction]) -> list[str]:
-    whole = asked.base * asked.rate / 100
-    rights = {"claimed_tax": asked.exact, "claimed_cgst": whole / 2, "claimed_sgst": whole / 2, "claimed_igst": whole}
+def _find_errors(query: _GstQuery, claims: Mapping[str, Fraction]) -> list[str]:
+    whole = query.base * query.rate / 100
+    rights = {"claimed_tax": query.exact, "claimed_cgst": whole / 2, "claimed_sgst": whole / 2, "claimed_igst": whole}
     return [
         f"`{name}` is {money(claimed)}, but comes to {money(rounded(rights[name]))}"
         for name, claimed in claims.items()
@@ -167,34 +171,34 @@ def _wrong(asked: _Asked, claims: Mapping[str, Fraction]) -> list[str]:
     ]
 
 
-def _result(asked: _Asked, wrong: list[str], known: str, claimed: Fraction | None) -> GstResult:
-    tax = rounded(asked.exact)
+def _result(query: _GstQuery, errors: list[str], known: str, claimed: Fraction | None) -> GstResult:
+    tax = rounded(query.exact)
     halved = (
-        f"half of it, {plain(asked.rate / 2)} %: {money(asked.half)} of CGST and as much of SGST, together {money(tax)}"
+        f"half of it, {plain(query.rate / 2)} %: {money(query.half)} of CGST and as much of SGST, together {money(tax)}"
     )
     return GstResult(
-        status=standing(not wrong),
-        message="; ".join(wrong) or f"the tax comes to {money(tax)}, as claimed; {known}",
+        status=status_of(not errors),
+        message="; ".join(errors) or f"the tax comes to {money(tax)}, as claimed; {known}",
         rule=f"{known}; rounded half up to the cent or paisa",
         by_hand=(
-            f"{money(asked.base)} x {plain(asked.rate)} % = {money(asked.base * asked.rate / 100)}",
-            halved if asked.halves else f"rounded half up: {money(tax)}",
+            f"{money(query.base)} x {plain(query.rate)} % = {money(query.base * query.rate / 100)}",
+            halved if query.halves else f"rounded half up: {money(tax)}",
         ),
-        amount=exactly(asked.base),
-        rate_percent=rounded(asked.rate, 4),
+        amount=exactly(query.base),
+        rate_percent=rounded(query.rate, 4),
         claimed_tax=None if claimed is None else exactly(claimed),
         computed_tax=tax,
         difference=None if claimed is None else exactly(claimed - Fraction(tax)),
-        total=rounded(asked.base + Fraction(tax)),
-        cgst=asked.half if asked.halves else None,
-        sgst=asked.half if asked.halves else None,
-        igst=None if asked.halves or asked.country != "IN" else tax,
-        country=asked.country,
+        total=rounded(query.base + Fraction(tax)),
+        cgst=query.half if query.halves else None,
+        sgst=query.half if query.halves else None,
+        igst=None if query.halves or query.country != "IN" else tax,
+        country=query.country,
     )
 
 
-QUESTIONS = (
-    Question(
+CHECKS = (
+    PackCheck(
         "gst",
         "whether a GST is the rate of its amount, and the rate one of its country and day",
         verify_gst,

@@ -1,4 +1,5 @@
-"""India, virtual digital assets: 30 % of every gain, and no loss is set off (Income-tax Act 1961, section 115BBH)."""
+"""Tax on virtual digital assets in India: 30 % of every gain, no set-off of losses (Income-tax Act 1961, section
+115BBH)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,8 +7,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from qwed.packs.question import Question
-from qwed.packs.result import Result, Standing, Unreadable, answering, standing
+from qwed.packs.check import PackCheck
+from qwed.packs.result import CheckStatus, Result, UnreadableInputError, status_of, unverifiable_on_error
 from qwed_tax.money import agrees, amount_of, exactly, money, not_negative, rounded
 
 RATE = Fraction(30, 100)
@@ -28,25 +29,25 @@ _ASSETS = frozenset(
 
 @dataclass(frozen=True, kw_only=True)
 class IndiaCryptoResult(Result):
-    """What is taxed and what that comes to, in rupees."""
+    """Taxed gains and the tax, in rupees."""
 
     gains: Decimal | None = None
     losses: Decimal | None = None
     set_off: Decimal | None = None
-    """What of the losses reduces the gains: always nothing."""
+    """Losses set off against the gains: always zero."""
     taxable: Decimal | None = None
     computed_tax: Decimal | None = None
     """30 % of the gains."""
     cess: Decimal | None = None
     total_tax: Decimal | None = None
-    """With the cess."""
+    """Tax including the cess."""
     tds: Decimal | None = None
 
 
 def _sum_of(name: str, value: Any) -> Fraction:
     if isinstance(value, list | tuple):
         if len(value) > _MOST:
-            raise Unreadable(f"`{name}` has more than {_MOST} entries")
+            raise UnreadableInputError(f"`{name}` has more than {_MOST} entries")
         return sum((_one_of(f"{name}[{place}]", each) for place, each in enumerate(value)), Fraction(0))
     return _one_of(name, value)
 
@@ -56,37 +57,37 @@ def _one_of(name: str, value: Any) -> Fraction:
         return abs(amount_of(name, value, _INR))
     exact = amount_of(name, value, _INR)
     if exact < 0:
-        raise Unreadable(f"`{name}` is negative, write it among the `losses`")
+        raise UnreadableInputError(f"`{name}` is negative, write it among the `losses`")
     return exact
 
 
 def _heads(losses: Any, gains: Any) -> IndiaCryptoResult | None:
-    """Of amounts by head of income, whether the losses may be set off against the gains; None where they are plain."""
+    """Return whether losses may be set off, for amounts by head of income; None for plain amounts."""
     if not isinstance(losses, Mapping) and not isinstance(gains, Mapping):
         return None
     if not isinstance(losses, Mapping) or not isinstance(gains, Mapping) or len(losses) + len(gains) > _MOST:
-        raise Unreadable("write `losses` and `gains` both as amounts, or both by head as in {`VDA`: 5000}")
+        raise UnreadableInputError("write `losses` and `gains` both as amounts, or both by head as in {`VDA`: 5000}")
     if not all(isinstance(head, str) for head in (*losses, *gains)):
-        raise Unreadable("a head of income must be a text, as in {`VDA`: 5000}")
+        raise UnreadableInputError("a head of income must be a text, as in {`VDA`: 5000}")
     lost = {str(head): _one_of(f"losses.{head}", each) for head, each in losses.items()}
     won = {str(head): _one_of(f"gains.{head}", each) for head, each in gains.items()}
     lost, won = ({head: each for head, each in some.items() if each} for some in (lost, won))
     assets = sum((each for head, each in won.items() if _is_asset(head)), Fraction(0))
     if not any(_is_asset(head) for head in (*lost, *won)):
-        raise Unreadable(
+        raise UnreadableInputError(
             "neither side has a virtual digital asset, write its head as `VDA`; other set off is not checked"
         )
     if not lost or not won:
-        return _result(sum(lost.values(), Fraction(0)), assets, Standing.VERIFIED, "there is nothing to set off")
+        return _result(sum(lost.values(), Fraction(0)), assets, CheckStatus.VERIFIED, "there is nothing to set off")
     said = f"losses of {', '.join(lost)} may not be set off against gains of {', '.join(won)}"
-    return _result(sum(lost.values(), Fraction(0)), assets, Standing.FAILED, said)
+    return _result(sum(lost.values(), Fraction(0)), assets, CheckStatus.FAILED, said)
 
 
 def _is_asset(head: str) -> bool:
     return head.casefold().replace("_", "").replace(" ", "") in _ASSETS
 
 
-@answering(IndiaCryptoResult)
+@unverifiable_on_error(IndiaCryptoResult)
 def verify_india_crypto(
     losses: Any = None,
     gains: Any = None,
@@ -97,14 +98,14 @@ def verify_india_crypto(
     consideration: Any = None,
     claimed_tds: Any = None,
 ) -> IndiaCryptoResult:
-    """What the gains are taxed with, without the losses; what is claimed must be that."""
+    """Check the claimed tax on the gains, without set-off of losses."""
     by_head = _heads(losses, gains)
     if by_head is not None:
         return by_head
     lost, won = _sum_of("losses", losses), _sum_of("gains", gains)
     sale = None if consideration is None else not_negative("consideration", consideration, _INR)
     if claimed_tds is not None and sale is None:
-        raise Unreadable("`claimed_tds` needs `consideration`, the amount that the asset was sold for")
+        raise UnreadableInputError("`claimed_tds` needs `consideration`, the amount that the asset was sold for")
     checks = (
         _wrong("claimed_taxable", claimed_taxable, (won,)),
         _wrong("claimed_tax", claimed_tax, (won * RATE, _with_cess(won))),
@@ -113,7 +114,7 @@ def verify_india_crypto(
     )
     wrong = [said for said in checks if said]
     said = "; ".join(wrong) or f"{money(won * RATE)} of tax on gains of {money(won)}, losses are not set off"
-    return _result(lost, won, standing(not wrong), said, sale)
+    return _result(lost, won, status_of(not wrong), said, sale)
 
 
 def _with_cess(gains: Fraction) -> Fraction:
@@ -131,7 +132,7 @@ def _wrong(name: str, value: Any, rights: tuple[Fraction, ...]) -> str:
 
 
 def _result(
-    lost: Fraction, won: Fraction, status: Standing, message: str, sale: Fraction | None = None
+    lost: Fraction, won: Fraction, status: CheckStatus, message: str, sale: Fraction | None = None
 ) -> IndiaCryptoResult:
     tax = rounded(won * RATE)
     cess = rounded(Fraction(tax) * CESS)
@@ -156,8 +157,8 @@ def _result(
     )
 
 
-QUESTIONS = (
-    Question(
+CHECKS = (
+    PackCheck(
         "india_crypto",
         "what gains from virtual digital assets are taxed with in India, where no loss is set off",
         verify_india_crypto,

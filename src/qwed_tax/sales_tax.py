@@ -1,4 +1,4 @@
-"""Sales tax: an amount times a rate, rounded half up to the smallest unit, and the general rate of a state."""
+"""Sales tax check: rate of an amount, rounded half up, and the general rate of a state."""
 
 from dataclasses import dataclass
 from datetime import date
@@ -6,16 +6,16 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from qwed.packs.question import Question
-from qwed.packs.reading import day_of
-from qwed.packs.result import Result, Unreadable, answering, standing, unknown
+from qwed.packs.check import PackCheck
+from qwed.packs.result import Result, UnreadableInputError, status_of, unknown_name_error, unverifiable_on_error
+from qwed.packs.value_parsing import day_of
 from qwed_tax.money import agrees, amount_of, exactly, money, percent, places_of, rate_of, rounded
-from qwed_tax.tables.sales import LAST_DAY, RATES, SOURCE, STATES, Rate
+from qwed_tax.tables.sales import LAST_DAY, RATES, SOURCE, STATES, SalesTaxRate
 
 
 @dataclass(frozen=True, kw_only=True)
 class SalesTaxResult(Result):
-    """What was claimed beside what the rate comes to."""
+    """Claimed and computed sales tax."""
 
     amount: Decimal | None = None
     rate: Decimal | None = None
@@ -23,44 +23,46 @@ class SalesTaxResult(Result):
     computed_tax: Decimal | None = None
     difference: Decimal | None = None
     total: Decimal | None = None
-    """The amount with the computed tax."""
+    """Amount including the computed tax."""
     place: str | None = None
 
 
 _NAMES = {name.casefold(): code for code, name in STATES.items()} | {code.casefold(): code for code in STATES}
 
 
-def state_of(given: Any) -> str:
-    """A US state by code or name, `US-TX` too."""
-    code = _NAMES.get(" ".join(given.casefold().split()).removeprefix("us-")) if isinstance(given, str) else None
+def state_of(value: Any) -> str:
+    """Return the US state with this code or name; `US-TX` is accepted too."""
+    code = _NAMES.get(" ".join(value.casefold().split()).removeprefix("us-")) if isinstance(value, str) else None
     if code is None:
-        raise unknown("US state", given, STATES, STATES.values())
+        raise unknown_name_error("US state", value, STATES, STATES.values())
     return code
 
 
-def _general(code: str, on: Any) -> Rate:
+def _general(code: str, on: Any) -> SalesTaxRate:
     rates = RATES[code]
     if on is None and rates[-1].until > LAST_DAY:
         return rates[-1]
     if on is None:
-        raise Unreadable(f"the general rate of {STATES[code]} may have changed on {rates[-1].until}, write `date`")
+        raise UnreadableInputError(
+            f"the general rate of {STATES[code]} may have changed on {rates[-1].until}, write `date`"
+        )
     day = day_of("date", on)
     found = next((rate for rate in rates if rate.since <= day < rate.until), None)
     if found is None:
-        raise Unreadable(
+        raise UnreadableInputError(
             f"the general rate of {STATES[code]} on {day} is not in the table: it has {_span(rates)}",
             (f"{rate.since}: {percent(rate.rate)}" for rate in rates),
         )
     return found
 
 
-def _span(rates: tuple[Rate, ...]) -> str:
+def _span(rates: tuple[SalesTaxRate, ...]) -> str:
     last = date.fromordinal(rates[-1].until.toordinal() - 1)
     return f"{rates[0].since} to {last}"
 
 
-def _place_says(code: str, general: Rate, rate: Fraction) -> tuple[bool, str]:
-    """Whether a rate may be charged in the state, and the sentence about it."""
+def _place_says(code: str, general: SalesTaxRate, rate: Fraction) -> tuple[bool, str]:
+    """Return whether a rate may be charged in the state, and a sentence about it."""
     named = f"the general rate of {STATES[code]} is {percent(general.rate)}"
     if rate == general.rate:
         more = "; local rates are not in it" if general.local else ""
@@ -74,7 +76,7 @@ def _place_says(code: str, general: Rate, rate: Fraction) -> tuple[bool, str]:
     return False, f"{named}: {percent(rate)} is not charged there, {why}"
 
 
-@answering(SalesTaxResult)
+@unverifiable_on_error(SalesTaxResult)
 def verify_sales_tax(
     amount: Any = None,
     rate: Any = None,
@@ -84,7 +86,7 @@ def verify_sales_tax(
     date: Any = None,
     currency: Any = "USD",
 ) -> SalesTaxResult:
-    """Whether the claimed tax is `rate` of `amount`; with `place` also whether that rate is charged there."""
+    """Check that the tax is `rate` of `amount`, and with `place` that the rate is charged there."""
     places = places_of(currency)
     base = amount_of("amount", amount, currency)
     code = None if place is None else state_of(place)
@@ -109,7 +111,7 @@ def _result(sale: _Sale, allowed: bool, said: str) -> SalesTaxResult:
     right, computed = agrees(sale.claimed, exact, places), rounded(exact, places)
     rule = f"tax = amount x rate, rounded half up to {places} decimals of {sale.currency}"
     return SalesTaxResult(
-        status=standing(right and allowed),
+        status=status_of(right and allowed),
         message=_message(sale, computed, right, allowed, said),
         rule=f"{rule}; {SOURCE}" if sale.code else rule,
         by_hand=(
@@ -128,7 +130,7 @@ def _result(sale: _Sale, allowed: bool, said: str) -> SalesTaxResult:
 
 
 def _message(sale: _Sale, computed: Decimal, right: bool, allowed: bool, said: str) -> str:
-    """What is wrong stands first."""
+    """Return the message, errors first."""
     claimed, places = sale.claimed, sale.places
     claim = (
         f"the tax comes to {money(computed, places)}, as claimed"
@@ -139,8 +141,8 @@ def _message(sale: _Sale, computed: Decimal, right: bool, allowed: bool, said: s
     return "; ".join(each for each in told if each)
 
 
-QUESTIONS = (
-    Question(
+CHECKS = (
+    PackCheck(
         "sales_tax",
         "whether a sales tax is the rate of its amount, and the rate one of its state",
         verify_sales_tax,

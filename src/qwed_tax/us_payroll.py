@@ -1,4 +1,4 @@
-"""US payroll: Social Security, Medicare, federal withholding and net pay of one payment of wages."""
+"""US payroll check: Social Security, Medicare, federal withholding and net pay of one payment."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,25 +6,25 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from qwed.packs.question import Question
-from qwed.packs.result import Result, Unreadable, answering, standing
-from qwed_tax._payroll.asked import USD, Payment, payment_of
-from qwed_tax._payroll.claims import CLAIMED, NAMES, claims_of, computed_of
+from qwed.packs.check import PackCheck
+from qwed.packs.result import Result, UnreadableInputError, status_of, unverifiable_on_error
 from qwed_tax._payroll.fica import wage_base
-from qwed_tax._payroll.part import Part
+from qwed_tax._payroll.input import USD, Payment, payment_of
+from qwed_tax._payroll.line_item import PayslipLine
+from qwed_tax._payroll.payroll_claims import CLAIMED, NAMES, compute_line, parse_claims
 from qwed_tax.money import agrees, exactly, money, not_negative
 
 
 @dataclass(frozen=True, kw_only=True)
 class PayrollResult(Result):
-    """Each claimed part beside what it comes to."""
+    """Claimed and computed value of each line."""
 
     gross_pay: Decimal | None = None
     year: int | None = None
     filing_status: str | None = None
     pay_frequency: str | None = None
     components: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """By part: `claimed`, `computed`, `difference`, `verified`, `rule`."""
+    """By line: `claimed`, `computed`, `difference`, `verified`, `rule`."""
 
 
 OPTIONS: dict[str, Any] = {
@@ -41,7 +41,7 @@ OPTIONS: dict[str, Any] = {
     "other_deductions": 0,
     "whole_dollars": False,
 }
-"""Everything that is known of a payment beside its amount, and what it is taken for where it is not said."""
+"""Optional arguments and their defaults."""
 _ALSO = {
     "gross": "gross_pay",
     "gross_income": "gross_pay",
@@ -54,46 +54,46 @@ _ALSO = {
     "ytd": "ytd_wages",
     "ytd_gross": "ytd_wages",
 }
-"""Other names that callers use."""
+"""Aliases of arguments."""
 
 
-@answering(PayrollResult)
+@unverifiable_on_error(PayrollResult)
 def verify_us_payroll(
     gross_pay: Any = None, claims: Any = None, *, taxable_income: Any = None, **values: Any
 ) -> PayrollResult:
-    """Whether every claimed part of the payslip is what the tables of its year come to."""
+    """Check every claimed line of the payslip against the tables of its year."""
     for also, name in _ALSO.items():
         if also in values:
             values.setdefault(name, values.pop(also))
     gross_pay = values.pop("gross_pay") if gross_pay is None and "gross_pay" in values else gross_pay
     options = {name: values.pop(name, default) for name, default in OPTIONS.items()}
-    claimed = claims_of(claims, values)
+    claimed = parse_claims(claims, values)
     payment = payment_of(gross_pay, options)
     wage_base(payment.year)
     if not claimed:
-        raise Unreadable(f"nothing is claimed, write at least one of {', '.join(CLAIMED)}", CLAIMED)
+        raise UnreadableInputError(f"nothing is claimed, write at least one of {', '.join(CLAIMED)}", CLAIMED)
     taxable = None if taxable_income is None else not_negative("taxable_income", taxable_income, USD)
-    parts = {part: computed_of(part, payment, claimed, taxable) for part in NAMES if part in claimed}
+    parts = {part: compute_line(part, payment, claimed, taxable) for part in NAMES if part in claimed}
     return _result(payment, claimed, parts)
 
 
-def _result(payment: Payment, claimed: Mapping[str, Fraction], parts: Mapping[str, Part]) -> PayrollResult:
-    told = {name: _told(part, claimed[name]) for name, part in parts.items()}
-    wrong = [name for name in told if not told[name]["verified"]]
+def _result(payment: Payment, claimed: Mapping[str, Fraction], parts: Mapping[str, PayslipLine]) -> PayrollResult:
+    components = {name: _component(part, claimed[name]) for name, part in parts.items()}
+    failed = [name for name in components if not components[name]["verified"]]
     return PayrollResult(
-        status=standing(not wrong),
-        message=_message(told, wrong),
+        status=status_of(not failed),
+        message=_message(components, failed),
         rule="; ".join(dict.fromkeys(part.rule for part in parts.values())),
-        by_hand=tuple(dict.fromkeys(line for part in parts.values() for line in part.steps)),
+        by_hand=tuple(dict.fromkeys(step for part in parts.values() for step in part.steps)),
         gross_pay=exactly(payment.gross),
         year=payment.year,
         filing_status=payment.status,
         pay_frequency=payment.frequency,
-        components=told,
+        components=components,
     )
 
 
-def _told(part: Part, claimed: Fraction) -> Mapping[str, Any]:
+def _component(part: PayslipLine, claimed: Fraction) -> Mapping[str, Any]:
     return {
         "claimed": exactly(claimed),
         "computed": part.computed,
@@ -103,17 +103,17 @@ def _told(part: Part, claimed: Fraction) -> Mapping[str, Any]:
     }
 
 
-def _message(told: Mapping[str, Mapping[str, Any]], wrong: list[str]) -> str:
-    if not wrong:
-        return "as computed: " + ", ".join(f"{name} {money(each['computed'])}" for name, each in told.items())
+def _message(lines: Mapping[str, Mapping[str, Any]], failed: list[str]) -> str:
+    if not failed:
+        return "as computed: " + ", ".join(f"{name} {money(line['computed'])}" for name, line in lines.items())
     return ", ".join(
-        f"`{name}` is claimed as {money(told[name]['claimed'])}, but comes to {money(told[name]['computed'])}"
-        for name in wrong
+        f"`{name}` is claimed as {money(lines[name]['claimed'])}, but comes to {money(lines[name]['computed'])}"
+        for name in failed
     )
 
 
-QUESTIONS = (
-    Question(
+CHECKS = (
+    PackCheck(
         "us_payroll",
         "whether FICA, federal withholding and net pay of one payment of wages are right",
         verify_us_payroll,

@@ -1,20 +1,20 @@
-"""Carts, checkouts and orders of the Universal Commerce Protocol, computed again exactly."""
+"""UCP pack: exact recomputation of carts, checkouts and orders of the Universal Commerce Protocol."""
 
 from typing import TYPE_CHECKING
 
-from qwed.words.lazy import lazily
+from qwed.model.lazy_import import lazy_getattr
 
 if TYPE_CHECKING:
-    from qwed_ucp.verifier import UCPVerifier
+    from qwed_ucp.ucp_verifier import UCPVerifier
 
-# Each is imported when it is first used, and its libraries when it is first asked.
+# Imported on first use.
 _HOME = {
-    "UCPVerifier": "qwed_ucp.verifier",
+    "UCPVerifier": "qwed_ucp.ucp_verifier",
 }
 
 __all__ = ["UCPVerifier"]
 
-__getattr__ = lazily(__name__, _HOME)
+__getattr__ = lazy_getattr(__name__, _HOME)
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,4 @@
-"""A cart, a checkout or an order as the guards look at it, whichever way it was written."""
+"""Parsed cart, checkout or order, independent of its notation."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,27 +6,27 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from qwed.words.exact import EXACT, shown
+from qwed.model.decimals import EXACT, format_decimal
 
 MOST_LINES = 2_000
 MOST_ENTRIES = 200
 ZERO, ONE = Decimal(0), Decimal(1)
 
 
-class Kind(StrEnum):
-    """What the document is."""
+class DocumentKind(StrEnum):
+    """Kind of document."""
 
     CART = "cart"
     CHECKOUT = "checkout"
     ORDER = "order"
 
 
-class Defect(Exception):
-    """The document is wrong; the text says where and how."""
+class DocumentError(Exception):
+    """The document is wrong; the message says where and how."""
 
 
-class Entry(NamedTuple):
-    """One row of totals; `effect` is what it adds to the total."""
+class TotalsRow(NamedTuple):
+    """One row of totals; `effect` is its contribution to the total."""
 
     type: str
     effect: Decimal
@@ -34,70 +34,70 @@ class Entry(NamedTuple):
     members: Mapping[str, Any]
 
 
-class Line(NamedTuple):
-    """One line: how many, what one costs, and what it is said to come to."""
+class LineItem(NamedTuple):
+    """One line: quantity, unit price and stated total."""
 
     id: str
     quantity: Decimal
     price: Decimal
-    entries: tuple[Entry, ...]
+    entries: tuple[TotalsRow, ...]
     at: str
     members: Mapping[str, Any]
     original: Decimal | None = None
-    """In an order: how many there were at first."""
+    """Original quantity, in an order."""
     scale: int = 0
-    """A quantity counts steps of 10**-scale of what the price is for."""
+    """The quantity counts steps of 10**-scale of the priced unit."""
     measured: bool = False
-    """Whether it is priced by something else than what it is counted in."""
+    """True if it is priced by another unit than it is counted in."""
 
     def comes_to(self, quantity: Decimal) -> Decimal:
-        """Price times quantity, exactly."""
+        """Return price times quantity, exactly."""
         return EXACT.multiply(self.price, quantity).scaleb(-self.scale, EXACT)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Document:
-    """What the guards look at."""
+class CommerceDocument:
+    """Input of the guards."""
 
-    kind: Kind
+    kind: DocumentKind
     currency: Any
     status: Any
-    lines: tuple[Line, ...]
-    entries: tuple[Entry, ...]
+    lines: tuple[LineItem, ...]
+    entries: tuple[TotalsRow, ...]
     members: Mapping[str, Any]
     minor: bool
-    """Whether amounts are whole numbers of the smallest unit (with a `ucp` envelope), or written with decimals."""
+    """True if amounts are integers of the smallest unit (`ucp` envelope) instead of decimals."""
     strict: bool = True
     warnings: tuple[str, ...] = field(default=())
 
-    def entry(self, type_: str) -> Entry | None:
-        """The first row of this type."""
-        return next((each for each in self.entries if each.type == type_), None)
+    def entry(self, type_: str) -> TotalsRow | None:
+        """Return the first row of this type, or None."""
+        return next((row for row in self.entries if row.type == type_), None)
 
     def summed(self, *types: str) -> Decimal:
-        """What the rows of these types add to the total."""
-        return added([each.effect for each in self.entries if each.type in types])
+        """Return the contribution of the rows of these types to the total."""
+        return sum_amounts([row.effect for row in self.entries if row.type in types])
 
     @property
     def subtotal(self) -> Decimal:
-        """As it is said, or as the lines come to."""
-        said = self.entry("subtotal")
-        return said.effect if said else added([each.comes_to(each.quantity) for each in self.lines])
+        """Return the stated subtotal, or the sum of the lines."""
+        stated = self.entry("subtotal")
+        return stated.effect if stated else sum_amounts([line.comes_to(line.quantity) for line in self.lines])
 
 
-def added(values: list[Decimal]) -> Decimal:
-    """Their sum."""
+def sum_amounts(values: list[Decimal]) -> Decimal:
+    """Return the sum."""
     total = ZERO
-    for each in values:
-        total = EXACT.add(total, each)
+    for value in values:
+        total = EXACT.add(total, value)
     return total
 
 
-def near(exact: Decimal, claimed: Decimal, unit: Decimal) -> bool:
-    """Whether `claimed` is `exact` rounded to a unit; halfway between two, either."""
+def is_rounding_of(exact: Decimal, claimed: Decimal, unit: Decimal) -> bool:
+    """Return True if `claimed` is `exact` rounded to a unit; a tie may go either way."""
     return EXACT.multiply(EXACT.subtract(exact, claimed).copy_abs(), Decimal(2)) <= unit
 
 
-def show(amount: Decimal) -> str:
-    """The digits of an amount."""
-    return shown(amount)
+def digits(amount: Decimal) -> str:
+    """Format the digits of an amount."""
+    return format_decimal(amount)

@@ -1,30 +1,38 @@
-"""Documents with a `ucp` envelope: the models of ucp-sdk judge their structure, and amounts are minor units."""
+"""Documents with a `ucp` envelope: validated by the models of ucp-sdk, amounts in minor units."""
 
 import json
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from qwed.packs.result import Unreadable
-from qwed_ucp.document import MOST_ENTRIES, MOST_LINES, Defect, Document, Entry, Kind, Line
-from qwed_ucp.structure import OF_A_DOCUMENT, Shape, require_distinct
+from qwed.packs.result import UnreadableInputError
+from qwed_ucp.document import (
+    MOST_ENTRIES,
+    MOST_LINES,
+    CommerceDocument,
+    DocumentError,
+    DocumentKind,
+    LineItem,
+    TotalsRow,
+)
+from qwed_ucp.structure import OF_A_DOCUMENT, StructureReader, require_distinct
 
 _SHOWN_ERRORS = 3
 
 
-def read_envelope(members: Mapping[str, Any], kind: Kind, shape: Shape) -> Document:
-    """The document; Defect says what its model does not allow."""
+def read_envelope(members: Mapping[str, Any], kind: DocumentKind, shape: StructureReader) -> CommerceDocument:
+    """Parse the document; raise DocumentError with what its model does not allow."""
     for name, most in (("line_items", MOST_LINES), ("totals", MOST_ENTRIES)):
         if isinstance(members.get(name), list) and len(members[name]) > most:
-            raise Unreadable(f"`{name}` has more than {most} rows, split the document")
+            raise UnreadableInputError(f"`{name}` has more than {most} rows, split the document")
     _validate(members, kind)
-    # An extension names its own members by its domain.
+    # An extension prefixes its members with its domain.
     shape.known(
         {name: None for name in members if "." not in str(name)}, OF_A_DOCUMENT | {"ap2", "loyalty"}, "the document"
     )
     lines = tuple(_line(each, f"line_items[{at}]") for at, each in enumerate(members["line_items"]))
     require_distinct(lines)
-    return Document(
+    return CommerceDocument(
         kind=kind,
         currency=members["currency"],
         status=members.get("status"),
@@ -37,23 +45,23 @@ def read_envelope(members: Mapping[str, Any], kind: Kind, shape: Shape) -> Docum
     )
 
 
-def _validate(members: Mapping[str, Any], kind: Kind) -> None:
+def _validate(members: Mapping[str, Any], kind: DocumentKind) -> None:
     models = _models(kind)
     from pydantic import ValidationError
 
     try:
         text = json.dumps(members, allow_nan=False, default=_plain)
     except (TypeError, ValueError, RecursionError):
-        raise Defect("the document holds what JSON cannot") from None
+        raise DocumentError("the document holds what JSON cannot") from None
     for model in models:
         try:
-            # As JSON and strictly: in minor units 12.0 and "12" are no amounts.
+            # Strict JSON validation: in minor units 12.0 and "12" are not amounts.
             model.model_validate_json(text, strict=True)
         except ValidationError as wrong:
             told = "; ".join(
                 f"`{_path(each['loc'])}`: {_lowered(each['msg'])}" for each in wrong.errors()[:_SHOWN_ERRORS]
             )
-            raise Defect(f"the {kind} is no {kind} of UCP: {told}") from None
+            raise DocumentError(f"the {kind} is no {kind} of UCP: {told}") from None
 
 
 def _plain(value: Any) -> Any:
@@ -62,14 +70,14 @@ def _plain(value: Any) -> Any:
     raise TypeError
 
 
-def _models(kind: Kind) -> tuple[Any, ...]:
+def _models(kind: DocumentKind) -> tuple[Any, ...]:
     try:
         from ucp_sdk.models.schemas.shopping import discount, fulfillment, order
     except ImportError:
         raise ImportError("documents with a `ucp` envelope need ucp-sdk: install `qwed[ucp]`") from None
-    if kind is Kind.ORDER:
+    if kind is DocumentKind.ORDER:
         return (order.Order,)
-    return (discount.Cart,) if kind is Kind.CART else (discount.Checkout, fulfillment.Checkout)
+    return (discount.Cart,) if kind is DocumentKind.CART else (discount.Checkout, fulfillment.Checkout)
 
 
 def _path(loc: tuple[int | str, ...]) -> str:
@@ -80,16 +88,18 @@ def _lowered(text: str) -> str:
     return text[:1].lower() + text[1:]
 
 
-def _entries(rows: list[Any], at: str) -> tuple[Entry, ...]:
-    return tuple(Entry(each["type"], Decimal(each["amount"]), f"{at}[{row}]", each) for row, each in enumerate(rows))
+def _entries(rows: list[Any], at: str) -> tuple[TotalsRow, ...]:
+    return tuple(
+        TotalsRow(each["type"], Decimal(each["amount"]), f"{at}[{row}]", each) for row, each in enumerate(rows)
+    )
 
 
-def _line(members: Mapping[str, Any], at: str) -> Line:
+def _line(members: Mapping[str, Any], at: str) -> LineItem:
     item, many = members["item"], members["quantity"]
     of_order = isinstance(many, dict)
     original = many.get("original") if of_order else None
     unit = item.get("quantity_unit") or {}
-    return Line(
+    return LineItem(
         members["id"],
         Decimal(many["total"] if of_order else many),
         Decimal(item["price"]),

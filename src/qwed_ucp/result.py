@@ -1,16 +1,16 @@
-"""What the verifier of commerce answers: a finding of each guard, and what they come to together."""
+"""Result of the UCP verifier: a finding of each guard and the overall status."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from qwed.model import Record
 from qwed.packs.result import Result
-from qwed.words import Record
 
 
 @dataclass(frozen=True, kw_only=True)
 class GuardFinding(Record):
-    """What one guard found."""
+    """Finding of one guard."""
 
     guard_name: str
     verified: bool
@@ -20,7 +20,7 @@ class GuardFinding(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class UCPResult(Result):
-    """What all guards found; `error` is the first thing that is wrong."""
+    """Findings of all guards; `error` is the first failure."""
 
     guards: tuple[GuardFinding, ...] = ()
     error: str | None = None

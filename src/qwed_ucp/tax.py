@@ -1,14 +1,22 @@
-"""Tax: where a rate is given, the tax is that part of what is taxed."""
+"""Tax guard: where a rate is given, the tax is that rate of the taxed amount."""
 
 from collections.abc import Mapping
 from decimal import Context, Decimal
 from typing import Any
 
-from qwed.packs.claimed import claimed_of
-from qwed.packs.result import Unreadable
-from qwed.words.exact import EXACT
+from qwed.model.decimals import EXACT
+from qwed.packs.amount_parsing import parse_claimed_amount
+from qwed.packs.result import UnreadableInputError
 from qwed_ucp.currency import unit_of
-from qwed_ucp.document import ZERO, Defect, Document, Line, added, near, show
+from qwed_ucp.document import (
+    ZERO,
+    CommerceDocument,
+    DocumentError,
+    LineItem,
+    digits,
+    is_rounding_of,
+    sum_amounts,
+)
 from qwed_ucp.result import GuardFinding
 
 NAME = "tax"
@@ -20,22 +28,22 @@ RULE = (
 
 
 def rate_in(value: Any, at: str) -> Decimal:
-    """A rate: 0.0825, `8.25%`, or 8.25, which as a fraction would be more than everything."""
+    """Parse a rate: 0.0825, `8.25%`, or 8.25, which cannot be a fraction."""
     try:
-        found = claimed_of(at, value)
-    except Unreadable as wrong:
-        raise Defect(str(wrong)) from None
+        found = parse_claimed_amount(at, value)
+    except UnreadableInputError as wrong:
+        raise DocumentError(str(wrong)) from None
     rate = found.value.scaleb(-2, EXACT) if not found.percent and found.value > 1 else found.value
     if not 0 <= rate <= 1:
-        raise Defect(f"`{at}` must be a rate from 0% to 100%")
+        raise DocumentError(f"`{at}` must be a rate from 0% to 100%")
     return rate
 
 
-def look(document: Document) -> GuardFinding:
-    """Whether the tax is what its rate comes to; without a rate there is nothing to hold it against."""
-    # A discount or a fee may say its rate too.
+def look(document: CommerceDocument) -> GuardFinding:
+    """Check that the tax equals its rate; without a rate there is nothing to compare."""
+    # A discount or a fee may state a rate too.
     rows = [each for each in document.entries if each.type not in ("subtotal", "total")]
-    details: dict[str, Any] = {"tax": show(document.summed("tax"))}
+    details: dict[str, Any] = {"tax": digits(document.summed("tax"))}
     if not document.minor:
         for each in rows:
             if "rate" in each.members:
@@ -45,14 +53,14 @@ def look(document: Document) -> GuardFinding:
     return GuardFinding(guard_name=NAME, verified=True, details=details)
 
 
-def _whole(document: Document) -> dict[str, str]:
+def _whole(document: CommerceDocument) -> dict[str, str]:
     tax = document.summed("tax")
     if document.members.get("tax_rate") is not None:
         rate = rate_in(document.members["tax_rate"], "tax_rate")
         other = next((each.at for each in document.lines if _rate(each) not in (None, rate)), None)
         if other is not None:
-            raise Defect(f"`{other}.tax_rate` is another than the `tax_rate` of the document")
-        return {"base": _hold(document, rate, tax, "tax"), "rate": show(rate)}
+            raise DocumentError(f"`{other}.tax_rate` is another than the `tax_rate` of the document")
+        return {"base": _hold(document, rate, tax, "tax"), "rate": digits(rate)}
     rated = [each for each in document.lines if each.members.get("tax_rate") is not None]
     if not rated:
         return {}
@@ -60,16 +68,16 @@ def _whole(document: Document) -> dict[str, str]:
         _hold_by_line(document, tax)
         return {"base": "each line by its own rate"}
     if document.strict:
-        raise Defect("some lines have a `tax_rate` and some have none: give it for each, or for none")
+        raise DocumentError("some lines have a `tax_rate` and some have none: give it for each, or for none")
     return {}
 
 
-def _rate(line: Line) -> Decimal | None:
+def _rate(line: LineItem) -> Decimal | None:
     found = line.members.get("tax_rate")
     return None if found is None else rate_in(found, f"{line.at}.tax_rate")
 
 
-def _bases(document: Document) -> Mapping[str, Decimal]:
+def _bases(document: CommerceDocument) -> Mapping[str, Decimal]:
     subtotal, off = document.subtotal, document.summed("discount", "items_discount")
     delivery, fees = document.summed("fulfillment"), document.summed("fee")
     parts = {"subtotal less discount": (off,), "subtotal": ()}
@@ -81,31 +89,33 @@ def _bases(document: Document) -> Mapping[str, Decimal]:
             (" + fee", (fees,)),
             (" + fulfillment + fee", (delivery, fees)),
         ):
-            found[name + added_name] = added([subtotal, *first, *more])
+            found[name + added_name] = sum_amounts([subtotal, *first, *more])
     return found
 
 
-def _hold(document: Document, rate: Decimal, tax: Decimal, at: str) -> str:
+def _hold(document: CommerceDocument, rate: Decimal, tax: Decimal, at: str) -> str:
     unit = unit_of(document)
     bases = _bases(document)
     for name, base in bases.items():
-        if near(EXACT.multiply(base, rate), tax, unit):
+        if is_rounding_of(EXACT.multiply(base, rate), tax, unit):
             return name
     first = bases["subtotal less discount"]
-    raise Defect(f"`{at}` is {show(tax)}, but {show(rate)} x {show(first)} = {show(EXACT.multiply(first, rate))}")
+    raise DocumentError(
+        f"`{at}` is {digits(tax)}, but {digits(rate)} x {digits(first)} = {digits(EXACT.multiply(first, rate))}"
+    )
 
 
-def _hold_by_line(document: Document, tax: Decimal) -> None:
+def _hold_by_line(document: CommerceDocument, tax: Decimal) -> None:
     unit = unit_of(document)
     rates = [_rate(each) or ZERO for each in document.lines]
     exact = [
         EXACT.multiply(each.comes_to(each.quantity), rate) for each, rate in zip(document.lines, rates, strict=True)
     ]
-    rounded = added([each.quantize(unit, rounding="ROUND_HALF_UP", context=_ROUNDING) for each in exact])
-    if tax == rounded or near(added(exact), tax, unit):
+    rounded = sum_amounts([each.quantize(unit, rounding="ROUND_HALF_UP", context=_ROUNDING) for each in exact])
+    if tax == rounded or is_rounding_of(sum_amounts(exact), tax, unit):
         return
-    # Which line a discount is taken off is not said: at most it takes away the tax of the highest rate.
+    # The line of a discount is not stated; at most it removes tax at the highest rate.
     off = EXACT.multiply(document.summed("discount", "items_discount"), max(rates))
     least = EXACT.add(rounded, EXACT.subtract(off, EXACT.multiply(unit, Decimal(len(rates)))))
     if not off or not least <= tax <= rounded:
-        raise Defect(f"`tax` is {show(tax)}, but the lines by their rates come to {show(rounded)}")
+        raise DocumentError(f"`tax` is {digits(tax)}, but the lines by their rates come to {digits(rounded)}")

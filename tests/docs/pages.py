@@ -1,4 +1,4 @@
-"""The pages of the documentation, cut into blocks, and the two programs that every page is."""
+"""Code blocks of the documentation pages, and the programs that run them."""
 
 import importlib.util
 import json
@@ -11,28 +11,29 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.postgres_server import Postgres
-from tests.support.quiet import CREWAI
+from tests.support.telemetry_off import CREWAI
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+NOT_LISTED = frozenset({"conformance.md"})
+"""Pages written for the tests: neither on the front page nor in the site."""
 PRINTED_URL = "http://127.0.0.1:8000"
-"""The one thing that is replaced in a page before it is run: by the address of the server under test."""
-NOBODY_THERE = "http://127.0.0.1:9"
-"""Where pages show what happens without a server."""
-PORT_TO_COME = "http://127.0.0.1"
-"""Where a program of a page listens on whatever port it is given."""
+"""Address that a page shows; it is replaced by the server under test."""
+UNREACHABLE_URL = "http://127.0.0.1:9"
+"""Address in pages that show the behaviour without a server."""
+ANY_PORT_URL = "http://127.0.0.1"
+"""Address of a program of a page that listens on any free port."""
 
 ELSEWHERE = {"crewai.md": "crewai", "crewai_crew.py": "crewai"}
-"""Pages and examples that need a package which is not installed beside the others: CrewAI wants older versions of what
-they stand on. `make test-crewai` runs them in an environment of its own."""
+"""Pages and examples that need CrewAI, whose dependencies conflict with the others; `make test-crewai` runs them."""
 
 PYTHON = [sys.executable, "-W", "error"]
 if importlib.util.find_spec("crewai"):
-    # A circle in its own imports and deprecated fields of its own, which Python does not tell about by default.
+    # CrewAI has an import cycle and deprecated fields, which Python does not report by default.
     PYTHON += ["-W", "ignore::ImportWarning", "-W", "ignore::DeprecationWarning"]
 
 PRINTED_DATABASE = re.compile(r"postgresql://(\w+)@127\.0\.0\.1/(\w+)")
-"""Replaced as well, in the pages that print one: by the server that is started for them."""
+"""Database URL that a page shows; it is replaced by the server under test."""
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _MARK = "~~~ end of block ~~~"
@@ -51,51 +52,51 @@ class Block:
 
 
 def blocks_of(page: Path) -> list[Block]:
-    """The blocks of a page in order, each output attached to the block it belongs to."""
+    """Return the blocks of a page in order, each with the output that belongs to it."""
     content = page.read_text()
-    found: list[Block] = []
+    blocks: list[Block] = []
     for match in _FENCE.finditer(content):
         block = Block(match[1], match[2], content.count("\n", 0, match.start()) + 1)
-        last = found[-1] if found else None
+        last = blocks[-1] if blocks else None
         if block.language in _OUTPUT and last is not None and last.shown is None and last.language in _RUNNABLE:
-            found[-1] = Block(last.language, last.text, last.line, block)
+            blocks[-1] = Block(last.language, last.text, last.line, block)
         else:
-            found.append(block)
-    return found
+            blocks.append(block)
+    return blocks
 
 
 def runs_here(file: Path) -> bool:
-    """Whether a page or an example can be run in this environment."""
+    """Return True if a page or an example can run in this environment."""
     package = ELSEWHERE.get(file.name)
     return package is None or importlib.util.find_spec(package) is not None
 
 
 def is_verbs(block: Block) -> bool:
-    """Whether a bash block only names verbs of the Makefile."""
+    """Return True if a bash block only runs targets of the Makefile."""
     return all(line.startswith("make ") for line in block.text.splitlines())
 
 
 def serve_arguments(block: Block) -> list[str] | None:
-    """The arguments of a bash block that only starts a server."""
+    """Return the arguments of a bash block that only starts a server, or None."""
     words = block.text.split()
     return words[1:] if block.language == "bash" and words[:2] == ["qwed", "serve"] else None
 
 
 def environment() -> dict[str, str]:
-    """Ours, with the commands of this environment first, no setting of qwed's and nothing of a `make` above us."""
+    """Return the environment with this environment's commands first, and without settings of qwed and make."""
     dropped = ("QWED_", "MAKE", "MFLAGS")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
-    return kept | CREWAI | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
+    return variables | CREWAI | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
 
 
 def run_python(blocks: list[Block], place: Path, url: str) -> list[str]:
-    """What each block prints, run as one program from top to bottom."""
+    """Return the output of each block, run as one program."""
     program = "".join(f"{block.text}\nprint({_MARK!r}, flush=True)\n" for block in blocks)
     return _run([*PYTHON, "-"], program.replace(PRINTED_URL, url), place, url)
 
 
 def run_bash(blocks: list[Block], place: Path, url: str, databases: Postgres | None = None) -> list[str]:
-    """What each block prints, run in one shell from top to bottom."""
+    """Return the output of each block, run in one shell."""
     program = "set -euo pipefail\n" + "".join(f"{block.text}\necho\necho '{_MARK}'\n" for block in blocks)
     program = program.replace(PRINTED_URL, url)
     if databases is None:
@@ -108,7 +109,7 @@ def run_bash(blocks: list[Block], place: Path, url: str, databases: Postgres | N
 
 
 def reader(place: Path, url: str) -> dict[str, str]:
-    """The environment of somebody who follows a page: where the server is, who asks, and a home of their own."""
+    """Return the environment of a reader of the page: server address, credentials and a home directory."""
     key = (place / "data" / "owner.key").read_text().strip()
     return environment() | {"QWED_BASE_URL": url, "QWED_API_KEY": key, "HOME": str(place)}
 
@@ -124,7 +125,7 @@ def _run(command: list[str], program: str, place: Path, url: str) -> list[str]:
 
 
 def require_shown(block: Block, printed: str, url: str) -> None:
-    """The printed output says what the page shows: `...` is anything, and JSON may leave members out."""
+    """Assert that the output is what the page shows: `...` matches anything, and JSON may leave members out."""
     if block.shown is None:
         return
     expected, actual = block.shown.text.strip(), printed.strip().replace(url, PRINTED_URL)

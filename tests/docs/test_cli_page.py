@@ -1,11 +1,11 @@
-"""docs/cli.md has every command, and no page shows a command or an option that is not there."""
+"""docs/cli.md lists every command, and no page shows an unknown command or option."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-from qwed.cli.app import every
+from qwed.cli.app import iter_commands
 from tests.docs.pages import PAGES, ROOT, blocks_of
 
 PAGE = (ROOT / "docs" / "cli.md").read_text()
@@ -16,11 +16,11 @@ OPTIONS = {
         "-h",
         *(name for param in command.params for name in (*param.opts, *param.secondary_opts) if name.startswith("-")),
     }
-    for path, command in every()
+    for path, command in iter_commands()
 }
 GROUPS = {" ".join(path.split()[:-1]) for path in OPTIONS if " " in path}
 INLINE = re.compile(r"`(qwed [^`\n]+)`")
-"""A command in the text of a page."""
+"""Command in the text of a page."""
 ENDS = re.compile(r"[|;&<>()]|\\\n")
 
 
@@ -34,7 +34,7 @@ def test_every_command_has_its_rows(path: str) -> None:
 @pytest.mark.parametrize("path", [path for path in OPTIONS if " " in path])
 def test_every_command_is_told_of_in_its_section(path: str) -> None:
     _, first, *_rest = path.split()
-    # The commands `verify-...` are told of together.
+    # The commands `verify-...` share one section.
     heading = "verify" if first.startswith("verify-") else first
     _, _, rest = WRITTEN.partition(f"\n## qwed {heading}\n")
     section = rest.partition("\n## ")[0]
@@ -48,13 +48,13 @@ def test_a_page_shows_no_command_that_is_not_there(page: Path) -> None:
 
 
 def _in_blocks(page: Path) -> list[str]:
-    """The commands in the bash of a page, each up to where the next begins."""
+    """Return the commands in the bash blocks of a page."""
     bash = "\n".join(block.text for block in blocks_of(page) if block.language == "bash").replace("\\\n", " ")
-    return [ENDS.split(found)[0] for found in re.findall(r"(?:^|[|;&(]\s*)(qwed .*)", bash, re.MULTILINE)]
+    return [ENDS.split(command)[0] for command in re.findall(r"(?:^|[|;&(]\s*)(qwed .*)", bash, re.MULTILINE)]
 
 
 def _wrong_in(typed: str) -> str | None:
-    """What this version of the command would not take."""
+    """Return what the command line would not accept, or None."""
     words = typed.split()
     path = "qwed"
     for word in words[1:]:

@@ -26,8 +26,8 @@ def test_an_example_prints_what_it_says(example: Path, server: Server, tmp_path:
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
-    shown = re.findall(r"^# prints: (.*)$", example.read_text(), re.MULTILINE)
-    assert done.stdout.splitlines() == shown
+    expected = re.findall(r"^# prints: (.*)$", example.read_text(), re.MULTILINE)
+    assert done.stdout.splitlines() == expected
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.stem)

@@ -1,4 +1,4 @@
-"""What the code has and the documentation has not: settings, codes, engines, routes, tools, commands."""
+"""Every setting, error code, engine, route, tool and command is documented."""
 
 import dataclasses
 import re
@@ -9,16 +9,18 @@ from pathlib import Path
 import pytest
 
 from qwed.api.routes import ROUTES
-from qwed.engines.table import ENGINE_NAMES, ENGINES
+from qwed.engines.registry import ENGINE_NAMES, ENGINES
 from qwed.kernel.agents.registration import COUNT_LIMITS, MONEY_LIMITS
 from qwed.kernel.tools import TOOLS
+from qwed.model import Decision, ErrorCode
+from qwed.model.currency import CURRENCIES
 from qwed.settings import CLIENT_VARIABLES, MCP_VARIABLES, Settings, settings_from, variable_of
 from qwed.store.agent import Permissions
-from qwed.words import Decision, ErrorCode
-from qwed.words.currency import CURRENCIES
 from tests.docs.pages import ROOT
 
 DOCS = ROOT / "docs"
+CODE_PAGES = ("glossary", *(file.stem for file in sorted(DOCS.glob("architecture*.md"))))
+"""Pages that name modules and classes."""
 ROW = re.compile(r"^\| `([^`]+)` \| (.*?) \|", re.MULTILINE)
 
 
@@ -118,21 +120,30 @@ def test_every_make_verb_is_named_in_contributing() -> None:
     assert [verb for verb in verbs if f"`make {verb}`" not in contributing] == []
 
 
-def test_every_room_of_the_house_is_on_the_map() -> None:
-    rooms = sorted(room.name for room in (ROOT / "src" / "qwed").iterdir() if (room / "__init__.py").exists())
-    for name in ("README.md", "docs/architecture.md"):
-        text = (ROOT / name).read_text()
-        assert [room for room in rooms if f"{room}/" not in text] == [], name
+def test_every_package_is_on_the_source_map() -> None:
+    packages = sorted(path.name for path in (ROOT / "src" / "qwed").iterdir() if (path / "__init__.py").exists())
+    assert [name for name in packages if f"{name}/" not in page("architecture")] == []
 
 
-def test_the_map_shows_nothing_that_is_not_there() -> None:
-    tree = re.search(r"^```\n(src/.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+def test_every_path_on_the_source_map_exists() -> None:
+    tree = re.search(r"^```\n(src/.*?)^```", page("architecture"), re.MULTILINE | re.DOTALL)
     assert tree is not None
     path: list[str] = []
     for line in tree[1].splitlines():
         depth = (len(line) - len(line.lstrip())) // 2
         path[depth:] = [line.split()[0]]
         assert Path(ROOT, *path).exists(), line
+
+
+@pytest.mark.parametrize("name", CODE_PAGES)
+def test_every_module_and_class_that_an_architecture_page_names_exists(name: str) -> None:
+    named = re.findall(r"`([^`\n]+)`", page(name))
+    paths = [text for text in named if re.fullmatch(r"[\w/.-]+(?:\.py|\.sql|/)", text)]
+    places = (ROOT, ROOT / "src", ROOT / "src" / "qwed")
+    assert [path for path in paths if not any((place / path).exists() for place in places)] == []
+    source = "\n".join(file.read_text() for file in (ROOT / "src").rglob("*.py"))
+    classes = {text for text in named if re.fullmatch(r"(?:[A-Z][a-z]+){2,}", text)}
+    assert [text for text in sorted(classes) if text != "TimeoutError" and f"class {text}" not in source] == []
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,13 @@ import httpx
 import pytest
 
 from tests.docs.pages import (
-    NOBODY_THERE,
+    ANY_PORT_URL,
+    NOT_LISTED,
     PAGES,
-    PORT_TO_COME,
     PRINTED_DATABASE,
     PRINTED_URL,
     ROOT,
+    UNREACHABLE_URL,
     blocks_of,
     environment,
     is_verbs,
@@ -27,7 +28,7 @@ from tests.docs.pages import (
 from tests.support.postgres_server import Postgres
 from tests.support.server import SERVE, Server
 
-LANGUAGES = {"python", "bash", "text", "json", ""}
+LANGUAGES = {"python", "bash", "text", "json", "mermaid", ""}
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -85,7 +86,7 @@ def test_a_server_starts_with_the_arguments_a_page_shows(page: Path, tmp_path: P
         arguments = serve_arguments(block)
         if arguments is None:
             continue
-        # Any free port, and a directory of its own: the later argument wins.
+        # A free port and a separate directory: the later argument overrides the earlier one.
         started = Server(tmp_path / str(number), (*SERVE[:-3], *arguments, "--port", "0"))
         try:
             answer = httpx.get(f"{started.base_url}/agents", headers={"X-API-Key": started.owner_key}, timeout=30)
@@ -110,10 +111,10 @@ def test_every_link_between_pages_leads_somewhere(page: Path) -> None:
 def test_every_page_of_docs_is_reached_from_the_index() -> None:
     index = ROOT / "docs" / "index.md"
     reached = {target for target in LINK.findall(index.read_text()) if target.endswith(".md")}
-    assert {page.name for page in index.parent.glob("*.md")} - {"index.md"} <= reached
+    assert {page.name for page in index.parent.glob("*.md")} - {"index.md"} - NOT_LISTED <= reached
 
 
 def test_only_the_printed_address_is_replaced_so_pages_print_no_other() -> None:
     address = re.compile(r"https?://(?:localhost|127\.0\.0\.1)(?::\w+)?")
     for page in PAGES:
-        assert set(address.findall(page.read_text())) <= {PRINTED_URL, NOBODY_THERE, PORT_TO_COME}, page.name
+        assert set(address.findall(page.read_text())) <= {PRINTED_URL, UNREACHABLE_URL, ANY_PORT_URL}, page.name

@@ -46,9 +46,9 @@ def bare(place: Path, *names: str) -> str:
     directory = place / "bin"
     directory.mkdir()
     for name in (*PLAIN, *names):
-        found = shutil.which(name)
-        assert found is not None, name
-        (directory / name).symlink_to(found)
+        path = shutil.which(name)
+        assert path is not None, name
+        (directory / name).symlink_to(path)
     return str(directory)
 
 

@@ -1,6 +1,6 @@
-"""A server whose clock stands still until a test sets it: the wall clock is read from a file that both have mapped.
+"""Server with a wall clock that a test sets through a memory-mapped file.
 
-The application is the real one on its real store; what measures leases and waiting is the clock of the machine.
+The application and its store are real; leases and waits use the clock of the machine.
 """
 
 import argparse
@@ -14,16 +14,16 @@ import uvicorn
 
 from qwed.api.app import App
 from qwed.cli.serve import _listen
-from qwed.kernel.wiring import open_services
+from qwed.kernel.bootstrap import open_services
+from qwed.model.clock import Clock
 from qwed.settings import settings_from
-from qwed.words.clock import Clock
 from tests.support.server import Server
 
 _NOW = struct.Struct("d")
 
 
 class WallClock:
-    """The hands of the clock; whoever sets them, everybody reads it at once."""
+    """Wall clock in a shared file; every process reads a new time at once."""
 
     def __init__(self, file: Path, now: float | None = None) -> None:
         if now is not None:
@@ -41,7 +41,7 @@ class WallClock:
 
 
 class ClockedServer(Server):
-    """A server that begins at a moment of the test's choice."""
+    """Server that starts at a time the test chooses."""
 
     def __init__(self, data_dir: Path, now: float, **settings: str) -> None:
         file = data_dir.parent / "clock"
@@ -53,7 +53,7 @@ class ClockedServer(Server):
         return (sys.executable, "-m", "tests.faults.clocked_server", "--clock", str(file))
 
     def again(self) -> Self:
-        """Another process on the same directory, at the same clock."""
+        """Start another process on the same directory with the same clock."""
         other = type(self).__new__(type(self))
         other.wall = self.wall
         Server.__init__(other, self.data_dir, self._command(self.data_dir.parent / "clock"))
@@ -65,13 +65,13 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--data-dir", type=Path)
     parser.add_argument("--clock", type=Path)
-    given = parser.parse_args()
-    wall = WallClock(given.clock)
-    opened = open_services(settings_from(data_dir=given.data_dir), clock=Clock(now=lambda: wall.now))
+    options = parser.parse_args()
+    wall = WallClock(options.clock)
+    opened = open_services(settings_from(data_dir=options.data_dir), clock=Clock(now=lambda: wall.now))
     listening = _listen("127.0.0.1", 0)
     host, port = listening.getsockname()
     print(f"listens on http://{host}:{port}", flush=True)
-    # Without lifespan the engine workers start with the first question for them, and none is asked.
+    # Without lifespan the engine workers start with the first request for them, and there is none.
     uvicorn.Server(uvicorn.Config(App(opened.services), log_config=None, lifespan="off")).run(sockets=[listening])
 
 

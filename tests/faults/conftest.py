@@ -7,41 +7,41 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support import places
-from tests.support.fleet import Fleet, Shaken, shaken_workers, two_servers, two_workers
+from tests.support import temp_directories
+from tests.support.server_cluster import FaultCluster, ServerCluster, open_fault_cluster, two_servers, two_workers
 
 if TYPE_CHECKING:
     from tests.support.postgres_server import Databases
 
-_KINDS: dict[str, Callable[..., AbstractContextManager[Fleet]]] = {
+_KINDS: dict[str, Callable[..., AbstractContextManager[ServerCluster]]] = {
     "two workers": two_workers,
     "two servers": two_servers,
 }
 
 
 @pytest.fixture(scope="session")
-def pair(memory: Path, postgres: "Databases") -> Iterator[Fleet]:
-    """Two servers on one database, each at an address of its own, for tests that leave them as they were."""
-    with two_servers(places.room_in(memory), postgres.database()) as fleet:
-        yield fleet
+def pair(memory: Path, postgres: "Databases") -> Iterator[ServerCluster]:
+    """Two servers on one database, each at its own address, for tests that restore their state."""
+    with two_servers(temp_directories.make_directory_in(memory), postgres.database()) as cluster:
+        yield cluster
 
 
 @pytest.fixture(params=_KINDS)
-def fleet(request: pytest.FixtureRequest, memory_path: Path, database: str) -> Iterator[Fleet]:
-    """Two of one machine, which share an address, and two as of two machines, which do not."""
+def cluster(request: pytest.FixtureRequest, memory_path: Path, database: str) -> Iterator[ServerCluster]:
+    """Two workers that share an address, and two servers at different addresses."""
     with _KINDS[request.param](memory_path, database) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
-def shaken_before(memory: Path) -> Iterator[Shaken]:
-    """Two workers that have been through troubles before: after each they are as they were."""
-    with shaken_workers(places.room_in(memory)) as shaken:
-        yield shaken
+def shared_fault_cluster(memory: Path) -> Iterator[FaultCluster]:
+    """Two workers shared by tests that restore them after each fault."""
+    with open_fault_cluster(temp_directories.make_directory_in(memory)) as fault_cluster:
+        yield fault_cluster
 
 
 @pytest.fixture
-def shaken(memory_path: Path) -> Iterator[Shaken]:
-    """Two workers for the troubles of one test."""
-    with shaken_workers(memory_path) as running:
+def fault_cluster(memory_path: Path) -> Iterator[FaultCluster]:
+    """Two workers for the faults of one test."""
+    with open_fault_cluster(memory_path) as running:
         yield running

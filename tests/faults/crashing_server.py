@@ -1,6 +1,6 @@
-"""A server that ends itself, as if its power were cut, the n-th time a named place is reached.
+"""Server that kills itself, as if its power were cut, the n-th time a named place is reached.
 
-The application is the real one; only the hook that the kernel offers and the writer's transaction are watched.
+The application is the real one; only the kernel's stage hook and the writer's transaction are observed.
 """
 
 import argparse
@@ -14,26 +14,26 @@ import uvicorn
 
 from qwed.api.app import App
 from qwed.cli.serve import _listen
-from qwed.kernel.wiring import open_services
+from qwed.kernel.bootstrap import open_services
 from qwed.settings import settings_from
-from qwed.store import writer
+from qwed.store import group_commit
+from qwed.store.group_commit import WRITE_BATCH, PendingWrite
 from qwed.store.log import Integration, Sequencer
-from qwed.store.writer import WRITE_BATCH, Write
 
 BEFORE_COMMIT, INSIDE_BATCH, AFTER_COMMIT = "before commit", "inside batch", "after commit"
-"""Around the statement that commits: the batch itself where it stands alone, COMMIT where other statements go first."""
-BEHIND_LEAF = "behind the leaf"
-"""The leaf is written and the commit is yet to come; every decision and every change has one."""
+"""Places around the committing statement: the batch itself if it stands alone, COMMIT otherwise."""
+AFTER_LEAF = "behind the leaf"
+"""Place after the leaf is written and before the commit; every decision and every change has one."""
 
 _CUTS = {
-    # The tallies are written last, so everything else of the batch has been written when they begin.
-    INSIDE_BATCH: "CREATE TEMP TRIGGER cut BEFORE INSERT ON main.tallies BEGIN SELECT reach_inside(); END",
-    BEHIND_LEAF: "CREATE TEMP TRIGGER cut AFTER INSERT ON main.activities BEGIN SELECT reach_inside(); END",
+    # Daily totals are written last, so the rest of the batch is written when the trigger fires.
+    INSIDE_BATCH: "CREATE TEMP TRIGGER cut BEFORE INSERT ON main.daily_totals BEGIN SELECT reach_inside(); END",
+    AFTER_LEAF: "CREATE TEMP TRIGGER cut AFTER INSERT ON main.activities BEGIN SELECT reach_inside(); END",
 }
 
 
-class Fuse:
-    """Counts how often its place is reached; the last time is the last thing this process does."""
+class CrashPoint:
+    """Counter of a place that kills the process when it reaches zero."""
 
     def __init__(self, place: str, times: int) -> None:
         self.place = place
@@ -48,51 +48,51 @@ class Fuse:
 
 
 def main() -> None:
-    """Serve until the fuse burns."""
+    """Serve until the crash point is reached."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--data-dir", type=Path)
     parser.add_argument("--place", required=True)
     parser.add_argument("--times", type=int, required=True)
     parser.add_argument("--from-start", action="store_true", help="watch the first start too")
-    given = parser.parse_args()
-    fuse = Fuse(given.place, given.times)
-    if given.from_start:
-        _watch_commits(fuse)
-    opened = open_services(settings_from(data_dir=given.data_dir))
-    if not given.from_start:
-        _watch_commits(fuse)
-    app = App(replace(opened.services, at_stage=fuse.reach))
+    options = parser.parse_args()
+    crash_point = CrashPoint(options.place, options.times)
+    if options.from_start:
+        _watch_commits(crash_point)
+    opened = open_services(settings_from(data_dir=options.data_dir))
+    if not options.from_start:
+        _watch_commits(crash_point)
+    app = App(replace(opened.services, at_stage=crash_point.reach))
     listening = _listen("127.0.0.1", 0)
     host, port = listening.getsockname()
     print(f"listens on http://{host}:{port}", flush=True)
-    # Without lifespan the engine workers start with the first question for them, and none is asked.
+    # Without lifespan the engine workers start with the first request for them, and there is none.
     uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off")).run(sockets=[listening])
 
 
-def _watch_commits(fuse: Fuse) -> None:
-    real = writer.write_batch
+def _watch_commits(crash_point: CrashPoint) -> None:
+    real = group_commit.write_batch
     prepared: list[sqlite3.Connection] = []
 
-    def watched(connection: sqlite3.Connection, batch: list[Write], sequencer: Sequencer) -> Integration:
-        if fuse.place in _CUTS and connection not in prepared:
+    def watched(connection: sqlite3.Connection, batch: list[PendingWrite], sequencer: Sequencer) -> Integration:
+        if crash_point.place in _CUTS and connection not in prepared:
             prepared.append(connection)
-            _watch_inside(connection, fuse)
-        return real(_Eyes(connection, fuse), batch, sequencer)  # type: ignore[arg-type]  # one that is watched
+            _watch_inside(connection, crash_point)
+        return real(_CommitObserver(connection, crash_point), batch, sequencer)  # type: ignore[arg-type]  # one that is watched
 
-    writer.write_batch = watched
+    group_commit.write_batch = watched
 
 
-def _watch_inside(connection: sqlite3.Connection, fuse: Fuse) -> None:
-    connection.create_function("reach_inside", 0, lambda: fuse.reach(fuse.place))
-    connection.execute(_CUTS[fuse.place])
-    # With no room to keep pages back, what is not committed yet is already on its way to the disk.
+def _watch_inside(connection: sqlite3.Connection, crash_point: CrashPoint) -> None:
+    connection.create_function("reach_inside", 0, lambda: crash_point.reach(crash_point.place))
+    connection.execute(_CUTS[crash_point.place])
+    # With a minimal page cache, uncommitted pages are already written to the disk.
     connection.execute("PRAGMA cache_size = 1")
 
 
-class _Eyes:
-    """A connection whose commits are seen."""
+class _CommitObserver:
+    """Connection that reports its commits to the crash point."""
 
-    def __init__(self, connection: sqlite3.Connection, fuse: Fuse) -> None:
+    def __init__(self, connection: sqlite3.Connection, fuse: CrashPoint) -> None:
         self._connection = connection
         self._fuse = fuse
 

@@ -1,4 +1,4 @@
-"""P6: what one caller sends bounds what everybody's memory holds."""
+"""P6: requests of one caller do not grow the memory of the server without bound."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 
 import qwed
 from qwed.gate import Gate
-from qwed.kernel.judging import judgement
+from qwed.kernel.analysis import assessment
 
 
 @pytest.fixture
@@ -26,15 +26,15 @@ def test_large_actions_are_decided_and_not_remembered(gate: Gate) -> None:
     agent_id = gate.register_agent(name="a", principal_id="p")["agent_id"]
     for number in range(50):
         assert _tool(gate, agent_id, number, 100_000).decision in ("APPROVED", "PENDING")
-    assert len(gate.services.judgements._kept) == 0
+    assert len(gate.services.assessments._entries) == 0
 
 
 def test_no_more_judgements_are_remembered_than_there_is_room_for(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judgement, "REMEMBERED", 10)
+    monkeypatch.setattr(assessment, "MAX_ENTRIES", 10)
     agent_id = gate.register_agent(name="a", principal_id="p")["agent_id"]
     for number in range(50):
         assert _tool(gate, agent_id, number, 10).decision == "APPROVED"
-    assert len(gate.services.judgements._kept) == 10
+    assert len(gate.services.assessments._entries) == 10
 
 
 def test_nothing_stays_behind_after_requests_that_were_refused(gate: Gate) -> None:
@@ -46,7 +46,7 @@ def test_nothing_stays_behind_after_requests_that_were_refused(gate: Gate) -> No
         )
         assert reply.decision == "DENIED"
     store: Any = gate.services.store
-    assert (store._live._reservations, store._keys_in_flight) == ({}, {})
+    assert (store._state._reservations, store._keys_in_flight) == ({}, {})
 
 
 def test_strangers_leave_nothing_behind(gate: Gate) -> None:
@@ -59,5 +59,5 @@ def test_strangers_leave_nothing_behind(gate: Gate) -> None:
         wrong = gate.verify_action(f"agent_{number}", {"type": "calculate"}, place, agent_token="qwed_agent_nobody")
         assert wrong.error["code"] == "QWED-AGENT-002"
     assert store._one("SELECT count(*) FROM activities", ()) == before
-    known = (store._known._agents, store._known._keys, store._known._halted)
-    assert (known, len(store._live._conversations), store._keys_in_flight) == (({}, {}, {}), 0, {})
+    known = (store._entities._agents, store._entities._keys, store._entities._halted)
+    assert (known, len(store._state._conversations), store._keys_in_flight) == (({}, {}, {}), 0, {})

@@ -1,7 +1,7 @@
-"""P2, P3 and P5 under a clock that is set: back and forth over midnight, the ends of hours, months and years, and far.
+"""P2, P3 and P5 while the clock is set: back and forth over midnight, the ends of hours, months and years, and far.
 
-Days and hours of a budget only move forward, so a clock that goes back opens no window a second time. Leases run on the
-clock that cannot be set; approvals and attestations end when the clock says so.
+Days and hours of a budget only move forward, so a clock that goes back opens no window twice. Leases use the monotonic
+clock; approvals and attestations expire by the wall clock.
 """
 
 import random
@@ -15,15 +15,15 @@ import httpx
 import pytest
 
 from qwed.gate import Gate, GateError
-from qwed.kernel.wiring import open_services
-from qwed.ledger.tokens import check_attestation
+from qwed.kernel.bootstrap import open_services
+from qwed.ledger.attestation_verifier import check_attestation
+from qwed.model.clock import DAY, HOUR
 from qwed.settings import Settings
-from qwed.words.clock import DAY, HOUR
 from tests.faults.clocked_server import ClockedServer
-from tests.support.books import COMMITTED, Books
-from tests.support.clock import HandClock
-from tests.support.figures import Figure, campaign
-from tests.support.wire import asked_at_once, message
+from tests.support.campaign_table import Figure, campaign
+from tests.support.data_directory_check import COMMITTED, DataDirectoryCheck
+from tests.support.manual_clock import ManualClock
+from tests.support.raw_http import message, send_concurrently
 
 
 def _at(text: str) -> float:
@@ -47,14 +47,14 @@ LIMITS = {"max_daily_cost_usd": CENTS / 100, "max_requests_per_hour": 40, "max_t
 MAIL = {"type": "send_email", "target": "operations", "parameters": {"body": "hello"}, "cost": {"usd": 0.03}}
 
 
-class Day:
-    """A gate whose clock is set by lot, and what was told of it."""
+class ClockScenario:
+    """Gate whose clock is set at random, and the answers it gave."""
 
     def __init__(self, directory: Path, turn: float, seed: int) -> None:
         self.directory = directory
         self.turn = turn
         self.chance = random.Random(seed)
-        self.hands = HandClock(turn - 1)
+        self.manual_clock = ManualClock(turn - 1)
         self.gate = self._open()
         self.every: list[str] = []
         self.agents = [self._agent() for _ in range(3)]
@@ -68,7 +68,7 @@ class Day:
         self._steps = 0
 
     def _open(self) -> Gate:
-        return Gate(open_services(Settings(data_dir=self.directory), clock=self.hands.clock()))
+        return Gate(open_services(Settings(data_dir=self.directory), clock=self.manual_clock.clock()))
 
     def _agent(self) -> str:
         agent_id: str = self.gate.register_agent(name="a", principal_id="p", budget=LIMITS)["agent_id"]
@@ -76,17 +76,17 @@ class Day:
         return agent_id
 
     def replace_one(self) -> None:
-        """Whoever passes budgets loses trust, and would only wait for people from then on."""
+        """Replace an agent: exceeding budgets costs trust, after which everything needs an approval."""
         self.agents[self.chance.randrange(len(self.agents))] = self._agent()
 
     def set_clock(self) -> None:
-        """Just before or after the turn, or a step from where it stands: back as often as forth."""
+        """Set the clock just before or after the turn, or a step back or forth."""
         step = self.chance.choice(STEPS) * self.chance.choice((-1, 1))
         near = self.turn + self.chance.choice((-1, -0.001, 0, 0.001, 1))
-        wanted = self.chance.choice((near, near, self.hands.now + step))
-        # Before the first day there is no day; past the year 9999 no date can be written.
-        self.hands.now = min(max(wanted, DAY), _at("9999-01-01T00:00:00"))
-        self.hands.monotonic += self.chance.choice((0, 0.1, 40))
+        wanted = self.chance.choice((near, near, self.manual_clock.now + step))
+        # No day exists before the first one, and no date past the year 9999 can be formatted.
+        self.manual_clock.now = min(max(wanted, DAY), _at("9999-01-01T00:00:00"))
+        self.manual_clock.monotonic += self.chance.choice((0, 0.1, 40))
         self.counts["times the clock was set"] += 1
 
     def ask(self) -> None:
@@ -106,7 +106,7 @@ class Day:
             self.told[answer.action_id] = answer.decision
             self.places[agent_id, conversation, step] += 1
         if answer.decision == "PENDING":
-            self.waiting[answer.approval_id] = self.hands.now + DAY
+            self.waiting[answer.approval_id] = self.manual_clock.now + DAY
         if isinstance(answer.attestation, str):
             self.tokens.append(answer.attestation)
 
@@ -115,7 +115,7 @@ class Day:
         return {"type": "calculate", "query": f"{number}+1", "cost": {"usd": 0.01, "tokens": number}}
 
     def settle(self) -> None:
-        """A person comes: in time it is settled as they say, and too late it is over, once and for all."""
+        """Resolve an approval: in time as the person decides, and too late as expired for good."""
         if not self.waiting:
             return
         approval_id = self.chance.choice([*self.waiting])
@@ -124,15 +124,15 @@ class Day:
         try:
             state = verb(approval_id, "because")["state"]
         except GateError as refused:
-            # An agent that passed its budget too often has lost the trust that it had when it asked.
+            # An agent that exceeded its budget too often has lost the trust it had at its request.
             state = "expired" if "already expired" in str(refused) else "refused today"
         self.counts["settled by a person or by time"] += 1
         self.settled[approval_id] = {"refused today": "pending"}.get(state, state)
-        # It may have ended before, when the clock stood later; it never ends well after its time.
-        assert state == "expired" or self.hands.now < ends
+        # It may have expired earlier, when the clock was ahead; it is never approved after its expiry.
+        assert state == "expired" or self.manual_clock.now < ends
 
     def look(self) -> None:
-        """Whatever the clock says, everything can be looked at, and says nothing else than before."""
+        """Require that everything can be read and is unchanged, whatever the clock says."""
         agent_id = self.chance.choice(self.agents)
         budget = self.gate.get_agent_budget(agent_id)
         assert budget["cost"]["current_daily_usd"] + budget["cost"]["held_usd"] <= CENTS / 100 + 1e-9
@@ -141,13 +141,13 @@ class Day:
         self.heads.append(dict(self.gate.audit_head()))
 
     def verify(self) -> None:
-        """An attestation holds from when it was given until its day is over, whatever the clock did in between."""
+        """Require that an attestation is valid from its issue to its expiry, whatever the clock did in between."""
         if not self.tokens:
             return
         token = self.chance.choice(self.tokens)
         keys = self.gate.services.signer.keyring.public_keys()
-        claims = check_attestation(token, keys, now=self.hands.now).claims or {}
-        within = claims["iat"] <= self.hands.now < claims["exp"]
+        claims = check_attestation(token, keys, now=self.manual_clock.now).claims or {}
+        within = claims["iat"] <= self.manual_clock.now < claims["exp"]
         assert self.gate.verify_attestation(token)["valid"] == within
         assert check_attestation(token, keys, now=claims["iat"]).valid
         self.counts["attestations verified"] += within
@@ -157,12 +157,12 @@ class Day:
         self.gate = self._open()
         self.counts["restarts"] += 1
 
-    def require_one_story(self) -> None:
+    def require_consistent(self) -> None:
         for kept in self.heads:
             self.gate.audit_consistency(kept["size"], dict(self.gate.audit_head())["size"])
         self.gate.close()
-        books = Books(self.directory)
-        books.require_one_story()
+        books = DataDirectoryCheck(self.directory)
+        books.require_consistent()
         states = {row["approval_id"]: row["state"] for row in books.approvals}
         changed = {name: state for name, state in self.settled.items() if states[name] != state}
         assert {states[name] for name, state in changed.items() if state != "pending"} == set()
@@ -174,7 +174,7 @@ class Day:
             self.counts["days of a budget"] += len(books.costs_by_day(agent_id))
 
 
-def _live(day: Day, rounds: int) -> Counter[str]:
+def _live(day: ClockScenario, rounds: int) -> Counter[str]:
     for _ in range(rounds):
         day.set_clock()
         for _ in range(day.chance.randrange(1, 8)):
@@ -185,12 +185,12 @@ def _live(day: Day, rounds: int) -> Counter[str]:
             day.restart()
         if day.chance.random() < 0.3:
             day.replace_one()
-    day.require_one_story()
+    day.require_consistent()
     return day.counts
 
 
 def test_a_clock_that_is_set_passes_no_budget_and_repeats_no_step(tmp_path: Path) -> None:
-    counts = _live(Day(tmp_path / "data", TURNS["midnight"], 1), 40)
+    counts = _live(ClockScenario(tmp_path / "data", TURNS["midnight"], 1), 40)
     assert counts["APPROVED"] > 20
     assert counts["BUDGET_EXCEEDED"] > 5
     assert counts["attestations verified"] > 0
@@ -203,7 +203,7 @@ def test_a_clock_that_is_set_passes_no_budget_and_repeats_no_step(tmp_path: Path
 def test_a_clock_that_is_set_again_and_again_passes_no_budget_and_repeats_no_step(
     tmp_path: Path, turn: float, seed: int, figure: Figure
 ) -> None:
-    counts = _live(Day(tmp_path / "data", turn, seed), 300)
+    counts = _live(ClockScenario(tmp_path / "data", turn, seed), 300)
     for name in (
         "times the clock was set",
         "decisions",
@@ -215,11 +215,11 @@ def test_a_clock_that_is_set_again_and_again_passes_no_budget_and_repeats_no_ste
         figure(name, counts[name])
 
 
-# While decisions run: the clock of a real server is set between any two instructions
+# While decisions run: the clock of a real server is set at any moment
 
 
-class Noon:
-    """A server under load, whose clock is set at every few answers."""
+class ClockedLoad:
+    """Server under load whose clock is set every few answers."""
 
     def __init__(self, directory: Path, turn: float) -> None:
         self.server = ClockedServer(directory, turn - 1)
@@ -231,8 +231,8 @@ class Noon:
     def api(self) -> httpx.Client:
         return httpx.Client(base_url=self.server.base_url, headers={"X-API-Key": self.server.owner_key}, timeout=60)
 
-    def storm(self, agent_id: str, name: str, count: int, chance: random.Random) -> None:
-        """Every step is tried by three, all of them for the same budget."""
+    def send_load(self, agent_id: str, name: str, count: int, chance: random.Random) -> None:
+        """Try every step three times, all on the same budget."""
         shown = {"X-API-Key": self.server.owner_key}
         messages = []
         for number in range(count):
@@ -249,51 +249,51 @@ class Noon:
             self.days.add(int(self.server.wall.now // DAY))
             self.set += 1
 
-        for answer in asked_at_once(self.server.base_url, messages, 16, on_answer):
+        for answer in send_concurrently(self.server.base_url, messages, 16, on_answer):
             assert answer is not None
             if answer.json["decision"] in COMMITTED:
                 self.told[answer.json["action_id"]] = answer.json["decision"]
 
 
 @pytest.fixture
-def noon(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Noon]:
-    running = Noon(tmp_path / "data", request.param)
+def clocked_load(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[ClockedLoad]:
+    running = ClockedLoad(tmp_path / "data", request.param)
     yield running
     running.server.kill()
 
 
 @pytest.mark.drill
 @campaign("P2 P3 P5", "a clock that is set while decisions run")
-@pytest.mark.parametrize("noon", TURNS.values(), ids=TURNS, indirect=True)
+@pytest.mark.parametrize("clocked_load", TURNS.values(), ids=TURNS, indirect=True)
 def test_a_clock_that_is_set_while_decisions_run_passes_no_budget_and_repeats_no_step(
-    noon: Noon, figure: Figure
+    clocked_load: ClockedLoad, figure: Figure
 ) -> None:
-    chance = random.Random(noon.turn)
-    with noon.api() as api:
+    chance = random.Random(clocked_load.turn)
+    with clocked_load.api() as api:
         said = {"name": "a", "principal_id": "p", "budget": {"max_daily_cost_usd": 0.4}}
         agents = [api.post("/agents/register", json=said).json()["agent_id"] for _ in range(3)]
     for round_ in range(4):
         for agent_id in agents:
-            noon.storm(agent_id, f"round {round_}", 120, chance)
-        noon.server.kill()
-        noon.server = noon.server.again()
-    with noon.api() as api:
+            clocked_load.send_load(agent_id, f"round {round_}", 120, chance)
+        clocked_load.server.kill()
+        clocked_load.server = clocked_load.server.again()
+    with clocked_load.api() as api:
         budgets = [api.get(f"/agents/{agent_id}/budget").json() for agent_id in agents]
-    noon.server.kill()
-    books = Books(noon.server.data_dir)
-    _require_sound(books, noon)
+    clocked_load.server.kill()
+    books = DataDirectoryCheck(clocked_load.server.data_dir)
+    _require_sound(books, clocked_load)
     for budget in budgets:
         assert budget["cost"]["current_daily_usd"] + budget["cost"]["held_usd"] <= 0.4
     for agent_id in agents:
         charged = sum(books.costs_by_day(agent_id).values())
-        assert charged <= 400_000 * len(noon.days)
-    figure("times the clock was set", noon.set)
+        assert charged <= 400_000 * len(clocked_load.days)
+    figure("times the clock was set", clocked_load.set)
     figure("requests", 4 * 3 * 120)
-    figure("committed", len(noon.told))
+    figure("committed", len(clocked_load.told))
 
 
-def _require_sound(books: Books, noon: Noon) -> None:
-    """All of one story but for the day that a decision was counted in: the clock may turn while it is made."""
-    books.require_one_log()
+def _require_sound(books: DataDirectoryCheck, clocked_load: ClockedLoad) -> None:
+    """Check everything except the day of a decision: the clock may turn while it is made."""
+    books.require_consistent_log()
     kept = {one.activity_id: one.decision for one in books.activities}
-    assert noon.told == {action_id: kept.get(action_id) for action_id in noon.told}
+    assert clocked_load.told == {action_id: kept.get(action_id) for action_id in clocked_load.told}

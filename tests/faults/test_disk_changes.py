@@ -1,4 +1,4 @@
-"""P1 and P4 when the disk fails while a person decides, or a server is asked: kept or refused like a decision."""
+"""P1 and P4 when the disk fails during a person's change, or over HTTP: stored or refused like a decision."""
 
 import resource
 from collections.abc import Callable, Iterator
@@ -10,44 +10,55 @@ import httpx
 import pytest
 
 from qwed.gate import Gate, GateError
-from qwed.kernel.wiring import close_services
-from qwed.store.place import FILE_NAME
+from qwed.kernel.bootstrap import close_services
+from qwed.store.data_directory import FILE_NAME
 from qwed.store.protocol import StoreError
-from tests.faults.troubles import MAIL, TROUBLES, House, Trouble, failing_at, lived_in, locked, read_only
-from tests.support.books import COMMITTED, Books
+from tests.faults.disk_faults import (
+    DISK_FAULTS,
+    MAIL,
+    DiskFault,
+    DiskGateFixture,
+    failing_at,
+    locked,
+    open_disk_gate,
+    read_only,
+)
+from tests.support.data_directory_check import COMMITTED, DataDirectoryCheck
+from tests.support.raw_http import message, send_concurrently
 from tests.support.server import Server
-from tests.support.wire import asked_at_once, message
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    yield from lived_in(tmp_path / "data")
+def gate_fixture(tmp_path: Path) -> Iterator[DiskGateFixture]:
+    yield from open_disk_gate(tmp_path / "data")
 
 
-class Waiting(NamedTuple):
-    house: House
+class PendingRequests(NamedTuple):
+    gate_fixture: DiskGateFixture
     approval_id: str
 
 
 @pytest.fixture
-def waiting(tmp_path: Path) -> Iterator[Waiting]:
-    built = House(tmp_path / "data")
+def waiting(tmp_path: Path) -> Iterator[PendingRequests]:
+    built = DiskGateFixture(tmp_path / "data")
     answer = built.gate.verify_action(
         built.agent_id, {**MAIL, "cost": {"usd": 0.25}}, {"conversation_id": "mail", "step_number": 1}
     )
     assert answer.decision == "PENDING"
-    yield Waiting(built, answer.approval_id)
+    yield PendingRequests(built, answer.approval_id)
     close_services(built.gate.services)
-    Books(built.directory).require_one_story()
+    DataDirectoryCheck(built.directory).require_consistent()
 
 
-OF_A_CHANGE = {name: trouble for name, trouble in TROUBLES.items() if not name.endswith("at the conversation")} | {
+OF_A_CHANGE = {
+    name: disk_fault for name, disk_fault in DISK_FAULTS.items() if not name.endswith("at the conversation")
+} | {
     "failing at begin": failing_at("BEGIN"),
     "failing at the approval": failing_at("UPDATE approvals"),
     "failing at the commit": failing_at("COMMIT"),
 }
 LONG = "because " * 400
-"""More than what is left free inside the pages of a full database."""
+"""Text larger than the free space inside the pages of a full database."""
 SETTLING: dict[str, tuple[Callable[[Gate, str], Any], int]] = {
     "approved": (lambda gate, approval_id: gate.approve(approval_id, LONG), 250_000),
     "rejected": (lambda gate, approval_id: gate.reject(approval_id, LONG), 0),
@@ -55,45 +66,47 @@ SETTLING: dict[str, tuple[Callable[[Gate, str], Any], int]] = {
 
 
 @pytest.mark.parametrize("state", SETTLING)
-@pytest.mark.parametrize("trouble", OF_A_CHANGE.values(), ids=OF_A_CHANGE)
+@pytest.mark.parametrize("disk_fault", OF_A_CHANGE.values(), ids=OF_A_CHANGE)
 def test_a_disk_in_trouble_settles_no_approval_and_does_when_it_ends(
-    waiting: Waiting, tmp_path: Path, state: str, trouble: Trouble
+    waiting: PendingRequests, tmp_path: Path, state: str, disk_fault: DiskFault
 ) -> None:
-    house, approval_id = waiting
+    gate_fixture, approval_id = waiting
     settle, used = SETTLING[state]
-    with trouble(house):
+    with disk_fault(gate_fixture):
         for _attempt in range(3):
             with pytest.raises(StoreError):
-                settle(house.gate, approval_id)
-        assert house.gate.list_approvals()[0]["state"] == "pending"
-        spent = house.store.spent(house.agent_id, house.hands.now)
-        assert (spent.pending_cost, spent.cost_day) == (250_000, 10_000 * house.approved)
-    house.require_memory_equals_disk(tmp_path / "copy")
-    assert settle(house.gate, approval_id)["state"] == state
-    spent = house.store.spent(house.agent_id, house.hands.now)
-    assert (spent.pending_cost, spent.cost_day) == (0, used + 10_000 * house.approved)
+                settle(gate_fixture.gate, approval_id)
+        assert gate_fixture.gate.list_approvals()[0]["state"] == "pending"
+        spent = gate_fixture.store.usage_counters(gate_fixture.agent_id, gate_fixture.manual_clock.now)
+        assert (spent.pending_cost, spent.cost_day) == (250_000, 10_000 * gate_fixture.approved)
+    gate_fixture.require_memory_equals_disk(tmp_path / "copy")
+    assert settle(gate_fixture.gate, approval_id)["state"] == state
+    spent = gate_fixture.store.usage_counters(gate_fixture.agent_id, gate_fixture.manual_clock.now)
+    assert (spent.pending_cost, spent.cost_day) == (0, used + 10_000 * gate_fixture.approved)
     with pytest.raises(GateError, match=f"already {state}"):
-        settle(house.gate, approval_id)
-    house.require_memory_equals_disk(tmp_path / "later copy")
+        settle(gate_fixture.gate, approval_id)
+    gate_fixture.require_memory_equals_disk(tmp_path / "later copy")
 
 
-@pytest.mark.parametrize("trouble", [locked, read_only, failing_at("COMMIT")], ids=["locked", "read only", "commit"])
-def test_a_disk_in_trouble_changes_no_agent(house: House, tmp_path: Path, trouble: Trouble) -> None:
-    before = house.store.find_agent(house.agent_id)
+@pytest.mark.parametrize("disk_fault", [locked, read_only, failing_at("COMMIT")], ids=["locked", "read only", "commit"])
+def test_a_disk_in_trouble_changes_no_agent(
+    gate_fixture: DiskGateFixture, tmp_path: Path, disk_fault: DiskFault
+) -> None:
+    before = gate_fixture.store.find_agent(gate_fixture.agent_id)
     verbs: tuple[Callable[[Gate], Any], ...] = (
-        lambda gate: gate.suspend_agent(house.agent_id, "stop"),
-        lambda gate: gate.rotate_token(house.agent_id),
-        lambda gate: gate.reduce_trust(house.agent_id, 0),
+        lambda gate: gate.suspend_agent(gate_fixture.agent_id, "stop"),
+        lambda gate: gate.rotate_token(gate_fixture.agent_id),
+        lambda gate: gate.reduce_trust(gate_fixture.agent_id, 0),
         lambda gate: gate.suspend_all("stop"),
     )
-    with trouble(house):
+    with disk_fault(gate_fixture):
         for verb in verbs:
             with pytest.raises(StoreError):
-                verb(house.gate)
-        assert house.store.find_agent(house.agent_id) == before
-        assert not house.store.halted(before.organisation_id)
-    assert house.ask().decision == "APPROVED"
-    house.require_memory_equals_disk(tmp_path / "copy")
+                verb(gate_fixture.gate)
+        assert gate_fixture.store.find_agent(gate_fixture.agent_id) == before
+        assert not gate_fixture.store.halted(before.organisation_id)
+    assert gate_fixture.ask().decision == "APPROVED"
+    gate_fixture.require_memory_equals_disk(tmp_path / "copy")
 
 
 # The same over HTTP, with a limit of the operating system on what the server may write.
@@ -104,12 +117,12 @@ def served(tmp_path: Path) -> Iterator[Server]:
     server = Server(tmp_path / "data")
     yield server
     assert server.stop() == 0
-    Books(server.data_dir).require_one_story()
+    DataDirectoryCheck(server.data_dir).require_consistent()
 
 
 @contextmanager
 def _no_space(server: Server) -> Iterator[None]:
-    """No file of the server may grow past what the database's log has now: writes fail with an error of the kernel."""
+    """Limit the files of the server to the current size of the database log: the kernel refuses larger writes."""
     size = (server.data_dir / f"{FILE_NAME}-wal").stat().st_size
     _soft, hard = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
     yield
@@ -128,7 +141,7 @@ def test_a_server_whose_disk_is_full_refuses_everyone_and_serves_again_when_ther
         after = _storm(served, agent_id, "after")
         budget = api.get(f"/agents/{agent_id}/budget").json()
         log = api.get(f"/agents/{agent_id}/activity", params={"limit": 1000}).json()
-    # A write that fits into what the log already had is no trouble; past it nothing is approved.
+    # A write that fits into the existing log succeeds; past it nothing is approved.
     assert during.count("DENIED") > 100
     assert set(during) <= {"APPROVED", "DENIED"}
     assert after == ["APPROVED"] * 150
@@ -163,7 +176,7 @@ def _storm(server: Server, agent_id: str, name: str) -> list[str]:
     shown = {"X-API-Key": server.owner_key}
     action = {"type": "calculate", "query": "2+2"}
     bodies = [{"action": action, "context": {"conversation_id": f"{name} {n}", "step_number": 1}} for n in range(150)]
-    heard = asked_at_once(server.base_url, [message(f"/agents/{agent_id}/verify", b, shown) for b in bodies], 10)
+    heard = send_concurrently(server.base_url, [message(f"/agents/{agent_id}/verify", b, shown) for b in bodies], 10)
     answers = [answer for answer in heard if answer is not None]
     assert len(answers) == 150
     for answer in answers:

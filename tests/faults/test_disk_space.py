@@ -1,4 +1,4 @@
-"""P1 and P4 on a disk that fills up, and in a directory that cannot be written: at the start, and while serving."""
+"""P1 and P4 on a disk that fills up, and in a read-only directory: at the start, and while serving."""
 
 import random
 import resource
@@ -13,12 +13,12 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.faults.disks import Disk, SmallDisk, small_disk
-from tests.faults.story import CRASHING
-from tests.support.books import COMMITTED, Books
-from tests.support.figures import Figure, campaign
+from tests.faults.scenario import CRASHING
+from tests.faults.small_disks import Disk, SmallDisk, small_disk
+from tests.support.campaign_table import Figure, campaign
+from tests.support.data_directory_check import COMMITTED, DataDirectoryCheck
+from tests.support.raw_http import message, send_concurrently
 from tests.support.server import SERVE, Server
-from tests.support.wire import asked_at_once, message
 
 NEVER = (*CRASHING, "--place", "never", "--times", "1")
 UNPRIVILEGED = (sys.executable, "-m", "tests.support.unprivileged", "serve", "--port", "0")
@@ -27,8 +27,8 @@ PAGE = 4096
 DOWN = (503, "QWED-SYS-002")
 
 
-class Shop:
-    """A server on a disk, and what it was asked and told."""
+class DiskServer:
+    """Server on a disk, with its requests and answers."""
 
     def __init__(self, directory: Path, command: tuple[str, ...] = NEVER) -> None:
         self.directory = directory
@@ -40,8 +40,8 @@ class Shop:
     def api(self) -> httpx.Client:
         return httpx.Client(base_url=self.server.base_url, headers={"X-API-Key": self.server.owner_key}, timeout=60)
 
-    def storm(self, agent_id: str, count: int) -> Counter[str]:
-        """So many decisions at once: each is kept, or refused because it could not be."""
+    def send_load(self, agent_id: str, count: int) -> Counter[str]:
+        """Send concurrent decisions: each is stored, or refused because it could not be."""
         shown = {"X-API-Key": self.server.owner_key}
         messages = []
         for _ in range(count):
@@ -52,7 +52,7 @@ class Shop:
             place = {"conversation_id": f"conversation {self.asked}", "step_number": 1, "user_intent": "x" * 500}
             messages.append(message(f"/agents/{agent_id}/verify", {"action": action, "context": place}, shown))
         heard: Counter[str] = Counter()
-        for answer in asked_at_once(self.server.base_url, messages, 12):
+        for answer in send_concurrently(self.server.base_url, messages, 12):
             assert answer is not None
             said = answer.json
             heard[said["decision"]] += 1
@@ -63,9 +63,9 @@ class Shop:
         self.counts += heard
         return heard
 
-    def require_kept(self) -> Books:
-        books = Books(self.directory)
-        books.require_one_story()
+    def require_kept(self) -> DataDirectoryCheck:
+        books = DataDirectoryCheck(self.directory)
+        books.require_consistent()
         kept = {one.activity_id: one.decision for one in books.activities}
         assert self.told == {action_id: kept.get(action_id) for action_id in self.told}
         return books
@@ -79,7 +79,7 @@ def _registered(api: httpx.Client) -> str:
 
 
 def _refused_or_done(answer: httpx.Response) -> bool:
-    """Whether it was done; what was not says that it could not be kept."""
+    """Return True if the change was made; a refusal must say that it could not be stored."""
     if answer.status_code in (200, 201):
         return True
     assert (answer.status_code, answer.json()["error"]["code"]) == DOWN, answer.text
@@ -94,34 +94,34 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
 
 def _fill_and_empty(disk: Disk, rounds: int, seed: int, command: tuple[str, ...] = NEVER) -> Counter[str]:
     chance = random.Random(seed)
-    shop = Shop(disk.place / "data", command)
+    disk_server = DiskServer(disk.place / "data", command)
     done: Counter[str] = Counter()
     try:
         for round_ in range(rounds):
-            with shop.api() as api:
+            with disk_server.api() as api:
                 agent_id = _registered(api)
                 waits = _pending(api, agent_id)
-                with disk.full(shop.server, leave=chance.choice((0, 0, 1, 2, 5, 11, 40)) * PAGE):
-                    heard = shop.storm(agent_id, 60)
+                with disk.full(disk_server.server, leave=chance.choice((0, 0, 1, 2, 5, 11, 40)) * PAGE):
+                    heard = disk_server.send_load(agent_id, 60)
                     done["refused while it was full"] += heard["DENIED"]
                     assert api.get("/health").status_code == 200
                     settled = _refused_or_done(api.post(f"/approvals/{waits}/approve", json={"reason": "fine"}))
                     done["changes refused while it was full"] += not settled
                     if round_ % 6 == 5:
-                        shop.server.kill()
+                        disk_server.server.kill()
                 if round_ % 6 == 5:
-                    shop.server = Server(shop.directory, command)
+                    disk_server.server = Server(disk_server.directory, command)
                     done["kills while it was full"] += 1
-            with shop.api() as api:
-                after = shop.storm(agent_id, 20)
+            with disk_server.api() as api:
+                after = disk_server.send_load(agent_id, 20)
                 assert after["DENIED"] == 0
                 expected = 409 if settled else 200
                 assert api.post(f"/approvals/{waits}/approve", json={"reason": "fine"}).status_code == expected
             done["times it filled up"] += 1
     finally:
-        shop.server.kill()
-    shop.require_kept()
-    done["told and kept"] = len(shop.told)
+        disk_server.server.kill()
+    disk_server.require_kept()
+    done["told and kept"] = len(disk_server.told)
     return done
 
 
@@ -150,8 +150,8 @@ def test_a_disk_that_fills_up_again_and_again_loses_nothing_that_was_told(
 # Starting where there is no room
 
 
-def _tried(directory: Path, command: tuple[str, ...] = SERVE) -> str | None:
-    """What a start says that fails; None where it does not. It ends with one sentence, and with nothing to debug."""
+def _start_failure(directory: Path, command: tuple[str, ...] = SERVE) -> str | None:
+    """Return the message of a failing start, or None; it ends with one sentence and no traceback."""
     try:
         server = Server(directory, command)
     except RuntimeError:
@@ -168,20 +168,20 @@ def _tried(directory: Path, command: tuple[str, ...] = SERVE) -> str | None:
 @pytest.mark.drill
 @campaign("P4", "a start on a disk without room")
 def test_a_start_without_room_says_so_and_the_next_one_with_room_serves(disk: Disk, figure: Figure) -> None:
-    """The log of what is tried lies elsewhere: it would take the room that is measured."""
+    """The output of the attempts is elsewhere: it would use the measured space."""
     directory = disk.place / "data"
     (disk.place / "data.log").symlink_to(disk.place.parent / "data.log")
     for leave in (0, 1, 2, 3, 4, 6, 9, 14, 30, 60, 90):
         with disk.full(None, leave * PAGE):
-            figure("starts refused", _tried(directory) is not None)
-        assert _tried(directory) is None
+            figure("starts refused", _start_failure(directory) is not None)
+        assert _start_failure(directory) is None
         figure("starts with room", 1)
         shutil.rmtree(directory)
 
 
 @contextmanager
 def _forbidden(directory: Path) -> Iterator[None]:
-    """Whoever has no special power makes no file there."""
+    """Make the directory unwritable for unprivileged processes."""
     directory.chmod(0o500)
     yield
     directory.chmod(0o700)
@@ -194,28 +194,28 @@ def test_a_directory_that_cannot_be_written_is_refused_with_a_sentence_and_used_
     outer = tmp_path / "outer"
     outer.mkdir()
     with _forbidden(outer):
-        assert "Permission denied" in (_tried(outer / "data", UNPRIVILEGED) or "")
+        assert "Permission denied" in (_start_failure(outer / "data", UNPRIVILEGED) or "")
     server = Server(directory, UNPRIVILEGED)
     assert server.stop() == 0
     with _forbidden(directory):
-        assert _tried(directory, UNPRIVILEGED) is not None
-    assert _tried(directory, UNPRIVILEGED) is None
+        assert _start_failure(directory, UNPRIVILEGED) is not None
+    assert _start_failure(directory, UNPRIVILEGED) is None
 
 
 @contextmanager
 def _nothing_written(server: Server) -> Iterator[None]:
-    """The kernel refuses every byte that the server writes into a file."""
+    """Make the kernel refuse every byte that the server writes to a file."""
     _soft, hard = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
     yield
     resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (hard, hard))
 
 
 def _read_only_while_running(directory: Path, rounds: int) -> Counter[str]:
-    """Where no file can be made, what needs one is refused; where none can be written, everything is."""
-    shop = Shop(directory, UNPRIVILEGED)
+    """Require refusals: of what needs a new file in a read-only directory, of everything if no file is writable."""
+    disk_server = DiskServer(directory, UNPRIVILEGED)
     done: Counter[str] = Counter()
     try:
-        with shop.api() as api:
+        with disk_server.api() as api:
             agent_id = _registered(api)
             keys = api.get("/.well-known/jwks.json").json()
             for _ in range(rounds):
@@ -223,18 +223,18 @@ def _read_only_while_running(directory: Path, rounds: int) -> Counter[str]:
                     rotated = api.post("/signing-key/rotate", json={"reason": "once a year"})
                     assert rotated.status_code >= 500, rotated.text
                     assert api.get("/.well-known/jwks.json").json() == keys
-                    assert shop.storm(agent_id, 10)["DENIED"] == 0
-                    with _nothing_written(shop.server):
-                        done["refused while nothing could be written"] += shop.storm(agent_id, 20)["DENIED"]
+                    assert disk_server.send_load(agent_id, 10)["DENIED"] == 0
+                    with _nothing_written(disk_server.server):
+                        done["refused while nothing could be written"] += disk_server.send_load(agent_id, 20)["DENIED"]
                         assert api.get("/health").status_code == 200
-                assert shop.storm(agent_id, 10)["DENIED"] == 0
+                assert disk_server.send_load(agent_id, 10)["DENIED"] == 0
                 assert api.post("/signing-key/rotate", json={"reason": "once a year"}).status_code == 200
                 keys = api.get("/.well-known/jwks.json").json()
                 done["times it was read-only"] += 1
     finally:
-        shop.server.kill()
-    shop.require_kept()
-    done["told and kept"] = len(shop.told)
+        disk_server.server.kill()
+    disk_server.require_kept()
+    done["told and kept"] = len(disk_server.told)
     return done
 
 
@@ -260,9 +260,9 @@ def test_a_start_on_a_read_only_file_system_says_so_and_the_next_one_serves(disk
     directory = disk.place / "data"
     (disk.place / "data.log").symlink_to(disk.place.parent / "data.log")
     with disk.read_only():
-        assert "Read-only file system" in (_tried(directory) or "")
-    assert _tried(directory) is None
+        assert "Read-only file system" in (_start_failure(directory) or "")
+    assert _start_failure(directory) is None
     with disk.read_only():
-        assert "Read-only file system" in (_tried(directory) or "")
-    assert _tried(directory) is None
+        assert "Read-only file system" in (_start_failure(directory) or "")
+    assert _start_failure(directory) is None
     figure("starts refused", 2)

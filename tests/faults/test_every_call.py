@@ -1,7 +1,7 @@
-"""P4: a fault in every call. Each call that a decision, or a verb of a person, makes of any part fails once.
+"""P4: a fault in every call. Each call that a decision or a change makes to any part fails once.
 
-Never an approval without a record, never anything held afterwards, and the next request is served. The rows of
-`test_injected_changes.py` say which calls of the store each verb makes; here are all calls of all parts, as they come.
+No approval without a record, nothing stays reserved, and the next request is served. The rows of
+`test_injected_changes.py` list the store calls of each change; here every call of every part fails in turn.
 """
 
 import asyncio
@@ -18,18 +18,19 @@ import pytest
 
 import qwed
 from qwed.api.app import App
-from qwed.gate import Gate, GateError, door, holder
-from qwed.kernel.change import GATE, Actor
-from qwed.kernel.people import organisations, webhook
+from qwed.gate import Gate, GateError, base
+from qwed.gate import gate as gate_module
+from qwed.kernel.admin import organisations, webhook
+from qwed.kernel.audit_change import GATE, Actor
+from qwed.kernel.bootstrap import close_services, open_services
 from qwed.kernel.stages.authenticate import find_key
-from qwed.kernel.wiring import close_services, open_services
 from qwed.settings import Settings
+from qwed.store.budget import NO_COST
 from qwed.store.protocol import StoreError
-from qwed.store.usage import NOTHING
-from tests.faults.everywhere import IN_WRITER, Hang, Point, Wire, laid
-from tests.support.books import COMMITTED, Books
-from tests.support.clock import HandClock
-from tests.support.figures import Figure, campaign
+from tests.faults.injection_points import IN_WRITER, CallInjector, CallPoint, HangError, inject_calls
+from tests.support.campaign_table import Figure, campaign
+from tests.support.data_directory_check import COMMITTED, DataDirectoryCheck
+from tests.support.manual_clock import ManualClock
 
 SUM = {"type": "calculate", "query": "2+2"}
 MAIL = {"type": "send_email", "target": "operations", "parameters": {"body": "hello"}, "cost": {"usd": 0.25}}
@@ -39,7 +40,7 @@ ATTACK = {"type": "execute_sql", "query": "SELECT * FROM users WHERE id = 1 OR 1
 PLACE = {"conversation_id": "c", "step_number": 1}
 LEASE = 31
 PATIENCE = 60.0
-"""So that somebody who would wait for ever is found out soon."""
+"""Timeout in seconds that detects a caller that would wait for ever."""
 
 FAILURES = {
     "surprise": RuntimeError("surprise"),
@@ -52,29 +53,29 @@ FAILURES = {
 }
 
 
-class Room:
-    """A gate on real files, every call of which can be made to fail."""
+class GateFixture:
+    """Gate on real files, every call of which can fail."""
 
-    def __init__(self, directory: Path, wire: Wire) -> None:
+    def __init__(self, directory: Path, injector: CallInjector) -> None:
         self.directory = directory
-        self.wire = wire
-        self.hands = HandClock()
+        self.injector = injector
+        self.manual_clock = ManualClock()
         settings = Settings(data_dir=directory, trust_min_days=0, trust_min_actions=0)
-        self.opened = open_services(settings, clock=wire.clock(self.hands.clock()))
+        self.opened = open_services(settings, clock=injector.clock(self.manual_clock.clock()))
         self.gate = Gate(self.opened)
         self.services = self.opened.services
         self.store: Any = self.services.store
         self.actor = Actor(GATE, self.opened.organisation_id, "owner")
-        wire.around(self.store)
+        injector.around(self.store)
         self.agent_id = ""
         self._number = 0
         self.told: dict[str, str] = {}
 
     def new_agent(self, type_: str = "supervised") -> None:
-        """Everything is about an agent of its own, so that no fault hides behind what another one left behind."""
+        """Register an agent for each case, so that no fault is hidden by the state of an earlier one."""
         self._number += 1
-        said = {"name": "a", "principal_id": f"p{self._number}", "type": type_}
-        self.agent_id = self.gate.register_agent(**said, budget={"max_daily_cost_usd": 10})["agent_id"]
+        fields = {"name": "a", "principal_id": f"p{self._number}", "type": type_}
+        self.agent_id = self.gate.register_agent(**fields, budget={"max_daily_cost_usd": 10})["agent_id"]
 
     def ask(self, action: Any = SUM, conversation: str = "c", **more: Any) -> Any:
         answer = self.gate.verify_action(
@@ -85,159 +86,196 @@ class Room:
         return answer
 
     def require_served(self) -> None:
-        """Once what could not be freed has ended with its lease, nothing is held and the next request is decided."""
-        self.hands.turn(LEASE)
+        """Require that nothing is reserved after the lease, and that the next request is decided."""
+        self.manual_clock.advance(LEASE)
         bystander, self.agent_id = self.agent_id, ""
         self.new_agent()
         assert self.ask(conversation="next").decision == "APPROVED"
         self.agent_id = bystander
-        assert self.store._live._reservations == {}
-        held = [usage.held for usage in self.store._live._usages.values() if usage.held != NOTHING]
-        assert held == []
+        assert self.store._state._reservations == {}
+        reserved = [usage.reserved for usage in self.store._state._usages.values() if usage.reserved != NO_COST]
+        assert reserved == []
 
-    def require_one_story(self) -> None:
-        """What is on disk is one story in which everything told stands."""
+    def require_consistent(self) -> None:
+        """Require that the data on disk is consistent and contains every reported decision."""
         self.gate.close()
-        books = Books(self.directory)
-        books.require_one_story()
-        kept = {one.activity_id: one.decision for one in books.activities}
-        assert self.told == {action_id: kept.get(action_id) for action_id in self.told}
+        books = DataDirectoryCheck(self.directory)
+        books.require_consistent()
+        logged = {one.activity_id: one.decision for one in books.activities}
+        assert self.told == {action_id: logged.get(action_id) for action_id in self.told}
 
 
-class Verb(NamedTuple):
-    """Something that is asked of the house: what must be there first, and how it is asked for."""
+class GateOperation(NamedTuple):
+    """Operation on a gate: its preparation and its call."""
 
-    prepare: Callable[[Room], Any]
-    act: Callable[[Room, Any], Any]
+    prepare: Callable[[GateFixture], Any]
+    act: Callable[[GateFixture, Any], Any]
 
 
-def _nothing(_room: Room) -> None:
+def _nothing(_room: GateFixture) -> None:
     return None
 
 
-def _pending(room: Room) -> Any:
-    answer = room.ask(MAIL)
+def _pending(gate_fixture: GateFixture) -> Any:
+    answer = gate_fixture.ask(MAIL)
     assert answer.decision == "PENDING", answer
     return answer.approval_id
 
 
-def _run_out(room: Room) -> Any:
-    approval_id = _pending(room)
-    room.hands.turn(86_401)
+def _run_out(gate_fixture: GateFixture) -> Any:
+    approval_id = _pending(gate_fixture)
+    gate_fixture.manual_clock.advance(86_401)
     return approval_id
 
 
-def _second_key(room: Room) -> Any:
-    return room.gate._act(organisations.add_key("second", "owner", room.actor, room.services)).key.key_id
+def _second_key(gate_fixture: GateFixture) -> Any:
+    return gate_fixture.gate._act(
+        organisations.add_key("second", "owner", gate_fixture.actor, gate_fixture.services)
+    ).key.key_id
 
 
-def _attested(room: Room) -> Any:
-    answer = room.ask(options={"require_attestation": True})
-    return room.gate.get_action(room.agent_id, answer.action_id).attestation_id
+def _attested(gate_fixture: GateFixture) -> Any:
+    answer = gate_fixture.ask(options={"require_attestation": True})
+    return gate_fixture.gate.get_action(gate_fixture.agent_id, answer.action_id).attestation_id
 
 
-def _answered(room: Room) -> Any:
-    assert room.ask(idempotency_key="again").decision == "APPROVED"
+def _answered(gate_fixture: GateFixture) -> Any:
+    assert gate_fixture.ask(idempotency_key="again").decision == "APPROVED"
 
 
-DECISIONS: dict[str, Verb] = {
-    "approved": Verb(_nothing, lambda room, _: room.ask()),
-    "attested": Verb(_nothing, lambda room, _: room.ask(options={"require_attestation": True})),
-    "chained": Verb(_nothing, lambda room, _: room.ask(options={"chain_id": "chain"})),
-    "with a key": Verb(_nothing, lambda room, _: room.ask(idempotency_key="k")),
-    "asked again with its key": Verb(_answered, lambda room, _: room.ask(idempotency_key="again")),
-    "pending": Verb(_nothing, lambda room, _: room.ask(MAIL)),
-    "of high risk": Verb(lambda room: room.new_agent("trusted"), lambda room, _: room.ask(DELETE)),
-    "an attack": Verb(_nothing, lambda room, _: room.ask(ATTACK)),
-    "behind what has run out": Verb(_run_out, lambda room, _: room.ask(conversation="later")),
+DECISIONS: dict[str, GateOperation] = {
+    "approved": GateOperation(_nothing, lambda gate_fixture, _: gate_fixture.ask()),
+    "attested": GateOperation(
+        _nothing, lambda gate_fixture, _: gate_fixture.ask(options={"require_attestation": True})
+    ),
+    "chained": GateOperation(_nothing, lambda gate_fixture, _: gate_fixture.ask(options={"chain_id": "chain"})),
+    "with a key": GateOperation(_nothing, lambda gate_fixture, _: gate_fixture.ask(idempotency_key="k")),
+    "asked again with its key": GateOperation(
+        _answered, lambda gate_fixture, _: gate_fixture.ask(idempotency_key="again")
+    ),
+    "pending": GateOperation(_nothing, lambda gate_fixture, _: gate_fixture.ask(MAIL)),
+    "of high risk": GateOperation(
+        lambda gate_fixture: gate_fixture.new_agent("trusted"), lambda gate_fixture, _: gate_fixture.ask(DELETE)
+    ),
+    "an attack": GateOperation(_nothing, lambda gate_fixture, _: gate_fixture.ask(ATTACK)),
+    "behind what has run out": GateOperation(_run_out, lambda gate_fixture, _: gate_fixture.ask(conversation="later")),
 }
-CHANGES: dict[str, Verb] = {
-    "register": Verb(_nothing, lambda room, _: room.gate.register_agent(name="b", principal_id="p")),
-    "approve": Verb(_pending, lambda room, given: room.gate.approve(given, "fine")),
-    "reject": Verb(_pending, lambda room, given: room.gate.reject(given, "no")),
-    "suspend": Verb(_nothing, lambda room, _: room.gate.suspend_agent(room.agent_id, "stop")),
-    "complain": Verb(_nothing, lambda room, _: room.gate.file_complaint(room.agent_id, "stop")),
-    "reactivate": Verb(
-        lambda room: room.gate.suspend_agent(room.agent_id, "stop"),
-        lambda room, _: room.gate.reactivate_agent(room.agent_id, "go on"),
+CHANGES: dict[str, GateOperation] = {
+    "register": GateOperation(
+        _nothing, lambda gate_fixture, _: gate_fixture.gate.register_agent(name="b", principal_id="p")
     ),
-    "rotate a token": Verb(_nothing, lambda room, _: room.gate.rotate_token(room.agent_id)),
-    "ask for trust": Verb(_nothing, lambda room, _: room.gate.request_trust_change(room.agent_id, 2)),
-    "raise trust": Verb(
-        lambda room: room.gate.request_trust_change(room.agent_id, 2)["approval_id"],
-        lambda room, given: room.gate.approve(given, "earned"),
+    "approve": GateOperation(_pending, lambda gate_fixture, given: gate_fixture.gate.approve(given, "fine")),
+    "reject": GateOperation(_pending, lambda gate_fixture, given: gate_fixture.gate.reject(given, "no")),
+    "suspend": GateOperation(
+        _nothing, lambda gate_fixture, _: gate_fixture.gate.suspend_agent(gate_fixture.agent_id, "stop")
     ),
-    "lower trust": Verb(_nothing, lambda room, _: room.gate.reduce_trust(room.agent_id, 0)),
-    "log an execution": Verb(
-        lambda room: room.ask().action_id,
-        lambda room, given: room.gate.log_execution(room.agent_id, given, True, {"rows": 1}),
+    "complain": GateOperation(
+        _nothing, lambda gate_fixture, _: gate_fixture.gate.file_complaint(gate_fixture.agent_id, "stop")
     ),
-    "erase": Verb(
-        lambda room: room.ask() and room.gate.get_agent(room.agent_id)["principal_id"],
-        lambda room, given: room.gate.erase(given),
+    "reactivate": GateOperation(
+        lambda gate_fixture: gate_fixture.gate.suspend_agent(gate_fixture.agent_id, "stop"),
+        lambda gate_fixture, _: gate_fixture.gate.reactivate_agent(gate_fixture.agent_id, "go on"),
     ),
-    "add a key": Verb(
-        _nothing, lambda room, _: room.gate._act(organisations.add_key("k", "member", room.actor, room.services))
+    "rotate a token": GateOperation(
+        _nothing, lambda gate_fixture, _: gate_fixture.gate.rotate_token(gate_fixture.agent_id)
     ),
-    "revoke a key": Verb(
-        _second_key, lambda room, given: room.gate._act(organisations.revoke_key(given, room.actor, room.services))
+    "ask for trust": GateOperation(
+        _nothing, lambda gate_fixture, _: gate_fixture.gate.request_trust_change(gate_fixture.agent_id, 2)
     ),
-    "add an organisation": Verb(
-        _nothing, lambda room, _: room.gate._act(organisations.add_organisation("o", room.actor, room.services))
+    "raise trust": GateOperation(
+        lambda gate_fixture: gate_fixture.gate.request_trust_change(gate_fixture.agent_id, 2)["approval_id"],
+        lambda gate_fixture, given: gate_fixture.gate.approve(given, "earned"),
     ),
-    "revoke an attestation": Verb(_attested, lambda room, given: room.gate.revoke_attestation(given, "by mistake")),
-    "rotate the signing key": Verb(_nothing, lambda room, _: room.gate.rotate_signing_key("once a year")),
-    "set a webhook": Verb(
+    "lower trust": GateOperation(
+        _nothing, lambda gate_fixture, _: gate_fixture.gate.reduce_trust(gate_fixture.agent_id, 0)
+    ),
+    "log an execution": GateOperation(
+        lambda gate_fixture: gate_fixture.ask().action_id,
+        lambda gate_fixture, given: gate_fixture.gate.log_execution(gate_fixture.agent_id, given, True, {"rows": 1}),
+    ),
+    "erase": GateOperation(
+        lambda gate_fixture: gate_fixture.ask() and gate_fixture.gate.get_agent(gate_fixture.agent_id)["principal_id"],
+        lambda gate_fixture, given: gate_fixture.gate.erase(given),
+    ),
+    "add a key": GateOperation(
         _nothing,
-        lambda room, _: room.gate._act(
-            webhook.set_webhook(webhook.Wish("https://example.com/", ("pending",)), room.actor, room.services)
+        lambda gate_fixture, _: gate_fixture.gate._act(
+            organisations.add_key("k", "member", gate_fixture.actor, gate_fixture.services)
         ),
     ),
-    "look at the budget": Verb(_run_out, lambda room, _: room.gate.get_agent_budget(room.agent_id)),
+    "revoke a key": GateOperation(
+        _second_key,
+        lambda gate_fixture, given: gate_fixture.gate._act(
+            organisations.revoke_key(given, gate_fixture.actor, gate_fixture.services)
+        ),
+    ),
+    "add an organisation": GateOperation(
+        _nothing,
+        lambda gate_fixture, _: gate_fixture.gate._act(
+            organisations.add_organisation("o", gate_fixture.actor, gate_fixture.services)
+        ),
+    ),
+    "revoke an attestation": GateOperation(
+        _attested, lambda gate_fixture, given: gate_fixture.gate.revoke_attestation(given, "by mistake")
+    ),
+    "rotate the signing key": GateOperation(
+        _nothing, lambda gate_fixture, _: gate_fixture.gate.rotate_signing_key("once a year")
+    ),
+    "set a webhook": GateOperation(
+        _nothing,
+        lambda gate_fixture, _: gate_fixture.gate._act(
+            webhook.set_webhook(
+                webhook.WebhookRequest("https://example.com/", ("pending",)), gate_fixture.actor, gate_fixture.services
+            )
+        ),
+    ),
+    "look at the budget": GateOperation(
+        _run_out, lambda gate_fixture, _: gate_fixture.gate.get_agent_budget(gate_fixture.agent_id)
+    ),
 }
 VERBS = DECISIONS | CHANGES
 RAISED = (*{type(failure) for failure in FAILURES.values()}, GateError)
 
 
 def _wait(patch: pytest.MonkeyPatch, seconds: float) -> None:
-    """Whoever asks a gate gives up after so many seconds."""
-    for module in (door, holder):
-        patch.setattr(module, "PATIENCE", seconds)
+    """Set the timeout of gate calls."""
+    for module in (gate_module, base):
+        patch.setattr(module, "TIMEOUT_SECONDS", seconds)
 
 
 @contextmanager
-def _room(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Room]:
+def _gate_fixture(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GateFixture]:
     _wait(monkeypatch, PATIENCE)
-    with laid(monkeypatch) as wire:
-        room = Room(directory, wire)
-        with closing(room.gate):
-            yield room
+    with inject_calls(monkeypatch) as injector:
+        gate_fixture = GateFixture(directory, injector)
+        with closing(gate_fixture.gate):
+            yield gate_fixture
 
 
-def _points(room: Room, verb: Verb) -> list[Point]:
-    """Every call that the verb makes when nothing fails."""
-    room.new_agent()
-    given = verb.prepare(room)
-    with room.wire.live() as wire:
-        verb.act(room, given)
-    return wire.points()
+def _points(gate_fixture: GateFixture, verb: GateOperation) -> list[CallPoint]:
+    """Return every call that the operation makes without a fault."""
+    gate_fixture.new_agent()
+    prepared = verb.prepare(gate_fixture)
+    with gate_fixture.injector.live() as injector:
+        verb.act(gate_fixture, prepared)
+    return injector.points()
 
 
-def _fail_at(room: Room, verb: Verb, point: Point, failure: BaseException) -> bool:
-    """Whether the point was reached; whatever came of it, the house stands and serves."""
-    room.new_agent()
-    given = verb.prepare(room)
-    with room.wire.live(point, failure), suppress(*RAISED):
-        verb.act(room, given)
-    room.require_served()
-    _require_may_be_asked_again(room, verb, given)
-    return room.wire.reached
+def _fail_at(gate_fixture: GateFixture, verb: GateOperation, point: CallPoint, failure: BaseException) -> bool:
+    """Return True if the point was reached; require that the gate still serves."""
+    gate_fixture.new_agent()
+    prepared = verb.prepare(gate_fixture)
+    with gate_fixture.injector.live(point, failure), suppress(*RAISED):
+        verb.act(gate_fixture, prepared)
+    gate_fixture.require_served()
+    _require_may_be_asked_again(gate_fixture, verb, prepared)
+    return gate_fixture.injector.reached
 
 
-def _require_may_be_asked_again(room: Room, verb: Verb, given: Any) -> None:
-    """It happened or it did not: a second try says so, and is not lost in what the first one left behind."""
+def _require_may_be_asked_again(gate_fixture: GateFixture, verb: GateOperation, prepared: Any) -> None:
+    """Require that a second try has a clear result, whatever the first one left behind."""
     try:
-        answer = verb.act(room, given)
+        answer = verb.act(gate_fixture, prepared)
     except GateError:
         return
     decision = getattr(answer, "decision", None)
@@ -245,41 +283,41 @@ def _require_may_be_asked_again(room: Room, verb: Verb, given: Any) -> None:
         assert answer.error["check"] not in ("decision_made", "dependency_up"), answer.error
 
 
-def _campaign(room: Room, verb: Verb, failures: list[BaseException]) -> int:
+def _campaign(gate_fixture: GateFixture, verb: GateOperation, failures: list[BaseException]) -> int:
     reached = 0
-    for point in _points(room, verb):
+    for point in _points(gate_fixture, verb):
         for failure in failures:
-            reached += _fail_at(room, verb, point, failure)
+            reached += _fail_at(gate_fixture, verb, point, failure)
     return reached
 
 
 SOON = 0.2
-"""How long somebody waits for a disk that hangs."""
+"""Seconds that a caller waits for a hanging disk."""
 
 
-def _hang_at(room: Room, verb: Verb, point: Point, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """The same, where the writer does not come back before the caller has given up."""
-    room.new_agent()
-    given = verb.prepare(room)
-    hang = Hang()
-    with monkeypatch.context() as patched, room.wire.live(point, hang), suppress(*RAISED):
+def _hang_at(gate_fixture: GateFixture, verb: GateOperation, point: CallPoint, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Do the same with a writer that blocks until the caller has given up."""
+    gate_fixture.new_agent()
+    prepared = verb.prepare(gate_fixture)
+    hang = HangError()
+    with monkeypatch.context() as patched, gate_fixture.injector.live(point, hang), suppress(*RAISED):
         _wait(patched, SOON)
-        verb.act(room, given)
+        verb.act(gate_fixture, prepared)
     hang.go.set()
-    # Whatever was under way is on disk, or refused, from here on.
-    room.store.durable().block(30)
-    room.require_served()
-    _require_may_be_asked_again(room, verb, given)
-    return room.wire.reached
+    # From here on every earlier write is on disk or refused.
+    gate_fixture.store.durable().wait_result(30)
+    gate_fixture.require_served()
+    _require_may_be_asked_again(gate_fixture, verb, prepared)
+    return gate_fixture.injector.reached
 
 
 @pytest.mark.parametrize("name", ["approved", "approve"])
 def test_a_fault_in_any_call_leaves_nothing_held_and_the_next_request_is_served(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    with _room(tmp_path / "data", monkeypatch) as room:
-        assert _campaign(room, VERBS[name], [FAILURES["surprise"]]) > 10
-        room.require_one_story()
+    with _gate_fixture(tmp_path / "data", monkeypatch) as gate_fixture:
+        assert _campaign(gate_fixture, VERBS[name], [FAILURES["surprise"]]) > 10
+        gate_fixture.require_consistent()
 
 
 @pytest.mark.drill
@@ -289,9 +327,9 @@ def test_a_fault_in_any_call_leaves_nothing_held_and_the_next_request_is_served(
 def test_every_fault_in_every_call_leaves_nothing_held_and_the_next_request_is_served(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, failure: str, figure: Figure
 ) -> None:
-    with _room(tmp_path / "data", monkeypatch) as room:
-        reached = _campaign(room, VERBS[name], [FAILURES[failure]])
-        room.require_one_story()
+    with _gate_fixture(tmp_path / "data", monkeypatch) as gate_fixture:
+        reached = _campaign(gate_fixture, VERBS[name], [FAILURES[failure]])
+        gate_fixture.require_consistent()
     figure("fault points", reached)
     figure("verbs with a kind of failure", 1)
 
@@ -302,46 +340,48 @@ def test_every_fault_in_every_call_leaves_nothing_held_and_the_next_request_is_s
 def test_a_writer_that_hangs_in_any_call_leaves_nothing_held_and_the_next_request_is_served(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, figure: Figure
 ) -> None:
-    with _room(tmp_path / "data", monkeypatch) as room:
-        points = [point for point in _points(room, VERBS[name]) if point.name.endswith(IN_WRITER)]
-        figure("fault points", sum(_hang_at(room, VERBS[name], point, monkeypatch) for point in points))
-        room.require_one_story()
+    with _gate_fixture(tmp_path / "data", monkeypatch) as gate_fixture:
+        points = [point for point in _points(gate_fixture, VERBS[name]) if point.name.endswith(IN_WRITER)]
+        figure("fault points", sum(_hang_at(gate_fixture, VERBS[name], point, monkeypatch) for point in points))
+        gate_fixture.require_consistent()
 
 
-# Starting, where there is nobody to answer yet
+# Starts
 
 
-def _start(directory: Path, wire: Wire, point: Point | None = None, failure: BaseException | None = None) -> None:
-    """Open the house with the wire live, and close it without."""
-    with wire.live(point, failure):
-        opened = open_services(Settings(data_dir=directory), clock=wire.clock(HandClock().clock()))
+def _start(
+    directory: Path, injector: CallInjector, point: CallPoint | None = None, failure: BaseException | None = None
+) -> None:
+    """Open the gate with the injector active, and close it without."""
+    with injector.live(point, failure):
+        opened = open_services(Settings(data_dir=directory), clock=injector.clock(ManualClock().clock()))
     close_services(opened.services)
 
 
-def _start_at(directory: Path, wire: Wire, point: Point, failure: BaseException) -> bool:
-    """The start fails, or does without; the next one finds a house that its owner can enter, and serves."""
+def _start_at(directory: Path, injector: CallInjector, point: CallPoint, failure: BaseException) -> bool:
+    """Fail a start at this call; require that the next one has a valid owner key and serves."""
     with suppress(*RAISED):
-        _start(directory, wire, point, failure)
+        _start(directory, injector, point, failure)
     with qwed.open(directory) as gate:
         key = (directory / "owner.key").read_text().strip()
         assert find_key(key, gate.services.store) is not None
         agent_id = gate.register_agent(name="a", principal_id="p")["agent_id"]
         assert gate.verify_action(agent_id, SUM, PLACE).decision == "APPROVED"
-    return wire.reached
+    return injector.reached
 
 
 def _starting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: BaseException, *, first: bool) -> int:
-    with laid(monkeypatch) as wire:
+    with inject_calls(monkeypatch) as injector:
         lived_in = tmp_path / "lived in"
         if not first:
-            _start(lived_in, wire)
-        _start(tmp_path / "listened to" if first else lived_in, wire)
+            _start(lived_in, injector)
+        _start(tmp_path / "listened to" if first else lived_in, injector)
         reached = 0
-        for number, point in enumerate(wire.points()):
+        for number, point in enumerate(injector.points()):
             directory = tmp_path / f"{number}"
             if not first:
                 shutil.copytree(lived_in, directory)
-            reached += _start_at(directory, wire, point, failure)
+            reached += _start_at(directory, injector, point, failure)
         return reached
 
 
@@ -355,76 +395,81 @@ def test_a_start_that_fails_in_any_call_leaves_a_house_in_which_the_next_one_ser
     figure("fault points", _starting(tmp_path, monkeypatch, FAILURES[failure], first=first))
 
 
-# Over HTTP, where strangers, limits and pressure stand before the walk
+# Over HTTP, with authentication, rate limits and admission before the pipeline
 
 
-class Window:
-    """Asks the application itself, on a loop of its own."""
+class HttpCaller:
+    """Calls the application directly on its own event loop."""
 
-    def __init__(self, room: Room) -> None:
+    def __init__(self, gate_fixture: GateFixture) -> None:
         self._loop = asyncio.new_event_loop()
-        self._key = (room.directory / "owner.key").read_text().strip()
-        # What times bodies on their way in is the machine's own clock; the rest of the house keeps the one that fails.
-        clock = replace(room.services.clock, monotonic=room.hands.clock().monotonic)
-        transport = httpx.ASGITransport(App(replace(room.services, clock=clock)), raise_app_exceptions=False)
+        self._key = (gate_fixture.directory / "owner.key").read_text().strip()
+        # Body timeouts use a clock without faults; everything else uses the one that fails.
+        clock = replace(gate_fixture.services.clock, monotonic=gate_fixture.manual_clock.clock().monotonic)
+        transport = httpx.ASGITransport(App(replace(gate_fixture.services, clock=clock)), raise_app_exceptions=False)
         self._client = httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1")
-        room.wire.around(room.store)
+        gate_fixture.injector.around(gate_fixture.store)
 
     def post(self, path: str, body: Any) -> httpx.Response:
-        """The answer to the owner."""
+        """Return the answer to the owner."""
         return self._loop.run_until_complete(self._client.post(path, json=body, headers={"X-API-Key": self._key}))
 
     def close(self) -> None:
-        """Leave nothing open."""
+        """Close the client and the loop."""
         self._loop.run_until_complete(self._client.aclose())
         self._loop.close()
 
 
-POSTS: dict[str, Callable[[Room], tuple[str, Any]]] = {
-    "verify": lambda room: (f"/agents/{room.agent_id}/verify", {"action": SUM, "context": PLACE}),
-    "a tool": lambda room: (f"/agents/{room.agent_id}/tools/get_weather", {"parameters": {"n": 1}, "context": PLACE}),
-    "approve": lambda room: (f"/approvals/{_pending(room)}/approve", {"reason": "fine"}),
-    "suspend": lambda room: (f"/agents/{room.agent_id}/suspend", {"reason": "stop"}),
+POSTS: dict[str, Callable[[GateFixture], tuple[str, Any]]] = {
+    "verify": lambda gate_fixture: (f"/agents/{gate_fixture.agent_id}/verify", {"action": SUM, "context": PLACE}),
+    "a tool": lambda gate_fixture: (
+        f"/agents/{gate_fixture.agent_id}/tools/get_weather",
+        {"parameters": {"n": 1}, "context": PLACE},
+    ),
+    "approve": lambda gate_fixture: (f"/approvals/{_pending(gate_fixture)}/approve", {"reason": "fine"}),
+    "suspend": lambda gate_fixture: (f"/agents/{gate_fixture.agent_id}/suspend", {"reason": "stop"}),
 }
 
 
-def _post_at(room: Room, window: Window, name: str, point: Point, failure: BaseException) -> bool:
-    room.new_agent()
-    path, body = POSTS[name](room)
-    with room.wire.live(point, failure):
-        answer = window.post(path, body)
-    said = answer.json()
-    if said.get("decision") in COMMITTED:
-        room.told[said["action_id"]] = said["decision"]
+def _post_at(
+    gate_fixture: GateFixture, http_caller: HttpCaller, name: str, point: CallPoint, failure: BaseException
+) -> bool:
+    gate_fixture.new_agent()
+    path, body = POSTS[name](gate_fixture)
+    with gate_fixture.injector.live(point, failure):
+        answer = http_caller.post(path, body)
+    body_of_answer = answer.json()
+    if body_of_answer.get("decision") in COMMITTED:
+        gate_fixture.told[body_of_answer["action_id"]] = body_of_answer["decision"]
     elif answer.status_code == 200 and name != "suspend":
-        # A refusal, or an approval that happened although somebody could not be told of it.
-        assert said.get("decision") == "DENIED" or said.get("state") == "approved", said
-    room.require_served()
-    room.new_agent()
-    served = window.post(*POSTS["verify"](room))
+        # A refusal, or an approval that was made although a notification failed.
+        assert body_of_answer.get("decision") == "DENIED" or body_of_answer.get("state") == "approved", body_of_answer
+    gate_fixture.require_served()
+    gate_fixture.new_agent()
+    served = http_caller.post(*POSTS["verify"](gate_fixture))
     assert (served.status_code, served.json()["decision"]) == (200, "APPROVED")
-    return room.wire.reached
+    return gate_fixture.injector.reached
 
 
-def _posting(room: Room, name: str, failure: BaseException) -> int:
-    with closing(Window(room)) as window:
+def _posting(gate_fixture: GateFixture, name: str, failure: BaseException) -> int:
+    with closing(HttpCaller(gate_fixture)) as http_caller:
         for _ in range(2):
-            # The first request of an application finds nothing ready; the second is like every later one.
-            room.new_agent()
-            path, body = POSTS[name](room)
-            with room.wire.live() as wire:
-                assert window.post(path, body).status_code == 200
-        points = wire.points()
-        assert Point("MemoryLimiter.hit", 1) in points
-        return sum(_post_at(room, window, name, point, failure) for point in points)
+            # The first request of an application fills its caches; the second is like every later one.
+            gate_fixture.new_agent()
+            path, body = POSTS[name](gate_fixture)
+            with gate_fixture.injector.live() as injector:
+                assert http_caller.post(path, body).status_code == 200
+        points = injector.points()
+        assert CallPoint("MemorySlidingWindow.hit", 1) in points
+        return sum(_post_at(gate_fixture, http_caller, name, point, failure) for point in points)
 
 
 def test_a_fault_in_any_call_behind_a_request_is_a_refusal_and_the_next_request_is_served(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with _room(tmp_path / "data", monkeypatch) as room:
-        assert _posting(room, "verify", FAILURES["surprise"]) > 10
-        room.require_one_story()
+    with _gate_fixture(tmp_path / "data", monkeypatch) as gate_fixture:
+        assert _posting(gate_fixture, "verify", FAILURES["surprise"]) > 10
+        gate_fixture.require_consistent()
 
 
 @pytest.mark.drill
@@ -434,6 +479,6 @@ def test_a_fault_in_any_call_behind_a_request_is_a_refusal_and_the_next_request_
 def test_every_fault_in_every_call_behind_a_request_is_a_refusal_and_the_next_request_is_served(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, failure: str, figure: Figure
 ) -> None:
-    with _room(tmp_path / "data", monkeypatch) as room:
-        figure("fault points", _posting(room, name, FAILURES[failure]))
-        room.require_one_story()
+    with _gate_fixture(tmp_path / "data", monkeypatch) as gate_fixture:
+        figure("fault points", _posting(gate_fixture, name, FAILURES[failure]))
+        gate_fixture.require_consistent()

@@ -1,4 +1,4 @@
-"""P4 and P10 for what is under way: whatever is changed while a request is decided holds for that request too."""
+"""P4 and P10 for requests in flight: a change during a request applies to that request too."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -7,38 +7,40 @@ from typing import Any
 
 import pytest
 
+from qwed.futures import run_in_thread
 from qwed.gate import Gate, GateError
-from qwed.kernel.change import GATE, Actor
-from qwed.kernel.people import organisations
-from qwed.kernel.pipeline import ADMISSION, JUDGEMENT
-from qwed.kernel.wiring import Opened, close_services, open_services
+from qwed.kernel.admin import organisations
+from qwed.kernel.audit_change import GATE, Actor
+from qwed.kernel.bootstrap import OpenedServices, close_services, open_services
+from qwed.kernel.pipeline import ADMISSION_STAGES, DECISION_STAGES
 from qwed.settings import Settings
-from qwed.waiting import in_thread
-from tests.support.books import Books
-from tests.support.clock import HandClock
-from tests.support.workers import sharing
+from tests.support.data_directory_check import DataDirectoryCheck
+from tests.support.manual_clock import ManualClock
+from tests.support.shared_engine_workers import share_engine_workers
 
-STAGES = [*(stage.__name__ for stage in ADMISSION + JUDGEMENT), "check_high_risk", "settle"]
+STAGES = [*(stage.__name__ for stage in ADMISSION_STAGES + DECISION_STAGES), "check_high_risk", "settle"]
 SUM = {"type": "calculate", "query": "2+2"}
 DELETE = {"type": "file_delete", "target": "notes.txt"}
 EMAIL = {"type": "send_email", "target": "operations", "parameters": {"body": "hello"}, "cost": {"usd": 0.25}}
 SUSPENDED, CHANGED = "QWED-AGENT-003", "QWED-AGENT-005"
 
 
-class Crossing:
-    """A trusted agent whose next request meets something on its way."""
+class InFlightFixture:
+    """Trusted agent whose next request meets a change on its way."""
 
-    def __init__(self, opened: Opened, hands: HandClock) -> None:
+    def __init__(self, opened: OpenedServices, manual_clock: ManualClock) -> None:
         self.opened = opened
-        self.hands = hands
+        self.manual_clock = manual_clock
         self.gate = Gate(opened)
         self.store: Any = opened.services.store
-        made = self.gate.register_agent(name="a", principal_id="p", type="trusted", budget={"max_daily_cost_usd": 10})
-        self.agent_id: str = made["agent_id"]
-        self.token: str = made["agent_token"]
+        registered = self.gate.register_agent(
+            name="a", principal_id="p", type="trusted", budget={"max_daily_cost_usd": 10}
+        )
+        self.agent_id: str = registered["agent_id"]
+        self.token: str = registered["agent_token"]
 
-    def meeting(self, stage: str, meet: Callable[["Crossing"], Any]) -> Gate:
-        """A gate that lets something happen, once, when a request comes to this stage."""
+    def gate_that_meets(self, stage: str, meet: Callable[["InFlightFixture"], Any]) -> Gate:
+        """Return a gate that calls `meet` once, when a request reaches this stage."""
         met: list[str] = []
 
         def hook(name: str) -> None:
@@ -52,48 +54,48 @@ class Crossing:
         return gate.verify_action(self.agent_id, action, {"conversation_id": "c", "step_number": step}, **more)
 
     def require_untouched(self) -> None:
-        spent = self.store.spent(self.agent_id, self.hands.now)
+        spent = self.store.usage_counters(self.agent_id, self.manual_clock.now)
         assert (spent.cost_day, spent.pending_cost, spent.open_approvals, spent.high_risk_day) == (0, 0, 0, 0)
-        assert self.store._live._reservations == {}
+        assert self.store._state._reservations == {}
 
 
 @pytest.fixture(params=["memory", "file"])
-def crossing(request: pytest.FixtureRequest, memory_path: Path) -> Iterator[Crossing]:
-    hands = HandClock()
+def in_flight(request: pytest.FixtureRequest, memory_path: Path) -> Iterator[InFlightFixture]:
+    manual_clock = ManualClock()
     settings = Settings(data_dir=memory_path / "data")
-    opened = open_services(settings, in_memory=request.param == "memory", clock=hands.clock())
-    yield Crossing(sharing(opened), hands)
+    opened = open_services(settings, in_memory=request.param == "memory", clock=manual_clock.clock())
+    yield InFlightFixture(share_engine_workers(opened), manual_clock)
     close_services(opened.services)
     if request.param == "file":
-        Books(memory_path / "data").require_one_story()
+        DataDirectoryCheck(memory_path / "data").require_consistent()
 
 
-def _suspend(crossing: Crossing) -> None:
-    crossing.gate.suspend_agent(crossing.agent_id, "stop")
+def _suspend(in_flight: InFlightFixture) -> None:
+    in_flight.gate.suspend_agent(in_flight.agent_id, "stop")
 
 
-def _complain(crossing: Crossing) -> None:
-    crossing.gate.file_complaint(crossing.agent_id, "stop")
+def _complain(in_flight: InFlightFixture) -> None:
+    in_flight.gate.file_complaint(in_flight.agent_id, "stop")
 
 
-def _halt(crossing: Crossing) -> None:
-    crossing.gate.suspend_all("stop")
+def _halt(in_flight: InFlightFixture) -> None:
+    in_flight.gate.suspend_all("stop")
 
 
-def _rotate(crossing: Crossing) -> None:
-    crossing.gate.rotate_token(crossing.agent_id)
+def _rotate(in_flight: InFlightFixture) -> None:
+    in_flight.gate.rotate_token(in_flight.agent_id)
 
 
-def _lower(crossing: Crossing) -> None:
-    crossing.gate.reduce_trust(crossing.agent_id, 0)
+def _lower(in_flight: InFlightFixture) -> None:
+    in_flight.gate.reduce_trust(in_flight.agent_id, 0)
 
 
-def _degrade(crossing: Crossing) -> None:
-    """Another request of the agent breaks a rule."""
+def _degrade(in_flight: InFlightFixture) -> None:
+    """Lose trust through another request of the agent that violates a rule."""
     attack = {"type": "execute_sql", "query": "SELECT * FROM users WHERE id = 1 OR 1=1; DROP TABLE users --"}
     place = {"conversation_id": "attack", "step_number": 1}
-    assert crossing.gate.verify_action(crossing.agent_id, attack, place).decision == "DENIED"
-    assert crossing.gate.get_agent(crossing.agent_id)["trust_level"] == 1
+    assert in_flight.gate.verify_action(in_flight.agent_id, attack, place).decision == "DENIED"
+    assert in_flight.gate.get_agent(in_flight.agent_id)["trust_level"] == 1
 
 
 STOPS = {"suspended": _suspend, "complained about": _complain, "halted": _halt}
@@ -105,40 +107,40 @@ stages = pytest.mark.parametrize("stage", STAGES)
 @pytest.mark.parametrize("stop", STOPS.values(), ids=STOPS)
 @pytest.mark.parametrize("warm", [False, True], ids=["judged anew", "judged before"])
 def test_a_request_whose_agent_is_stopped_on_its_way_is_refused(
-    crossing: Crossing, stage: str, stop: Callable[[Crossing], None], warm: bool
+    in_flight: InFlightFixture, stage: str, stop: Callable[[InFlightFixture], None], warm: bool
 ) -> None:
     if warm:
-        crossing.ask(crossing.gate, step=51)  # judged, and refused for its step
-    answer = crossing.ask(crossing.meeting(stage, stop))
+        in_flight.ask(in_flight.gate, step=51)  # evaluated, and refused for its step number
+    answer = in_flight.ask(in_flight.gate_that_meets(stage, stop))
     assert (answer.decision, answer.error["code"], answer.attestation) == ("DENIED", SUSPENDED, None)
-    crossing.require_untouched()
-    crossing.gate.reactivate_all("go on")
+    in_flight.require_untouched()
+    in_flight.gate.reactivate_all("go on")
     if stop is not _halt:
-        crossing.gate.reactivate_agent(crossing.agent_id, "go on")
-    assert crossing.ask(crossing.gate).decision == "APPROVED", "its step is free"
+        in_flight.gate.reactivate_agent(in_flight.agent_id, "go on")
+    assert in_flight.ask(in_flight.gate).decision == "APPROVED", "its step is free"
 
 
 @stages
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_a_request_whose_agent_is_changed_on_its_way_is_never_approved_as_it_was(
-    crossing: Crossing, stage: str, change: Callable[[Crossing], None]
+    in_flight: InFlightFixture, stage: str, change: Callable[[InFlightFixture], None]
 ) -> None:
-    answer = crossing.ask(crossing.meeting(stage, change), agent_token=crossing.token)
+    answer = in_flight.ask(in_flight.gate_that_meets(stage, change), agent_token=in_flight.token)
     assert (answer.decision, answer.attestation, answer.verified_query) == ("DENIED", None, None)
     if stage == "authenticate":
         assert answer.error["code"] in ("QWED-AGENT-002", "QWED-AGENT-TRUST-001")
     else:
         assert (answer.error["code"], answer.error["check"]) == (CHANGED, "agent_unchanged")
         assert answer.error["final"] is False
-    crossing.require_untouched()
+    in_flight.require_untouched()
 
 
 @stages
 def test_a_request_of_little_risk_is_decided_by_the_new_trust_when_it_is_sent_again(
-    crossing: Crossing, stage: str
+    in_flight: InFlightFixture, stage: str
 ) -> None:
-    answer = crossing.ask(crossing.meeting(stage, _lower), SUM)
-    again = crossing.ask(crossing.gate, SUM)
+    answer = in_flight.ask(in_flight.gate_that_meets(stage, _lower), SUM)
+    again = in_flight.ask(in_flight.gate, SUM)
     if stage in ("authenticate", "check_high_risk"):
         expected = ("PENDING", None) if stage == "authenticate" else ("APPROVED", None)
         assert answer.decision == expected[0]
@@ -149,37 +151,37 @@ def test_a_request_of_little_risk_is_decided_by_the_new_trust_when_it_is_sent_ag
 
 @pytest.mark.parametrize("change", [*STOPS.values(), *CHANGES.values()], ids=[*STOPS, *CHANGES])
 def test_what_was_committed_before_the_change_stays_decided(
-    crossing: Crossing, change: Callable[[Crossing], None]
+    in_flight: InFlightFixture, change: Callable[[InFlightFixture], None]
 ) -> None:
-    answer = crossing.ask(crossing.meeting("answer", change))
+    answer = in_flight.ask(in_flight.gate_that_meets("answer", change))
     assert answer.decision == "APPROVED"
-    kept = {each.action_id: each.decision for each in crossing.gate.get_agent_activity(crossing.agent_id)}
-    assert kept[answer.action_id] == "APPROVED"
-    # A stopped agent is shown that it may not act on it now.
-    action = crossing.gate.get_action(crossing.agent_id, answer.action_id)
+    logged = {entry.action_id: entry.decision for entry in in_flight.gate.get_agent_activity(in_flight.agent_id)}
+    assert logged[answer.action_id] == "APPROVED"
+    # A stopped agent sees that it may not execute the action now.
+    action = in_flight.gate.get_action(in_flight.agent_id, answer.action_id)
     now = "DENIED" if change in STOPS.values() else "APPROVED"
     assert (action.first_decision, action.decision) == ("APPROVED", now)
 
 
 @pytest.mark.parametrize("change", [*STOPS.values(), *CHANGES.values()], ids=[*STOPS, *CHANGES])
 def test_a_request_that_would_wait_for_a_person_does_not_wait_either(
-    crossing: Crossing, change: Callable[[Crossing], None]
+    in_flight: InFlightFixture, change: Callable[[InFlightFixture], None]
 ) -> None:
     person = {"type": "send_email", "target": "someone@example.com"}
-    answer = crossing.ask(crossing.meeting("settle", change), person)
+    answer = in_flight.ask(in_flight.gate_that_meets("settle", change), person)
     assert answer.decision == "DENIED"
     assert answer.approval_id is None
-    crossing.require_untouched()
-    assert crossing.gate.list_approvals() == []
+    in_flight.require_untouched()
+    assert in_flight.gate.list_approvals() == []
 
 
-# Approving is under way too
+# Approvals in flight
 
 
 @pytest.fixture
-def waiting(crossing: Crossing) -> str:
-    crossing.gate.reduce_trust(crossing.agent_id, 1)
-    answer = crossing.ask(crossing.gate, EMAIL)
+def waiting(in_flight: InFlightFixture) -> str:
+    in_flight.gate.reduce_trust(in_flight.agent_id, 1)
+    answer = in_flight.ask(in_flight.gate, EMAIL)
     assert answer.decision == "PENDING"
     approval_id: str = answer.approval_id
     return approval_id
@@ -187,77 +189,77 @@ def waiting(crossing: Crossing) -> str:
 
 @pytest.mark.parametrize("change", [*STOPS.values(), _rotate, _lower], ids=[*STOPS, "rotated", "lowered"])
 def test_an_approval_whose_agent_is_stopped_or_changed_meanwhile_is_refused_and_stays_open(
-    crossing: Crossing, waiting: str, change: Callable[[Crossing], None]
+    in_flight: InFlightFixture, waiting: str, change: Callable[[InFlightFixture], None]
 ) -> None:
     with pytest.raises(GateError, match="QWED-REQ-009"):
-        crossing.meeting("change", change).approve(waiting, "fine")
-    assert [one["state"] for one in crossing.gate.list_approvals()] == ["pending"]
-    spent = crossing.store.spent(crossing.agent_id, crossing.hands.now)
+        in_flight.gate_that_meets("change", change).approve(waiting, "fine")
+    assert [one["state"] for one in in_flight.gate.list_approvals()] == ["pending"]
+    spent = in_flight.store.usage_counters(in_flight.agent_id, in_flight.manual_clock.now)
     assert (spent.pending_cost, spent.cost_day, spent.open_approvals) == (250_000, 0, 1)
 
 
 @pytest.mark.parametrize("first", ["approve", "reject"])
 @pytest.mark.parametrize("second", ["approve", "reject"])
 def test_an_approval_that_someone_else_settles_meanwhile_is_settled_once(
-    crossing: Crossing, waiting: str, first: str, second: str
+    in_flight: InFlightFixture, waiting: str, first: str, second: str
 ) -> None:
-    gate = crossing.meeting("change", lambda c: getattr(c.gate, first)(waiting, "faster"))
-    with pytest.raises(GateError, match="already settled"):
+    gate = in_flight.gate_that_meets("change", lambda c: getattr(c.gate, first)(waiting, "faster"))
+    with pytest.raises(GateError, match="already resolved"):
         getattr(gate, second)(waiting, "slower")
-    settled = crossing.gate.list_approvals()[0]
+    settled = in_flight.gate.list_approvals()[0]
     assert (settled["state"], settled["resolution"]["reason"]) == (
         {"approve": "approved", "reject": "rejected"}[first],
         "faster",
     )
-    spent = crossing.store.spent(crossing.agent_id, crossing.hands.now)
+    spent = in_flight.store.usage_counters(in_flight.agent_id, in_flight.manual_clock.now)
     assert (spent.pending_cost, spent.cost_day) == (0, 250_000 if first == "approve" else 0)
 
 
 def test_an_approval_that_runs_out_meanwhile_and_is_settled_by_time_is_settled_once(
-    crossing: Crossing, waiting: str
+    in_flight: InFlightFixture, waiting: str
 ) -> None:
-    def run_out(other: Crossing) -> None:
-        other.hands.turn(86_401)
+    def run_out(other: InFlightFixture) -> None:
+        other.manual_clock.advance(86_401)
         other.gate.get_agent_budget(other.agent_id)
 
-    with pytest.raises(GateError, match="already settled"):
-        crossing.meeting("change", run_out).approve(waiting, "late")
-    assert crossing.gate.list_approvals()[0]["state"] == "expired"
+    with pytest.raises(GateError, match="already resolved"):
+        in_flight.gate_that_meets("change", run_out).approve(waiting, "late")
+    assert in_flight.gate.list_approvals()[0]["state"] == "expired"
 
 
 @pytest.mark.parametrize("stop", STOPS.values(), ids=STOPS)
 def test_rejecting_needs_no_agent_that_may_act(
-    crossing: Crossing, waiting: str, stop: Callable[[Crossing], None]
+    in_flight: InFlightFixture, waiting: str, stop: Callable[[InFlightFixture], None]
 ) -> None:
-    crossing.meeting("change", stop).reject(waiting, "no")
-    assert crossing.gate.list_approvals()[0]["state"] == "rejected"
-    assert crossing.store.spent(crossing.agent_id, crossing.hands.now).pending_cost == 0
+    in_flight.gate_that_meets("change", stop).reject(waiting, "no")
+    assert in_flight.gate.list_approvals()[0]["state"] == "rejected"
+    assert in_flight.store.usage_counters(in_flight.agent_id, in_flight.manual_clock.now).pending_cost == 0
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 @pytest.mark.parametrize("stop", ["suspend_agent", "file_complaint"])
 def test_an_agent_changed_while_it_is_stopped_is_stopped_as_it_is_by_then(
-    crossing: Crossing, stop: str, change: Callable[[Crossing], None]
+    in_flight: InFlightFixture, stop: str, change: Callable[[InFlightFixture], None]
 ) -> None:
-    """A stop that meets another change is made again: whoever asked must not have to ask twice."""
-    told = getattr(crossing.meeting("change", change), stop)(crossing.agent_id, "stop")
-    agent = crossing.gate.get_agent(crossing.agent_id)
-    assert (told["status"], agent["status"]) == ("suspended", "suspended")
-    levels: dict[Callable[[Crossing], None], int] = {_rotate: 3, _lower: 0, _degrade: 1}
+    """A stop that conflicts with another change is retried by the server."""
+    answer = getattr(in_flight.gate_that_meets("change", change), stop)(in_flight.agent_id, "stop")
+    agent = in_flight.gate.get_agent(in_flight.agent_id)
+    assert (answer["status"], agent["status"]) == ("suspended", "suspended")
+    levels: dict[Callable[[InFlightFixture], None], int] = {_rotate: 3, _lower: 0, _degrade: 1}
     assert agent["trust_level"] == levels[change]
 
 
-def test_two_owners_who_revoke_each_other_cannot_both_succeed(crossing: Crossing) -> None:
-    services = crossing.opened.services
-    actor = Actor(GATE, crossing.opened.organisation_id, "owner")
-    second = in_thread(organisations.add_key("second", "owner", actor, services), 30)
+def test_two_owners_who_revoke_each_other_cannot_both_succeed(in_flight: InFlightFixture) -> None:
+    services = in_flight.opened.services
+    actor = Actor(GATE, in_flight.opened.organisation_id, "owner")
+    second = run_in_thread(organisations.add_key("second", "owner", actor, services), 30)
     assert isinstance(second, organisations.NewKey)
     first = next(key for key in services.store.list_keys(actor.organisation_id) if key.key_id != second.key.key_id)
 
     def revoke(key_id: str) -> Any:
-        return in_thread(organisations.revoke_key(key_id, actor, services), 30)
+        return run_in_thread(organisations.revoke_key(key_id, actor, services), 30)
 
-    gate = crossing.meeting("change", lambda _crossing: revoke(first.key_id))
-    outcome = in_thread(organisations.revoke_key(second.key.key_id, actor, gate.services), 30)
+    gate = in_flight.gate_that_meets("change", lambda _crossing: revoke(first.key_id))
+    outcome = run_in_thread(organisations.revoke_key(second.key.key_id, actor, gate.services), 30)
     assert "last owner key" in getattr(outcome, "message", "")
     assert [key.revoked_at is None for key in services.store.list_keys(actor.organisation_id)] == [False, True]

@@ -1,6 +1,6 @@
-"""P2 at length: ten thousand tries from many clients for a few steps, and one of each is committed.
+"""P2 at length: ten thousand attempts from many clients for a few steps, and one of each is committed.
 
-Small versions of it run with every test run: see `test_races.py`.
+Small versions run with every test run: see `test_races.py`.
 """
 
 from collections.abc import Iterator
@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from tests.faults.clocked_server import ClockedServer
-from tests.support.books import Books
-from tests.support.clock import NOON
-from tests.support.figures import Figure, campaign
-from tests.support.racing import Race
-from tests.support.wire import clients
+from tests.support.campaign_table import Figure, campaign
+from tests.support.data_directory_check import DataDirectoryCheck
+from tests.support.manual_clock import NOON
+from tests.support.raw_http import clients
+from tests.support.step_races import StepRace
 
 CLIENTS, LINES = 4, 64
-"""Processes, and connections of each."""
+"""Number of processes, and of connections of each."""
 CONVERSATIONS, STEPS, TRIES = 4, 5, 500
 
 
@@ -30,12 +30,12 @@ def server(tmp_path: Path) -> Iterator[ClockedServer]:
 @pytest.mark.drill
 @campaign("P2 P3", "many tries for the same step")
 def test_of_ten_thousand_tries_exactly_one_of_each_step_is_committed(server: ClockedServer, figure: Figure) -> None:
-    race = Race(server.base_url, server.owner_key, CONVERSATIONS)
+    race = StepRace(server.base_url, server.owner_key, CONVERSATIONS)
     with clients(CLIENTS, LINES) as callers:
         for step in range(1, STEPS + 1):
             race.wave(callers.ask, step, TRIES)
         server.kill()
-        # What is committed stays so: after the next start every step of old is refused again.
+        # Commits are durable: after the next start every old step is refused again.
         later = server.again()
         try:
             race.places = later.base_url
@@ -45,8 +45,8 @@ def test_of_ten_thousand_tries_exactly_one_of_each_step_is_committed(server: Clo
             later.kill()
     assert race.tries >= 10_000
     race.require_one_winner(STEPS)
-    books = Books(server.data_dir)
-    books.require_one_story()
+    books = DataDirectoryCheck(server.data_dir)
+    books.require_consistent()
     assert {one.activity_id: one.decision for one in books.committed()} == race.told
     figure("tries", race.tries)
     figure("steps", len(race.won))

@@ -1,4 +1,4 @@
-"""P2 for steps that nobody numbered: two processes allot numbers in the same conversation, and none is given twice."""
+"""P2 for steps without numbers: two processes assign numbers in one conversation, and none twice."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -6,52 +6,56 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from qwed.store.protocol import Reservation, Settled
-from tests.support.clock import HandClock
-from tests.support.figures import Figure, campaign
-from tests.support.stores import SharedShop, agent_of
+from qwed.store.protocol import CommitReceipt, Reservation
+from tests.support.campaign_table import Figure, campaign
+from tests.support.manual_clock import ManualClock
+from tests.support.stores import PostgresStoreFixture, agent_of
 
 SENDERS, MESSAGES = 3, 6
-"""Of each process, and of each sender."""
+"""Number of senders of each process, and of messages of each sender."""
 TRIES = 50
 
 
 @pytest.fixture
-def processes(database: str) -> Iterator[tuple[SharedShop, SharedShop]]:
-    one = SharedShop(database, HandClock())
+def processes(database: str) -> Iterator[tuple[PostgresStoreFixture, PostgresStoreFixture]]:
+    one = PostgresStoreFixture(database, ManualClock())
     one.register(agent_of())
-    other = one.beside()
+    other = one.open_second()
     yield one, other
     one.store.close()
     other.store.close()
 
 
-def _send(shop: SharedShop, conversation: str, name: str) -> list[int]:
-    """The numbers that one sender's messages have got, each tried again where others were first."""
-    return [_sent(shop, conversation, f"{name}{number}") for number in range(MESSAGES)]
+def _send(store_fixture: PostgresStoreFixture, conversation: str, name: str) -> list[int]:
+    """Return the step numbers of one sender's messages, each retried after conflicts."""
+    return [_sent(store_fixture, conversation, f"{name}{number}") for number in range(MESSAGES)]
 
 
-def _sent(shop: SharedShop, conversation: str, fingerprint: str) -> int:
+def _sent(store_fixture: PostgresStoreFixture, conversation: str, fingerprint: str) -> int:
     agent = agent_of()
     for _ in range(TRIES):
-        shop.freshen(conversation=conversation)
-        held = shop.reserve(agent, 0, conversation, allotted=True, fingerprint=fingerprint)
-        assert isinstance(held, Reservation), held
-        outcome = shop.settle(agent, held)
-        shop.store.release(held)
-        if isinstance(outcome, Settled):
-            return held.step.number
+        store_fixture.prefetch(conversation=conversation)
+        reservation = store_fixture.reserve(agent, 0, conversation, auto_numbered=True, fingerprint=fingerprint)
+        assert isinstance(reservation, Reservation), reservation
+        outcome = store_fixture.settle(agent, reservation)
+        store_fixture.store.release(reservation)
+        if isinstance(outcome, CommitReceipt):
+            return reservation.step.number
     raise AssertionError("others were always first")
 
 
-def _talk(processes: tuple[SharedShop, SharedShop], conversation: str) -> Counter[int]:
-    senders = [(shop, conversation, f"{at}{who}") for at, shop in enumerate(processes) for who in range(SENDERS)]
+def _talk(processes: tuple[PostgresStoreFixture, PostgresStoreFixture], conversation: str) -> Counter[int]:
+    senders = [
+        (store_fixture, conversation, f"{at}{who}")
+        for at, store_fixture in enumerate(processes)
+        for who in range(SENDERS)
+    ]
     with ThreadPoolExecutor(len(senders)) as threads:
         told = threads.map(lambda sender: _send(*sender), senders)
         return Counter(number for numbers in told for number in numbers)
 
 
-def _require_each_once(processes: tuple[SharedShop, SharedShop], conversations: int) -> int:
+def _require_each_once(processes: tuple[PostgresStoreFixture, PostgresStoreFixture], conversations: int) -> int:
     for number in range(conversations):
         given = _talk(processes, f"conversation {number}")
         assert set(given.values()) == {1}, given
@@ -59,12 +63,14 @@ def _require_each_once(processes: tuple[SharedShop, SharedShop], conversations: 
     return conversations * 2 * SENDERS * MESSAGES
 
 
-def test_no_number_is_allotted_twice(processes: tuple[SharedShop, SharedShop]) -> None:
+def test_no_number_is_allotted_twice(processes: tuple[PostgresStoreFixture, PostgresStoreFixture]) -> None:
     _require_each_once(processes, 5)
 
 
 @pytest.mark.drill
 @campaign("P2", "steps that two processes allot, over PostgreSQL")
-def test_of_many_numbers_none_is_allotted_twice(processes: tuple[SharedShop, SharedShop], figure: Figure) -> None:
+def test_of_many_numbers_none_is_allotted_twice(
+    processes: tuple[PostgresStoreFixture, PostgresStoreFixture], figure: Figure
+) -> None:
     figure("steps", _require_each_once(processes, 400))
     figure("conversations", 400)

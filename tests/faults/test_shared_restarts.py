@@ -1,7 +1,7 @@
-"""P1 to P5 while PostgreSQL ends and starts again: nothing is lost, nothing doubled, and nobody starts qwed anew.
+"""P1 to P5 while PostgreSQL restarts: nothing is lost or duplicated, and qwed is not restarted.
 
-`restart_immediate` is `pg_ctl restart -m immediate`: every process of the database ends at once, between two
-instructions, and what was committed is read back from its log.
+`restart_immediate` is `pg_ctl restart -m immediate`: every process of the database ends at once, and committed
+transactions are recovered from its log.
 """
 
 import time
@@ -10,57 +10,59 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.support.figures import Figure, campaign
-from tests.support.fleet import Fleet, Shaken
-from tests.support.load import DOWN, load_on
-from tests.support.truth import require_kept
+from tests.support.campaign_table import Figure, campaign
+from tests.support.cluster_invariants import require_nothing_lost
+from tests.support.load_callers import DOWN, create_load
+from tests.support.server_cluster import FaultCluster, ServerCluster
 
 CALLERS, AGENTS = 32, 8
 EVERY, RESTARTS = 5, 12
-"""Seconds from one restart to the next, for a minute."""
+"""Seconds between restarts, and their number: one minute."""
 MEGABYTE = 1 << 20
 
 
-class Used(NamedTuple):
-    """What the servers hold at one moment."""
+class ResourceUsage(NamedTuple):
+    """Resources of the servers at one moment."""
 
     processes: list[int]
     memory: int
     connections: int
 
 
-def _used(fleet: Fleet) -> Used:
-    return Used(fleet.processes(), fleet.memory(), fleet.connections())
+def _used(cluster: ServerCluster) -> ResourceUsage:
+    return ResourceUsage(cluster.processes(), cluster.memory(), cluster.connections())
 
 
-def test_a_database_that_restarts_under_load_loses_and_doubles_nothing(shaken_before: Shaken) -> None:
-    fleet, postgres, _wire = shaken_before
-    before = fleet.processes()
-    with load_on(fleet, callers=8, agents=2) as load:
+def test_a_database_that_restarts_under_load_loses_and_doubles_nothing(shared_fault_cluster: FaultCluster) -> None:
+    cluster, postgres, _wire = shared_fault_cluster
+    before = cluster.processes()
+    with create_load(cluster, callers=8, agents=2) as load:
         for _ in range(2):
             load.wait_for_approvals(10)
             postgres.restart_immediate()
         load.wait_for_approvals(10)
-    require_kept(fleet, load)
-    assert fleet.processes() == before
+    require_nothing_lost(cluster, load)
+    assert cluster.processes() == before
 
 
 @pytest.mark.drill
 @campaign("P1 P2 P3 P5", "PostgreSQL restarts under load")
-def test_a_database_that_restarts_every_five_seconds_loses_and_doubles_nothing(shaken: Shaken, figure: Figure) -> None:
-    fleet, postgres, _wire = shaken
+def test_a_database_that_restarts_every_five_seconds_loses_and_doubles_nothing(
+    fault_cluster: FaultCluster, figure: Figure
+) -> None:
+    cluster, postgres, _wire = fault_cluster
     moments: list[float] = []
-    with load_on(fleet, CALLERS, AGENTS) as load:
+    with create_load(cluster, CALLERS, AGENTS) as load:
         load.wait_for_approvals(500)
-        before = _used(fleet)
+        before = _used(cluster)
         for _ in range(RESTARTS):
             moments.append(time.monotonic())
             postgres.restart_immediate()
             load.go_on(moments[-1] + EVERY - time.monotonic())
         load.wait_for_approvals(500)
-        after = _used(fleet)
-    require_kept(fleet, load)
-    recoveries = [load.recovery(since) for since in moments]
+        after = _used(cluster)
+    require_nothing_lost(cluster, load)
+    recoveries = [load.seconds_to_recover(since) for since in moments]
     assert max(recoveries) < EVERY
     assert after.processes == before.processes
     assert after.connections <= before.connections + 2

@@ -13,7 +13,7 @@ REPLAY = "QWED-AGENT-LOOP-002"
 
 
 def test_two_gates_on_one_database_are_as_one(tmp_path: Path, database: str) -> None:
-    """Steps, a budget and a key that both are asked for at the same time."""
+    """Steps, a budget and a key that both gates get at the same time."""
     with ExitStack() as opened, ThreadPoolExecutor(8) as threads:
         gates = [opened.enter_context(open_gate(tmp_path / "data", database_url=database)) for _ in range(2)]
         said = {"name": "a", "principal_id": "p", "trust_level": 3, "budget": {"max_daily_cost_usd": 0.1}}

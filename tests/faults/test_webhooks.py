@@ -1,4 +1,4 @@
-"""Ruling 4.10, webhooks from end to end: a real server tells real receivers, whatever they and the power do."""
+"""Ruling 4.10, webhooks end to end: a real server notifies real receivers, across faults and power cuts."""
 
 import itertools
 import json
@@ -10,15 +10,23 @@ from typing import Any
 import httpx
 import pytest
 
-from qwed.webhooks.outbox import AT_ONCE_EACH
+from qwed.webhooks.dispatcher import MAX_CONCURRENT_PER_ORGANISATION
 from qwed.webhooks.signature import verify
-from tests.support.books import Books
-from tests.support.patience import until
-from tests.support.receivers import Behaviour, Heard, Receiver, answering, dead_port, redirecting, silent
+from tests.support.data_directory_check import DataDirectoryCheck
+from tests.support.polling import until
 from tests.support.server import Server
+from tests.support.webhook_receivers import (
+    Behaviour,
+    ReceivedNotice,
+    WebhookReceiver,
+    answering,
+    redirecting,
+    silent,
+    unused_port,
+)
 
 CANARY = "canary-7d1f"
-"""Stands in everything that is asked; no notice holds it."""
+"""Text in every request; no notice contains it."""
 SUM = {"type": "calculate", "query": "2+2"}
 EMAIL = {"type": "send_email", "target": f"{CANARY}@example.com", "parameters": {"body": CANARY}}
 ATTACK = {"type": "execute_sql", "query": f"SELECT '{CANARY}' FROM users WHERE id = 1 OR 1=1; DROP TABLE users --"}
@@ -27,8 +35,8 @@ ALLOWED = {"QWED_WEBHOOK_ALLOW_PRIVATE": "true"}
 _numbers = itertools.count(1)
 
 
-class Family:
-    """One organisation at a server: its owner, an agent, its webhook."""
+class WebhookOrganisation:
+    """One organisation on a server: its owner, an agent, its webhook."""
 
     def __init__(self, base_url: str, owner_key: str) -> None:
         self.owner_key = owner_key
@@ -59,11 +67,11 @@ class Family:
         return shown
 
     def wait_until(self, done: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        """The webhook once it is as wanted; what the postman has written down can only be looked for."""
+        """Return the webhook once it is as expected; delivery results can only be polled."""
         return until(lambda: shown if done(shown := self.webhook()) else None)
 
-    def require_genuine(self, heard: Heard) -> dict[str, Any]:
-        """The notice, if it is signed with our secret and says nothing of what was asked."""
+    def require_genuine(self, heard: ReceivedNotice) -> dict[str, Any]:
+        """Return the notice after checking its signature, and that it contains no request content."""
         assert verify(self.secret, heard.headers["qwed-signature"], heard.body, time.time())
         assert CANARY.encode() not in heard.body
         assert CANARY not in str(heard.headers) + heard.line
@@ -72,16 +80,16 @@ class Family:
         return notice
 
 
-Open = Callable[..., Receiver]
+Open = Callable[..., WebhookReceiver]
 
 
 @pytest.fixture
 def receiver() -> Iterator[Open]:
-    """Opens receivers, and closes them in the end."""
-    opened: list[Receiver] = []
+    """Opens receivers, and closes them at the end."""
+    opened: list[WebhookReceiver] = []
 
-    def call(behaviour: Behaviour | None = None, port: int = 0) -> Receiver:
-        opened.append(Receiver(behaviour or answering(200), port=port))
+    def call(behaviour: Behaviour | None = None, port: int = 0) -> WebhookReceiver:
+        opened.append(WebhookReceiver(behaviour or answering(200), port=port))
         return opened[-1]
 
     yield call
@@ -89,81 +97,83 @@ def receiver() -> Iterator[Open]:
         one.close()
 
 
-def _url(receiver: Receiver) -> str:
+def _url(receiver: WebhookReceiver) -> str:
     return receiver.url(scheme="http")
 
 
-class House:
-    """A server that may be ended and started again."""
+class RestartableServer:
+    """Server that can be killed and started again."""
 
     def __init__(self, directory: Path, **settings: str) -> None:
         self.directory = directory
-        self.families: list[Family] = []
+        self.families: list[WebhookOrganisation] = []
         self._settings = ALLOWED | settings
         self.start()
-        self.first = self.family(self.server.owner_key)
+        self.first = self.organisation(self.server.owner_key)
 
     def start(self) -> None:
         self.server = Server(self.directory, **self._settings)
 
-    def new_family(self) -> Family:
-        """An organisation that was not there before."""
+    def new_organisation(self) -> WebhookOrganisation:
+        """Create an organisation."""
         made = self.first.api.post("/organisations", json={"name": f"family {len(self.families)}"})
-        return self.family(made.json()["owner_key"])
+        return self.organisation(made.json()["owner_key"])
 
-    def family(self, owner_key: str) -> Family:
-        self.families.append(Family(self.server.base_url, owner_key))
+    def organisation(self, owner_key: str) -> WebhookOrganisation:
+        self.families.append(WebhookOrganisation(self.server.base_url, owner_key))
         return self.families[-1]
 
-    def again(self, family: Family) -> Family:
-        """The same family at the server that runs now."""
-        found = self.family(family.owner_key)
-        found.secret = family.secret
+    def again(self, organisation: WebhookOrganisation) -> WebhookOrganisation:
+        """Return the same organisation on the server that runs now."""
+        found = self.organisation(organisation.owner_key)
+        found.secret = organisation.secret
         return found
 
     def close(self) -> None:
-        for family in self.families:
-            family.api.close()
+        for organisation in self.families:
+            organisation.api.close()
         assert self.server.stop() == 0
-        Books(self.directory).require_one_story()
+        DataDirectoryCheck(self.directory).require_consistent()
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    """A house of one's own, to be ended in the middle."""
-    opened = House(tmp_path / "data")
+def own_server(tmp_path: Path) -> Iterator[RestartableServer]:
+    """Server of one test, which may kill it."""
+    opened = RestartableServer(tmp_path / "data")
     yield opened
     opened.close()
 
 
 @pytest.fixture(scope="module")
-def street(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    """A house for every test that leaves it standing; each has families of its own there."""
+def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RestartableServer]:
+    """Server shared by the tests that do not kill it; each has its own organisations there."""
     settings = {"QWED_TRUST_MIN_DAYS": "0", "QWED_TRUST_MIN_ACTIONS": "0"}
-    opened = House(tmp_path_factory.mktemp("street") / "data", **settings)
+    opened = RestartableServer(tmp_path_factory.mktemp("shared_server") / "data", **settings)
     yield opened
     opened.close()
 
 
 @pytest.fixture
-def family(street: House) -> Iterator[Family]:
-    """A family of the street; in the end nobody there is told anything any more."""
-    before = len(street.families)
-    yield street.new_family()
-    # A notice that still waits must not come to the next test, whose receiver may listen where this one's did.
-    for one in street.families[before:]:
+def organisation(shared_server: RestartableServer) -> Iterator[WebhookOrganisation]:
+    """Organisation on the shared server; its webhook is removed at the end."""
+    before = len(shared_server.families)
+    yield shared_server.new_organisation()
+    # A queued notice must not reach the next test, whose receiver may listen on the same port.
+    for one in shared_server.families[before:]:
         one.api.delete("/webhook")
 
 
-def test_each_event_arrives_once_signed_with_ids_and_without_content(family: Family, receiver: Open) -> None:
+def test_each_event_arrives_once_signed_with_ids_and_without_content(
+    organisation: WebhookOrganisation, receiver: Open
+) -> None:
     told = receiver()
-    family.listen(_url(told))
-    agent_id = family.register(type="autonomous")
-    waits = family.ask(agent_id)
-    attack = family.ask(agent_id, ATTACK)
+    organisation.listen(_url(told))
+    agent_id = organisation.register(type="autonomous")
+    waits = organisation.ask(agent_id)
+    attack = organisation.ask(agent_id, ATTACK)
     assert (waits["decision"], attack["decision"]) == ("PENDING", "DENIED")
-    family.api.post(f"/agents/{agent_id}/suspend", json={"reason": CANARY})
-    notices = [family.require_genuine(told.next()) for _ in range(4)]
+    organisation.api.post(f"/agents/{agent_id}/suspend", json={"reason": CANARY})
+    notices = [organisation.require_genuine(told.next()) for _ in range(4)]
     by_event = {notice["event"]: notice for notice in notices}
     assert set(by_event) == {"pending", "failed", "degraded", "suspended"}
     assert len({notice["id"] for notice in notices}) == 4
@@ -174,186 +184,194 @@ def test_each_event_arrives_once_signed_with_ids_and_without_content(family: Fam
     assert by_event["failed"]["activity_id"] == attack["action_id"]
     degraded = by_event["degraded"]
     assert (degraded["trust_level"], degraded["reason"]) == (0, "security_policy_violation")
-    shown = family.wait_until(lambda shown: shown["waiting"] == 0)
+    shown = organisation.wait_until(lambda shown: shown["waiting"] == 0)
     assert (shown["delivered"], shown["given_up"], shown["last_error"]) == (4, 0, None)
     assert told.heard.empty()
 
 
-def test_a_request_for_trust_is_told_of_and_what_is_approved_is_not(family: Family, receiver: Open) -> None:
+def test_a_request_for_trust_is_told_of_and_what_is_approved_is_not(
+    organisation: WebhookOrganisation, receiver: Open
+) -> None:
     told = receiver()
-    family.listen(_url(told))
-    agent_id = family.register()
-    assert family.ask(agent_id, SUM)["decision"] == "APPROVED"
-    asked = family.api.post(f"/agents/{agent_id}/trust", json={"to_level": 2, "justification": CANARY}).json()
-    notice = family.require_genuine(told.next())
+    organisation.listen(_url(told))
+    agent_id = organisation.register()
+    assert organisation.ask(agent_id, SUM)["decision"] == "APPROVED"
+    asked = organisation.api.post(f"/agents/{agent_id}/trust", json={"to_level": 2, "justification": CANARY}).json()
+    notice = organisation.require_genuine(told.next())
     assert (notice["event"], notice["approval_id"]) == ("pending", asked["approval_id"])
-    assert family.wait_until(lambda shown: shown["waiting"] == 0)["delivered"] == 1
+    assert organisation.wait_until(lambda shown: shown["waiting"] == 0)["delivered"] == 1
 
 
-def test_only_what_was_asked_for_arrives(family: Family, receiver: Open) -> None:
+def test_only_what_was_asked_for_arrives(organisation: WebhookOrganisation, receiver: Open) -> None:
     told = receiver()
-    family.listen(_url(told), "suspended")
-    agent_id = family.register(type="autonomous")
-    assert family.ask(agent_id)["decision"] == "PENDING"
-    assert family.ask(agent_id, ATTACK)["decision"] == "DENIED"
-    family.api.post(f"/agents/{agent_id}/complaint", json={"reason": CANARY})
-    assert family.require_genuine(told.next())["event"] == "suspended"
-    assert family.wait_until(lambda shown: shown["waiting"] == 0)["delivered"] == 1
+    organisation.listen(_url(told), "suspended")
+    agent_id = organisation.register(type="autonomous")
+    assert organisation.ask(agent_id)["decision"] == "PENDING"
+    assert organisation.ask(agent_id, ATTACK)["decision"] == "DENIED"
+    organisation.api.post(f"/agents/{agent_id}/complaint", json={"reason": CANARY})
+    assert organisation.require_genuine(told.next())["event"] == "suspended"
+    assert organisation.wait_until(lambda shown: shown["waiting"] == 0)["delivered"] == 1
     assert told.heard.empty()
 
 
-def test_what_was_refused_is_sent_again_under_the_same_id(family: Family, receiver: Open) -> None:
+def test_what_was_refused_is_sent_again_under_the_same_id(organisation: WebhookOrganisation, receiver: Open) -> None:
     told = receiver(answering(503, 200))
-    family.listen(_url(told))
-    family.ask(family.register())
-    first, second = (family.require_genuine(told.next()) for _ in range(2))
+    organisation.listen(_url(told))
+    organisation.ask(organisation.register())
+    first, second = (organisation.require_genuine(told.next()) for _ in range(2))
     assert first == second
-    shown = family.wait_until(lambda shown: shown["waiting"] == 0)
+    shown = organisation.wait_until(lambda shown: shown["waiting"] == 0)
     assert (shown["delivered"], shown["last_error"]) == (1, None)
 
 
-def test_a_redirect_is_not_followed(family: Family, receiver: Open) -> None:
+def test_a_redirect_is_not_followed(organisation: WebhookOrganisation, receiver: Open) -> None:
     elsewhere = receiver()
     told = receiver(redirecting(307, _url(elsewhere)))
-    family.listen(_url(told))
-    family.ask(family.register())
+    organisation.listen(_url(told))
+    organisation.ask(organisation.register())
     told.next()
-    shown = family.wait_until(lambda shown: shown["last_error"] is not None)
+    shown = organisation.wait_until(lambda shown: shown["last_error"] is not None)
     assert "redirects are not followed" in shown["last_error"]
     assert (shown["waiting"], shown["delivered"], elsewhere.connections) == (1, 0, 0)
 
 
-# Across a cut of power
+# Power cuts
 
 
 def test_what_was_undelivered_when_the_server_was_killed_arrives_after_the_next_start(
-    house: House, receiver: Open
+    own_server: RestartableServer, receiver: Open
 ) -> None:
-    port = dead_port()
-    family = house.first
-    family.listen(f"http://127.0.0.1:{port}/notices")
-    agent_id = family.register()
-    asked = [family.ask(agent_id) for _ in range(5)]
+    port = unused_port()
+    organisation = own_server.first
+    organisation.listen(f"http://127.0.0.1:{port}/notices")
+    agent_id = organisation.register()
+    asked = [organisation.ask(agent_id) for _ in range(5)]
     assert {answer["decision"] for answer in asked} == {"PENDING"}
-    house.server.kill()
+    own_server.server.kill()
     told = receiver(port=port)
-    house.start()
-    notices = [family.require_genuine(told.next()) for _ in range(5)]
+    own_server.start()
+    notices = [organisation.require_genuine(told.next()) for _ in range(5)]
     assert {notice["activity_id"] for notice in notices} == {answer["action_id"] for answer in asked}
-    again = house.again(family)
+    again = own_server.again(organisation)
     assert again.wait_until(lambda shown: shown["waiting"] == 0)["delivered"] == 5
 
 
 def test_what_was_on_its_way_when_the_server_was_killed_is_sent_again_under_the_same_id(
-    house: House, receiver: Open
+    own_server: RestartableServer, receiver: Open
 ) -> None:
-    family, mute = house.first, Receiver(silent)
-    family.listen(_url(mute))
-    asked = family.ask(family.register())
-    first = family.require_genuine(mute.next())
-    house.server.kill()
+    organisation, mute = own_server.first, WebhookReceiver(silent)
+    organisation.listen(_url(mute))
+    asked = organisation.ask(organisation.register())
+    first = organisation.require_genuine(mute.next())
+    own_server.server.kill()
     port = mute.port
     mute.close()
     told = receiver(port=port)
-    house.start()
-    again = family.require_genuine(told.next())
+    own_server.start()
+    again = organisation.require_genuine(told.next())
     assert (again, again["activity_id"]) == (first, asked["action_id"])
-    assert house.again(family).wait_until(lambda shown: shown["waiting"] == 0)["delivered"] == 1
+    assert own_server.again(organisation).wait_until(lambda shown: shown["waiting"] == 0)["delivered"] == 1
     assert told.heard.empty()
 
 
-def test_what_was_delivered_is_not_sent_again_after_a_restart(house: House, receiver: Open) -> None:
-    family, told = house.first, receiver()
-    family.listen(_url(told))
-    agent_id = family.register()
-    family.ask(agent_id)
+def test_what_was_delivered_is_not_sent_again_after_a_restart(own_server: RestartableServer, receiver: Open) -> None:
+    organisation, told = own_server.first, receiver()
+    organisation.listen(_url(told))
+    agent_id = organisation.register()
+    organisation.ask(agent_id)
     first = told.next()
-    family.wait_until(lambda shown: shown["delivered"] == 1)
-    house.server.kill()
-    house.start()
-    again = house.again(family)
+    organisation.wait_until(lambda shown: shown["delivered"] == 1)
+    own_server.server.kill()
+    own_server.start()
+    again = own_server.again(organisation)
     later = again.ask(agent_id)
     second = again.require_genuine(told.next())
     assert second["activity_id"] == later["action_id"]
     assert json.loads(first.body)["id"] != second["id"]
 
 
-# Receivers that do not play along
+# Misbehaving receivers
 
 
-def test_a_receiver_that_never_answers_changes_nothing_about_decisions(family: Family, receiver: Open) -> None:
+def test_a_receiver_that_never_answers_changes_nothing_about_decisions(
+    organisation: WebhookOrganisation, receiver: Open
+) -> None:
     mute = receiver(silent)
-    family.listen(_url(mute))
-    agent_id = family.register()
-    decisions = [family.ask(agent_id, SUM if number % 3 else EMAIL)["decision"] for number in range(120)]
+    organisation.listen(_url(mute))
+    agent_id = organisation.register()
+    decisions = [organisation.ask(agent_id, SUM if number % 3 else EMAIL)["decision"] for number in range(120)]
     assert decisions == ["APPROVED" if number % 3 else "PENDING" for number in range(120)]
     mute.next()
-    shown = family.webhook()
+    shown = organisation.webhook()
     assert (shown["waiting"], shown["delivered"]) == (40, 0)
-    assert 1 <= mute.connections <= AT_ONCE_EACH
-    approvals = family.api.get("/approvals", params={"state": "pending", "limit": 100}).json()["approvals"]
-    settled = family.api.post(f"/approvals/{approvals[0]['approval_id']}/approve", json={"reason": "fine"})
-    # The key that asked is the only one there is.
+    assert 1 <= mute.connections <= MAX_CONCURRENT_PER_ORGANISATION
+    approvals = organisation.api.get("/approvals", params={"state": "pending", "limit": 100}).json()["approvals"]
+    settled = organisation.api.post(f"/approvals/{approvals[0]['approval_id']}/approve", json={"reason": "fine"})
+    # The requesting key is the only one.
     assert settled.json()["state"] == "approved"
 
 
 def test_a_receiver_that_never_answers_keeps_nobody_else_from_being_told(
-    street: House, family: Family, receiver: Open
+    shared_server: RestartableServer, organisation: WebhookOrganisation, receiver: Open
 ) -> None:
-    mute, told, other = receiver(silent), receiver(), street.new_family()
-    family.listen(_url(mute))
+    mute, told, other = receiver(silent), receiver(), shared_server.new_organisation()
+    organisation.listen(_url(mute))
     other.listen(_url(told))
-    mine, theirs = family.register(), other.register()
+    mine, theirs = organisation.register(), other.register()
     for _ in range(20):
-        family.ask(mine)
+        organisation.ask(mine)
     mute.next()
     asked = other.ask(theirs)
     assert other.require_genuine(told.next())["activity_id"] == asked["action_id"]
 
 
-def test_a_webhook_that_is_removed_is_told_nothing_more(family: Family, receiver: Open) -> None:
+def test_a_webhook_that_is_removed_is_told_nothing_more(organisation: WebhookOrganisation, receiver: Open) -> None:
     told = receiver()
-    family.listen(f"http://127.0.0.1:{dead_port()}/")
-    agent_id = family.register()
-    family.ask(agent_id)
-    family.wait_until(lambda shown: shown["last_error"] is not None)
-    assert family.api.delete("/webhook").json() == {"removed": True}
-    assert family.api.get("/webhook").status_code == 404
-    family.ask(agent_id)
-    family.listen(_url(told))
-    assert family.webhook()["waiting"] == 0
-    later = family.ask(agent_id)
-    assert family.require_genuine(told.next())["activity_id"] == later["action_id"]
+    organisation.listen(f"http://127.0.0.1:{unused_port()}/")
+    agent_id = organisation.register()
+    organisation.ask(agent_id)
+    organisation.wait_until(lambda shown: shown["last_error"] is not None)
+    assert organisation.api.delete("/webhook").json() == {"removed": True}
+    assert organisation.api.get("/webhook").status_code == 404
+    organisation.ask(agent_id)
+    organisation.listen(_url(told))
+    assert organisation.webhook()["waiting"] == 0
+    later = organisation.ask(agent_id)
+    assert organisation.require_genuine(told.next())["activity_id"] == later["action_id"]
     assert told.heard.empty()
 
 
-def test_what_waits_goes_to_the_new_place_signed_with_the_new_secret(family: Family, receiver: Open) -> None:
+def test_what_waits_goes_to_the_new_place_signed_with_the_new_secret(
+    organisation: WebhookOrganisation, receiver: Open
+) -> None:
     told = receiver()
-    family.listen(f"http://127.0.0.1:{dead_port()}/")
-    asked = family.ask(family.register())
-    family.wait_until(lambda shown: shown["last_error"] is not None)
-    old = family.secret
-    family.listen(_url(told))
-    assert family.secret != old
-    assert family.require_genuine(told.next())["activity_id"] == asked["action_id"]
+    organisation.listen(f"http://127.0.0.1:{unused_port()}/")
+    asked = organisation.ask(organisation.register())
+    organisation.wait_until(lambda shown: shown["last_error"] is not None)
+    old = organisation.secret
+    organisation.listen(_url(told))
+    assert organisation.secret != old
+    assert organisation.require_genuine(told.next())["activity_id"] == asked["action_id"]
 
 
-# Whose events
+# Separation of organisations
 
 
-def test_another_organisations_events_never_arrive(street: House, family: Family, receiver: Open) -> None:
-    others = [street.new_family(), street.new_family()]
+def test_another_organisations_events_never_arrive(
+    shared_server: RestartableServer, organisation: WebhookOrganisation, receiver: Open
+) -> None:
+    others = [shared_server.new_organisation(), shared_server.new_organisation()]
     mine, theirs = receiver(), receiver()
-    family.listen(_url(mine))
+    organisation.listen(_url(mine))
     others[0].listen(_url(theirs))  # the third has none
     asked: dict[int, set[str]] = {0: set(), 1: set(), 2: set()}
-    agents = [one.register() for one in (family, *others)]
+    agents = [one.register() for one in (organisation, *others)]
     for number in range(12):
         which = number % 3
-        answer = (family, *others)[which].ask(agents[which])
+        answer = (organisation, *others)[which].ask(agents[which])
         assert answer["decision"] == "PENDING"
         asked[which].add(answer["action_id"])
-    for one, told, which in ((family, mine, 0), (others[0], theirs, 1)):
+    for one, told, which in ((organisation, mine, 0), (others[0], theirs, 1)):
         heard = [one.require_genuine(told.next()) for _ in range(4)]
         assert {notice["activity_id"] for notice in heard} == asked[which]
         assert {notice["agent_id"] for notice in heard} == {agents[which]}
@@ -362,7 +380,7 @@ def test_another_organisations_events_never_arrive(street: House, family: Family
     assert others[1].api.get("/webhook").status_code == 404
 
 
-# Where a webhook may lead
+# Allowed webhook URLs
 
 
 REFUSED = [
@@ -423,6 +441,6 @@ def test_a_public_https_url_is_taken_and_its_secret_shown_once(api: httpx.Client
     assert api.delete("/webhook").status_code == 200
 
 
-def test_with_the_setting_a_private_address_is_told_and_metadata_never_is(family: Family) -> None:
-    answer = family.api.put("/webhook", json={"url": "http://169.254.169.254/latest/meta-data/"})
+def test_with_the_setting_a_private_address_is_told_and_metadata_never_is(organisation: WebhookOrganisation) -> None:
+    answer = organisation.api.put("/webhook", json={"url": "http://169.254.169.254/latest/meta-data/"})
     assert answer.status_code == 400

@@ -1,4 +1,4 @@
-"""What the tests of every framework stand on. CrewAI has an environment of its own, and is tested where it is."""
+"""Fixtures of the framework tests. CrewAI is tested only in an environment that has it."""
 
 import importlib.util
 from collections.abc import Iterator
@@ -20,11 +20,11 @@ def owner(server: Server) -> Iterator[QWEDClient]:
 
 @pytest.fixture
 def agent(owner: QWEDClient) -> QWEDAgentClient:
-    """A supervised agent: it may search, writes to people when one agrees, and deletes nothing."""
+    """Supervised agent: it may search, sends messages after approval, and may not delete."""
     return QWEDAgentClient.register("an agent of a framework", "user_123", client=owner)
 
 
 @pytest.fixture
 def ran() -> list[tuple[str, dict[str, Any]]]:
-    """The tools that ran, in order."""
+    """Tools that ran, in order."""
     return []

@@ -1,17 +1,17 @@
-"""Turns CrewAI's telemetry and traces off; imported first, since they are read when CrewAI itself is imported."""
+"""Disables CrewAI's telemetry and traces; imported first, because CrewAI reads the settings when it is imported."""
 
 import os
 import tempfile
 import warnings
 
-from tests.support.quiet import CREWAI
+from tests.support.telemetry_off import CREWAI
 
-# It keeps its memory and its settings there.
+# CrewAI stores its memory and settings there.
 _HOME = tempfile.TemporaryDirectory(prefix="crewai-")
 
 os.environ.update(CREWAI, HOME=_HOME.name)
 
 with warnings.catch_warnings():
-    # A circle in its own imports, which Python does not tell about by default.
+    # Circular imports inside CrewAI, a warning that Python hides by default.
     warnings.simplefilter("ignore", ImportWarning)
     import crewai  # noqa: F401

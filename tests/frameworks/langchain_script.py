@@ -1,4 +1,4 @@
-"""What the LangChain tests and scenes share: a model that follows a script, and tools that only remember."""
+"""Scripted model and recording tools for the LangChain tests and scenes."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -11,14 +11,14 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder
 from langchain_core.tools import BaseTool, StructuredTool
 
-Asked = tuple[str, dict[str, Any]]
-SAID = {"messages": [("user", "go")]}
-"""What is said to an agent of `create_agent`; an executor is told `TOLD`."""
-TOLD = {"input": "go"}
+CallSpec = tuple[str, dict[str, Any]]
+GRAPH_INPUT = {"messages": [("user", "go")]}
+"""Input of an agent of `create_agent`; an executor receives `EXECUTOR_INPUT`."""
+EXECUTOR_INPUT = {"input": "go"}
 
 
 class Scripted(BaseChatModel):
-    """Says its lines one after the other and keeps what it was told in between."""
+    """Model that returns its lines in order, and records the messages it receives."""
 
     lines: Iterator[AIMessage]
     heard: list[list[BaseMessage]]
@@ -35,13 +35,13 @@ class Scripted(BaseChatModel):
         return self
 
 
-def scripted(*turns: list[Asked]) -> Scripted:
-    """A model that asks for the calls of each turn at once, turn by turn, and then says `done`."""
+def scripted(*turns: list[CallSpec]) -> Scripted:
+    """Return a model that makes the calls of each turn at once, turn by turn, and then says `done`."""
     lines = [
         AIMessage(
             "",
             tool_calls=[
-                ToolCall(name=tool, args=given, id=f"{turn}.{call}") for call, (tool, given) in enumerate(calls)
+                ToolCall(name=tool, args=arguments, id=f"{turn}.{call}") for call, (tool, arguments) in enumerate(calls)
             ],
         )
         for turn, calls in enumerate(turns)
@@ -49,8 +49,8 @@ def scripted(*turns: list[Asked]) -> Scripted:
     return Scripted(lines=iter([*lines, AIMessage("done")]), heard=[])
 
 
-def toolbox(ran: list[Asked]) -> list[BaseTool]:
-    """The three tools of the scenes; each writes down that it ran, and with what."""
+def toolbox(ran: list[CallSpec]) -> list[BaseTool]:
+    """Return the three tools of the scenes; each records its calls."""
 
     def tool(name: str, function: Callable[..., str]) -> BaseTool:
         return StructuredTool.from_function(function, name=name, description=f"the tool {name}")
@@ -67,15 +67,15 @@ def toolbox(ran: list[Asked]) -> list[BaseTool]:
         ran.append(("send_email", {"to": to, "body": body}))
         return "sent"
 
-    return [tool(each.__name__, each) for each in (search_web, delete_database, send_email)]
+    return [tool(named.__name__, named) for named in (search_web, delete_database, send_email)]
 
 
-def executor(model: BaseChatModel, tools: list[BaseTool], **given: Any) -> AgentExecutor:
-    """A classic agent."""
+def executor(model: BaseChatModel, tools: list[BaseTool], **fields: Any) -> AgentExecutor:
+    """Return a classic agent."""
     prompt = ChatPromptTemplate.from_messages([("human", "{input}"), MessagesPlaceholder("agent_scratchpad")])
-    return AgentExecutor(agent=create_tool_calling_agent(model, tools, prompt), tools=tools, **given)
+    return AgentExecutor(agent=create_tool_calling_agent(model, tools, prompt), tools=tools, **fields)
 
 
-def graph(model: BaseChatModel, tools: list[BaseTool], **given: Any) -> Any:
-    """An agent of LangChain 1.x."""
-    return create_agent(model, tools, **given)
+def graph(model: BaseChatModel, tools: list[BaseTool], **fields: Any) -> Any:
+    """Return an agent of LangChain 1.x."""
+    return create_agent(model, tools, **fields)

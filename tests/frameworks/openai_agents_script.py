@@ -1,4 +1,4 @@
-"""What the OpenAI Agents tests and the scene share: a model that follows a script, and tools that only remember."""
+"""Scripted model and recording tools for the OpenAI Agents tests and scene."""
 
 import itertools
 from collections.abc import Iterable
@@ -7,21 +7,24 @@ from typing import Any
 from agents import FunctionTool, RunResult, RunResultStreaming, function_tool, set_tracing_disabled
 from agents.testing import ScriptedModel, assistant_message, function_call
 
-# Traces go to the provider, and the tests talk to this machine alone.
+# Traces would be sent to the provider, and the tests only connect to this machine.
 set_tracing_disabled(True)
 
-Asked = tuple[str, dict[str, Any]]
+CallSpec = tuple[str, dict[str, Any]]
 _numbers = itertools.count(1)
 
 
-def scripted(*turns: list[Asked]) -> ScriptedModel:
-    """A model that asks for the calls of each turn at once, turn by turn, and then says `done`."""
-    steps = [[function_call(tool, given, call_id=f"call_{next(_numbers)}") for tool, given in calls] for calls in turns]
+def scripted(*turns: list[CallSpec]) -> ScriptedModel:
+    """Return a model that makes the calls of each turn at once, turn by turn, and then says `done`."""
+    steps = [
+        [function_call(tool, arguments, call_id=f"call_{next(_numbers)}") for tool, arguments in calls]
+        for calls in turns
+    ]
     return ScriptedModel([*steps, [assistant_message("done")]])
 
 
-def toolbox(ran: list[Asked]) -> list[FunctionTool]:
-    """The three tools of the scenes; each writes down that it ran, and with what."""
+def toolbox(ran: list[CallSpec]) -> list[FunctionTool]:
+    """Return the three tools of the scenes; each records its calls."""
 
     @function_tool
     def search_web(query: str) -> str:
@@ -41,11 +44,11 @@ def toolbox(ran: list[Asked]) -> list[FunctionTool]:
     return [search_web, delete_database, send_email]
 
 
-def told(result: RunResult | RunResultStreaming) -> list[str]:
-    """What the tools of a run gave back to the model."""
+def tool_outputs(result: RunResult | RunResultStreaming) -> list[str]:
+    """Return what the tools of a run returned to the model."""
     return [str(item.output) for item in result.new_items if item.type == "tool_call_output_item"]
 
 
-def names(calls: Iterable[Asked]) -> list[str]:
-    """The tools that were called."""
+def tool_names(calls: Iterable[CallSpec]) -> list[str]:
+    """Return the names of the called tools."""
     return [tool for tool, _ in calls]

@@ -1,4 +1,4 @@
-"""What the Pydantic AI tests and the scene share: a model that follows a script, and tools that only remember."""
+"""Scripted model and recording tools for the Pydantic AI tests and scene."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
@@ -6,16 +6,18 @@ from typing import Any
 from pydantic_ai import FunctionToolset, ModelMessage, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 
-Asked = tuple[str, dict[str, Any]]
+CallSpec = tuple[str, dict[str, Any]]
 
 
-def scripted(*turns: list[Asked]) -> FunctionModel:
-    """A model that asks for the calls of each turn at once, turn by turn, and then says `done`."""
+def scripted(*turns: list[CallSpec]) -> FunctionModel:
+    """Return a model that makes the calls of each turn at once, turn by turn, and then says `done`."""
 
     def parts(messages: Sequence[ModelMessage]) -> list[ToolCallPart]:
         turn = sum(isinstance(message, ModelResponse) for message in messages)
         calls = turns[turn] if turn < len(turns) else []
-        return [ToolCallPart(tool, given, tool_call_id=f"{turn}.{call}") for call, (tool, given) in enumerate(calls)]
+        return [
+            ToolCallPart(tool, arguments, tool_call_id=f"{turn}.{call}") for call, (tool, arguments) in enumerate(calls)
+        ]
 
     def whole(messages: list[ModelMessage], _info: AgentInfo) -> ModelResponse:
         return ModelResponse(parts=parts(messages) or [TextPart("done")])
@@ -30,8 +32,8 @@ def scripted(*turns: list[Asked]) -> FunctionModel:
     return FunctionModel(whole, stream_function=streamed)
 
 
-def toolbox(ran: list[Asked]) -> FunctionToolset[Any]:
-    """The three tools of the scenes; each writes down that it ran, and with what."""
+def toolbox(ran: list[CallSpec]) -> FunctionToolset[Any]:
+    """Return the three tools of the scenes; each records its calls."""
     tools: FunctionToolset[Any] = FunctionToolset()
 
     @tools.tool_plain
@@ -52,6 +54,6 @@ def toolbox(ran: list[Asked]) -> FunctionToolset[Any]:
     return tools
 
 
-def told(messages: Sequence[ModelMessage]) -> list[str]:
-    """What the tools of a run gave back to the model."""
-    return [str(part.content) for each in messages for part in each.parts if part.part_kind == "tool-return"]
+def tool_outputs(messages: Sequence[ModelMessage]) -> list[str]:
+    """Return what the tools of a run returned to the model."""
+    return [str(part.content) for message in messages for part in message.parts if part.part_kind == "tool-return"]

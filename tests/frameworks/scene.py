@@ -1,4 +1,4 @@
-"""What a scene of a framework is: a scripted model that asks for tools, and a record of those that ran."""
+"""Scenes: for each framework a scripted model that calls tools, and a record of the tools that ran."""
 
 import importlib
 import importlib.util
@@ -14,11 +14,11 @@ SCENES = Path(__file__).parent / "scenes"
 ToolCalls = list[tuple[str, dict[str, Any]]]
 
 
-class Outcome(NamedTuple):
-    """The tools that ran, and everything that the model or the caller was told."""
+class SceneOutcome(NamedTuple):
+    """Tools that ran, and all text that the model or the caller received."""
 
     ran: ToolCalls
-    said: str
+    text: str
 
 
 class Scene(NamedTuple):
@@ -28,16 +28,16 @@ class Scene(NamedTuple):
     name: str
     package: str | None
     hook: str
-    run: Callable[[QWEDAgentClient, ToolCalls], Outcome]
+    run: Callable[[QWEDAgentClient, ToolCalls], SceneOutcome]
 
     @property
     def version(self) -> str:
-        """The version of the framework that the scene is played with."""
+        """Version of the installed framework."""
         return "" if self.package is None else version(self.package)
 
 
 def scenes_here() -> Iterator[Scene]:
-    """The scenes whose framework is installed in this environment, by name."""
+    """Yield the scenes whose framework is installed, by name."""
     for file in sorted(SCENES.glob("*.py")):
         package = _package(file)
         if package is None or _installed(package):
@@ -46,11 +46,11 @@ def scenes_here() -> Iterator[Scene]:
 
 
 def _package(file: Path) -> str | None:
-    """The `PACKAGE` of a scene, read without importing it: importing needs the framework."""
+    """Return the `PACKAGE` of a scene without importing it: importing needs the framework."""
     for line in file.read_text().splitlines():
         if line.startswith("PACKAGE = "):
-            named = line.removeprefix("PACKAGE = ").strip()
-            return None if named == "None" else named.strip('"')
+            value = line.removeprefix("PACKAGE = ").strip()
+            return None if value == "None" else value.strip('"')
     raise ValueError(f"{file.name} names no PACKAGE")
 
 

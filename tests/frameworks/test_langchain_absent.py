@@ -1,4 +1,4 @@
-"""qwed_sdk.langchain where LangChain is not installed, or only its core is."""
+"""qwed_sdk.langchain without LangChain, or with langchain-core only."""
 
 import subprocess
 import sys
@@ -10,9 +10,9 @@ import sys
 sys.modules.update(dict.fromkeys({absent!r}))
 import qwed_sdk.langchain as integration
 from qwed_sdk.langchain import QWEDMiddleware, QWEDVerificationCallback
-for each in (QWEDVerificationCallback, QWEDMiddleware):
+for integration_class in (QWEDVerificationCallback, QWEDMiddleware):
     try:
-        print(type(each("agent_1")).__name__)
+        print(type(integration_class("agent_1")).__name__)
     except ImportError as error:
         print(error)
 try:
@@ -20,8 +20,8 @@ try:
 except AttributeError as error:
     print(error)
 """
-NO_CALLBACK = "`QWEDVerificationCallback` needs what is not installed: pip install langchain-core"
-NO_MIDDLEWARE = "`QWEDMiddleware` needs what is not installed: pip install langchain"
+NO_CALLBACK = "`QWEDVerificationCallback` needs a package that is not installed: pip install langchain-core"
+NO_MIDDLEWARE = "`QWEDMiddleware` needs a package that is not installed: pip install langchain"
 NO_SUCH = "module `qwed_sdk.langchain` has no `QWEDSomething`"
 
 
@@ -32,20 +32,20 @@ def python(program: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("absent", "said"),
+    ("absent", "printed"),
     [
         (["langchain", "langchain_core", "langgraph"], [NO_CALLBACK, NO_MIDDLEWARE, NO_SUCH]),
         (["langchain", "langgraph"], ["QWEDVerificationCallback", NO_MIDDLEWARE, NO_SUCH]),
     ],
 )
-def test_each_class_says_which_package_it_needs_when_one_is_made(absent: list[str], said: list[str]) -> None:
-    assert python(WITHOUT.format(absent=absent)) == said
+def test_each_class_says_which_package_it_needs_when_one_is_made(absent: list[str], printed: list[str]) -> None:
+    assert python(WITHOUT.format(absent=absent)) == printed
 
 
 def test_the_callback_loads_no_more_than_the_core_and_the_module_itself_nothing() -> None:
-    told = "; print(sorted({'langchain', 'langchain_core', 'langgraph'} & set(sys.modules)))"
-    assert python(f"import sys, qwed_sdk.langchain{told}") == ["[]"]
-    assert python(f"import sys; from qwed_sdk.langchain import QWEDVerificationCallback{told}") == [
+    print_loaded = "; print(sorted({'langchain', 'langchain_core', 'langgraph'} & set(sys.modules)))"
+    assert python(f"import sys, qwed_sdk.langchain{print_loaded}") == ["[]"]
+    assert python(f"import sys; from qwed_sdk.langchain import QWEDVerificationCallback{print_loaded}") == [
         "['langchain_core']"
     ]
 

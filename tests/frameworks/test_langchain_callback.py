@@ -1,4 +1,4 @@
-"""QWEDVerificationCallback: a tool that may not run does not, however LangChain is asked to run it."""
+"""QWEDVerificationCallback: a tool that is not permitted does not run, however LangChain runs it."""
 
 import asyncio
 import threading
@@ -16,66 +16,87 @@ from langgraph.prebuilt import ToolNode
 from langgraph.types import interrupt
 
 from qwed_sdk import ActionDenied, ActionPending, QWEDAgentClient, QWEDClient
-from qwed_sdk.calls.checks import Permit
 from qwed_sdk.langchain import QWEDVerificationCallback
-from qwed_sdk.langchain.runs import MOST, Call, Runs
-from qwed_sdk.records import Action, Answer
-from tests.frameworks.langchain_script import SAID, TOLD, Asked, Scripted, executor, graph, scripted, toolbox
-from tests.support.patience import until
-from tests.support.provider import providing, raw
+from qwed_sdk.langchain.run_registry import MAX_RUNS, AnnouncedCall, RunRegistry
+from qwed_sdk.models import Action, Answer
+from qwed_sdk.operations.tool_check import Permit
+from tests.frameworks.langchain_script import (
+    EXECUTOR_INPUT,
+    GRAPH_INPUT,
+    CallSpec,
+    Scripted,
+    executor,
+    graph,
+    scripted,
+    toolbox,
+)
+from tests.support.chat_completions_server import answer_bytes, chat_server
+from tests.support.polling import until
 
-SEARCH: Asked = ("search_web", {"query": "oslo"})
-OTHER: Asked = ("search_web", {"query": "bergen"})
-DELETE: Asked = ("delete_database", {"name": "prod"})
-EMAIL: Asked = ("send_email", {"to": "a@example.com", "body": "hello"})
+SEARCH: CallSpec = ("search_web", {"query": "oslo"})
+OTHER: CallSpec = ("search_web", {"query": "bergen"})
+DELETE: CallSpec = ("delete_database", {"name": "prod"})
+EMAIL: CallSpec = ("send_email", {"to": "a@example.com", "body": "hello"})
 CLOSED = "http://127.0.0.1:9"
 
 Way = Callable[[BaseCallbackHandler, Scripted, list[BaseTool]], Any]
 
 
 async def _all(stream: Any) -> list[Any]:
-    return [each async for each in stream]
+    return [item async for item in stream]
 
 
-def _under(callback: BaseCallbackHandler) -> RunnableConfig:
+def _config_with(callback: BaseCallbackHandler) -> RunnableConfig:
     return {"callbacks": [callback]}
 
 
-def _action(asked: Action) -> dict[str, Any]:
-    return asked.action or {}
+def _action(entry: Action) -> dict[str, Any]:
+    return entry.action or {}
 
 
 def _direct(callback: BaseCallbackHandler, model: Scripted, tools: list[BaseTool]) -> Any:
     call = next(model.lines).tool_calls[0]
-    return {tool.name: tool for tool in tools}[call["name"]].invoke(call["args"], _under(callback))
+    return {tool.name: tool for tool in tools}[call["name"]].invoke(call["args"], _config_with(callback))
 
 
 def _each_with_its_own(callback: BaseCallbackHandler, model: Scripted, tools: list[BaseTool]) -> Any:
     for tool in tools:
         tool.callbacks = [callback]
-    return graph(model, tools).invoke(SAID)
+    return graph(model, tools).invoke(GRAPH_INPUT)
 
 
 WAYS: dict[str, Way] = {
-    "executor": lambda cb, model, tools: executor(model, tools, callbacks=[cb]).invoke(TOLD),
-    "executor, awaited": lambda cb, model, tools: asyncio.run(executor(model, tools, callbacks=[cb]).ainvoke(TOLD)),
-    "executor, streamed": lambda cb, model, tools: list(executor(model, tools, callbacks=[cb]).stream(TOLD)),
-    "executor, both": lambda cb, model, tools: asyncio.run(_all(executor(model, tools, callbacks=[cb]).astream(TOLD))),
-    "executor, stepped": lambda cb, model, tools: list(executor(model, tools, callbacks=[cb]).iter(TOLD)),
-    "executor, batch": lambda cb, model, tools: executor(model, tools, callbacks=[cb]).batch([TOLD]),
-    "executor, config": lambda cb, model, tools: executor(model, tools).invoke(TOLD, _under(cb)),
-    "executor, config, awaited": lambda cb, model, tools: asyncio.run(executor(model, tools).ainvoke(TOLD, _under(cb))),
-    "executor, everywhere": lambda cb, model, tools: executor(model, tools, callbacks=[cb]).invoke(TOLD, _under(cb)),
-    "graph": lambda cb, model, tools: graph(model, tools).invoke(SAID, _under(cb)),
-    "graph, awaited": lambda cb, model, tools: asyncio.run(graph(model, tools).ainvoke(SAID, _under(cb))),
-    "graph, streamed": lambda cb, model, tools: list(graph(model, tools).stream(SAID, _under(cb))),
-    "graph, both": lambda cb, model, tools: asyncio.run(_all(graph(model, tools).astream(SAID, _under(cb)))),
-    "graph, events": lambda cb, model, tools: asyncio.run(
-        _all(graph(model, tools).astream_events(SAID, _under(cb), version="v2"))
+    "executor": lambda cb, model, tools: executor(model, tools, callbacks=[cb]).invoke(EXECUTOR_INPUT),
+    "executor, awaited": lambda cb, model, tools: asyncio.run(
+        executor(model, tools, callbacks=[cb]).ainvoke(EXECUTOR_INPUT)
     ),
-    "graph, batch": lambda cb, model, tools: graph(model, tools).batch([SAID], _under(cb)),
-    "graph, batch awaited": lambda cb, model, tools: asyncio.run(graph(model, tools).abatch([SAID], _under(cb))),
-    "graph, bound": lambda cb, model, tools: graph(model, tools).with_config(callbacks=[cb]).invoke(SAID),
+    "executor, streamed": lambda cb, model, tools: list(executor(model, tools, callbacks=[cb]).stream(EXECUTOR_INPUT)),
+    "executor, both": lambda cb, model, tools: asyncio.run(
+        _all(executor(model, tools, callbacks=[cb]).astream(EXECUTOR_INPUT))
+    ),
+    "executor, stepped": lambda cb, model, tools: list(executor(model, tools, callbacks=[cb]).iter(EXECUTOR_INPUT)),
+    "executor, batch": lambda cb, model, tools: executor(model, tools, callbacks=[cb]).batch([EXECUTOR_INPUT]),
+    "executor, config": lambda cb, model, tools: executor(model, tools).invoke(EXECUTOR_INPUT, _config_with(cb)),
+    "executor, config, awaited": lambda cb, model, tools: asyncio.run(
+        executor(model, tools).ainvoke(EXECUTOR_INPUT, _config_with(cb))
+    ),
+    "executor, everywhere": lambda cb, model, tools: executor(model, tools, callbacks=[cb]).invoke(
+        EXECUTOR_INPUT, _config_with(cb)
+    ),
+    "graph": lambda cb, model, tools: graph(model, tools).invoke(GRAPH_INPUT, _config_with(cb)),
+    "graph, awaited": lambda cb, model, tools: asyncio.run(graph(model, tools).ainvoke(GRAPH_INPUT, _config_with(cb))),
+    "graph, streamed": lambda cb, model, tools: list(graph(model, tools).stream(GRAPH_INPUT, _config_with(cb))),
+    "graph, both": lambda cb, model, tools: asyncio.run(
+        _all(graph(model, tools).astream(GRAPH_INPUT, _config_with(cb)))
+    ),
+    "graph, events": lambda cb, model, tools: asyncio.run(
+        _all(graph(model, tools).astream_events(GRAPH_INPUT, _config_with(cb), version="v2"))
+    ),
+    "graph, batch": lambda cb, model, tools: graph(model, tools).batch([GRAPH_INPUT], _config_with(cb)),
+    "graph, batch awaited": lambda cb, model, tools: asyncio.run(
+        graph(model, tools).abatch([GRAPH_INPUT], _config_with(cb))
+    ),
+    "graph, bound": lambda cb, model, tools: graph(model, tools).with_config(callbacks=[cb]).invoke(GRAPH_INPUT),
     "a tool by itself": _direct,
     "each tool with its own": _each_with_its_own,
 }
@@ -85,7 +106,7 @@ each_way = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 
 @each_way
 def test_a_denied_tool_does_not_run_and_its_permitted_neighbour_does_asked_once(
-    way: Way, agent: QWEDAgentClient, ran: list[Asked]
+    way: Way, agent: QWEDAgentClient, ran: list[CallSpec]
 ) -> None:
     way(QWEDVerificationCallback(client=agent), scripted([SEARCH]), toolbox(ran))
     assert ran == [SEARCH]
@@ -93,23 +114,27 @@ def test_a_denied_tool_does_not_run_and_its_permitted_neighbour_does_asked_once(
         way(QWEDVerificationCallback(client=agent), scripted([DELETE]), toolbox(ran))
     assert ran == [SEARCH]
     assert refused.value.code is not None
-    assert [(each.decision, _action(each)["tool"]) for each in agent.get_activity()] == [
+    assert [(entry.decision, _action(entry)["tool"]) for entry in agent.get_activity()] == [
         ("DENIED", "delete_database"),
         ("APPROVED", "search_web"),
     ]
 
 
 @pytest.mark.parametrize("way", [WAYS["executor"], WAYS["graph, awaited"], WAYS["a tool by itself"]])
-def test_what_waits_for_a_person_does_not_run(way: Way, agent: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_what_waits_for_a_person_does_not_run(way: Way, agent: QWEDAgentClient, ran: list[CallSpec]) -> None:
     with pytest.raises(ActionPending) as refused:
         way(QWEDVerificationCallback(client=agent), scripted([EMAIL]), toolbox(ran))
     assert ran == []
     assert refused.value.approval_id
 
 
-def test_it_runs_once_a_person_approved_it_in_time(agent: QWEDAgentClient, owner: QWEDClient, ran: list[Asked]) -> None:
+def test_it_runs_once_a_person_approved_it_in_time(
+    agent: QWEDAgentClient, owner: QWEDClient, ran: list[CallSpec]
+) -> None:
     def approve() -> None:
-        waiting = until(lambda: [each for each in owner.list_approvals() if each.agent_id == agent.agent_id])
+        waiting = until(
+            lambda: [approval for approval in owner.list_approvals() if approval.agent_id == agent.agent_id]
+        )
         owner.approve(waiting[0].approval_id, "go ahead")
 
     person = threading.Thread(target=approve)
@@ -122,31 +147,31 @@ def test_it_runs_once_a_person_approved_it_in_time(agent: QWEDAgentClient, owner
 @pytest.mark.parametrize("handled", [True, "swallowed", Exception, (ActionDenied,), lambda error: f"swallowed {error}"])
 @pytest.mark.parametrize("awaited", [False, True], ids=["sync", "async"])
 def test_a_tool_node_that_swallows_the_refusal_does_not_run_the_tool_either(
-    handled: Any, awaited: bool, agent: QWEDAgentClient, ran: list[Asked]
+    handled: Any, awaited: bool, agent: QWEDAgentClient, ran: list[CallSpec]
 ) -> None:
     built = StateGraph(MessagesState).add_node("tools", ToolNode(toolbox(ran), handle_tool_errors=handled))
     compiled = built.add_edge(START, "tools").add_edge("tools", END).compile()
-    said: Any = {"messages": [next(scripted([SEARCH, DELETE]).lines)]}
-    under: Any = _under(QWEDVerificationCallback(client=agent))
-    done = asyncio.run(compiled.ainvoke(said, under)) if awaited else compiled.invoke(said, under)
+    state: Any = {"messages": [next(scripted([SEARCH, DELETE]).lines)]}
+    under: Any = _config_with(QWEDVerificationCallback(client=agent))
+    done = asyncio.run(compiled.ainvoke(state, under)) if awaited else compiled.invoke(state, under)
     assert ran == [SEARCH]
     assert [message.status for message in done["messages"] if isinstance(message, ToolMessage)] == ["success", "error"]
 
 
 @pytest.mark.parametrize("way", ["executor, everywhere", "executor, config, awaited", "graph", "graph, awaited"])
 def test_calls_made_at_once_are_asked_about_one_by_one_however_alike(
-    way: str, agent: QWEDAgentClient, ran: list[Asked]
+    way: str, agent: QWEDAgentClient, ran: list[CallSpec]
 ) -> None:
     WAYS[way](QWEDVerificationCallback(client=agent), scripted([SEARCH, OTHER, SEARCH], [OTHER, SEARCH]), toolbox(ran))
     assert sorted(map(str, ran)) == sorted(map(str, [SEARCH, OTHER, SEARCH, OTHER, SEARCH]))
-    asked = agent.get_activity()
-    assert len(asked) == 5
-    assert len({each.conversation_id for each in asked}) == 1
-    assert sorted(each.step_number or 0 for each in asked) == [1, 2, 3, 4, 5]
-    assert [each.execution["success"] for each in asked if each.execution] == [True] * 5
+    entries = agent.get_activity()
+    assert len(entries) == 5
+    assert len({entry.conversation_id for entry in entries}) == 1
+    assert sorted(entry.step_number or 0 for entry in entries) == [1, 2, 3, 4, 5]
+    assert [entry.execution["success"] for entry in entries if entry.execution] == [True] * 5
 
 
-def test_one_denied_call_among_several_at_once_does_not_run(agent: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_one_denied_call_among_several_at_once_does_not_run(agent: QWEDAgentClient, ran: list[CallSpec]) -> None:
     with pytest.raises(ActionDenied):
         WAYS["graph, awaited"](QWEDVerificationCallback(client=agent), scripted([SEARCH, DELETE]), toolbox(ran))
     assert DELETE not in ran
@@ -159,9 +184,9 @@ def test_a_tool_that_fails_is_logged_as_failed_and_the_error_stays_what_it_is(ag
     broken = StructuredTool.from_function(search_web, description="fails")
     with pytest.raises(LookupError):
         broken.invoke({"query": "oslo"}, {"callbacks": [QWEDVerificationCallback(client=agent)]})
-    [asked] = agent.get_activity()
-    assert asked.execution is not None
-    assert asked.execution["success"] is False
+    [entry] = agent.get_activity()
+    assert entry.execution is not None
+    assert entry.execution["success"] is False
 
 
 def test_a_tool_that_stops_for_a_person_is_not_over(agent: QWEDAgentClient) -> None:
@@ -169,23 +194,23 @@ def test_a_tool_that_stops_for_a_person_is_not_over(agent: QWEDAgentClient) -> N
         return str(interrupt(query))
 
     pausing = StructuredTool.from_function(search_web, description="asks back")
-    graph(scripted([SEARCH]), [pausing]).invoke(SAID, _under(QWEDVerificationCallback(client=agent)))
-    [asked] = agent.get_activity()
-    assert (asked.decision, asked.execution) == ("APPROVED", None)
+    graph(scripted([SEARCH]), [pausing]).invoke(GRAPH_INPUT, _config_with(QWEDVerificationCallback(client=agent)))
+    [entry] = agent.get_activity()
+    assert (entry.decision, entry.execution) == ("APPROVED", None)
 
 
 def test_the_constructor_of_an_executor_hears_of_no_end_so_nothing_is_claimed(
-    agent: QWEDAgentClient, ran: list[Asked]
+    agent: QWEDAgentClient, ran: list[CallSpec]
 ) -> None:
     WAYS["executor"](QWEDVerificationCallback(client=agent), scripted([SEARCH]), toolbox(ran))
-    assert (ran, [each.execution for each in agent.get_activity()]) == ([SEARCH], [None])
+    assert (ran, [entry.execution for entry in agent.get_activity()]) == ([SEARCH], [None])
 
 
 SQL = {"run_sql": {"type": "execute_sql", "query": "sql"}}
 TOO_MUCH = "SELECT id, password FROM users WHERE id = 1"
 
 
-def test_a_corrected_call_is_blocked_with_its_repair_told(agent: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_a_corrected_call_is_blocked_with_its_repair_told(agent: QWEDAgentClient, ran: list[CallSpec]) -> None:
     def run_sql(sql: str) -> str:
         ran.append(("run_sql", {"sql": sql}))
         return "rows"
@@ -196,7 +221,7 @@ def test_a_corrected_call_is_blocked_with_its_repair_told(agent: QWEDAgentClient
             way(QWEDVerificationCallback(client=agent, actions=SQL), scripted([("run_sql", {"sql": TOO_MUCH})]), [tool])
         assert refused.value.decision == "CORRECTED"
     assert ran == []
-    assert [each.execution["success"] for each in agent.get_activity() if each.execution] == [False, False]
+    assert [entry.execution["success"] for entry in agent.get_activity() if entry.execution] == [False, False]
     WAYS["graph"](
         QWEDVerificationCallback(client=agent, actions=SQL),
         scripted([("run_sql", {"sql": "SELECT id FROM users WHERE id = 1"})]),
@@ -206,20 +231,20 @@ def test_a_corrected_call_is_blocked_with_its_repair_told(agent: QWEDAgentClient
 
 
 BROKEN = {
-    "says 500": raw(b"{}", 500),
-    "says nothing of sense": raw(b"<html>hello</html>"),
-    "says yes without an id": raw(b'{"decision": "APPROVED"}'),
-    "says yes with status 500": raw(b'{"decision": "APPROVED", "action_id": "act_1"}', 500),
-    "says something unheard of": raw(b'{"decision": "PROBABLY", "action_id": "act_1"}'),
-    "corrects without saying how": raw(b'{"decision": "CORRECTED", "action_id": "act_1"}'),
+    "says 500": answer_bytes(b"{}", 500),
+    "says nothing of sense": answer_bytes(b"<html>hello</html>"),
+    "says yes without an id": answer_bytes(b'{"decision": "APPROVED"}'),
+    "says yes with status 500": answer_bytes(b'{"decision": "APPROVED", "action_id": "act_1"}', 500),
+    "says something unheard of": answer_bytes(b'{"decision": "PROBABLY", "action_id": "act_1"}'),
+    "corrects without saying how": answer_bytes(b'{"decision": "CORRECTED", "action_id": "act_1"}'),
     "hangs up": lambda handler: handler.connection.close(),
     "never answers": lambda handler: handler.server.provider.released.wait(),
 }
 
 
 @pytest.mark.parametrize("answer", BROKEN.values(), ids=BROKEN)
-def test_a_verifier_that_is_broken_permits_nothing(answer: Any, ran: list[Asked]) -> None:
-    with providing(answer) as verifier, QWEDClient("key", verifier.base_url, timeout=0.3, retries=0) as client:
+def test_a_verifier_that_is_broken_permits_nothing(answer: Any, ran: list[CallSpec]) -> None:
+    with chat_server(answer) as verifier, QWEDClient("key", verifier.base_url, timeout=0.3, retries=0) as client:
         for way in ("executor", "graph, awaited"):
             with pytest.raises(ActionDenied):
                 WAYS[way](QWEDVerificationCallback("agent_1", client=client), scripted([SEARCH]), toolbox(ran))
@@ -227,66 +252,64 @@ def test_a_verifier_that_is_broken_permits_nothing(answer: Any, ran: list[Asked]
 
 
 @each_way
-def test_a_verifier_that_is_down_permits_nothing(way: Way, ran: list[Asked]) -> None:
+def test_a_verifier_that_is_down_permits_nothing(way: Way, ran: list[CallSpec]) -> None:
     with QWEDClient("key", CLOSED, retries=0) as client, pytest.raises(ActionDenied) as refused:
         way(QWEDVerificationCallback("agent_1", client=client), scripted([SEARCH]), toolbox(ran))
     assert (ran, refused.value.answer) == ([], None)
 
 
-class Surprising(dict[str, Mapping[str, str]]):
-    """A table that fails where it is read."""
+class FailingTable(dict[str, Mapping[str, str]]):
+    """Table whose lookup raises."""
 
-    def __init__(self, surprise: type[Exception]) -> None:
+    def __init__(self, error: type[Exception]) -> None:
         super().__init__(run_sql={"type": "execute_sql", "query": "sql"})
-        self.surprise = surprise
+        self.error = error
 
     def get(self, *_: Any) -> Any:
-        raise self.surprise
+        raise self.error
 
 
 @pytest.mark.parametrize(
-    ("way", "surprise"),
+    ("way", "error"),
     [
         *((way, NotImplementedError) for way in ("executor", "executor, awaited", "graph", "graph, awaited")),
-        *(("a tool by itself", each) for each in (NotImplementedError, RuntimeError, StopIteration, KeyError)),
+        *(("a tool by itself", error) for error in (NotImplementedError, RuntimeError, StopIteration, KeyError)),
     ],
 )
 def test_a_surprise_in_our_own_code_blocks_whatever_it_is(
-    way: str, surprise: type[Exception], agent: QWEDAgentClient, ran: list[Asked]
+    way: str, error: type[Exception], agent: QWEDAgentClient, ran: list[CallSpec]
 ) -> None:
     with pytest.raises((ActionDenied, RuntimeError, StopIteration, KeyError)):
-        WAYS[way](
-            QWEDVerificationCallback(client=agent, actions=Surprising(surprise)), scripted([SEARCH]), toolbox(ran)
-        )
+        WAYS[way](QWEDVerificationCallback(client=agent, actions=FailingTable(error)), scripted([SEARCH]), toolbox(ran))
     assert ran == []
 
 
-def test_a_tool_nobody_knows_does_not_pass(agent: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_a_tool_nobody_knows_does_not_pass(agent: QWEDAgentClient, ran: list[CallSpec]) -> None:
     for way in (WAYS["executor"], WAYS["executor, config"]):
         with pytest.raises(ActionDenied, match="rm_rf"):
             way(QWEDVerificationCallback(client=agent), scripted([("rm_rf", {"path": "/"})]), toolbox(ran))
 
 
 @pytest.mark.filterwarnings("ignore::langchain_core._api.deprecation.LangChainDeprecationWarning")
-def test_text_given_to_a_tool_of_one_argument_is_its_input(agent: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_text_given_to_a_tool_of_one_argument_is_its_input(agent: QWEDAgentClient, ran: list[CallSpec]) -> None:
     from langchain_classic.agents import initialize_agent
     from langchain_core.language_models import FakeListLLM
 
     def run(tool: str, text: str) -> str:
-        said = [f"I should\nAction: {tool}\nAction Input: {text}", "Final Answer: done"]
+        lines = [f"I should\nAction: {tool}\nAction Input: {text}", "Final Answer: done"]
         callback = QWEDVerificationCallback(client=agent)
-        built = initialize_agent(tools=toolbox(ran)[:2], llm=FakeListLLM(responses=said), callbacks=[callback])
+        built = initialize_agent(tools=toolbox(ran)[:2], llm=FakeListLLM(responses=lines), callbacks=[callback])
         return str(built.run("go"))
 
     assert run("search_web", "oslo") == "done"
     with pytest.raises(ActionDenied):
         run("delete_database", "prod")
     assert ran == [SEARCH]
-    assert [_action(each)["parameters"] for each in agent.get_activity()] == [{"input": "prod"}, {"input": "oslo"}]
+    assert [_action(entry)["parameters"] for entry in agent.get_activity()] == [{"input": "prod"}, {"input": "oslo"}]
 
 
 def test_the_answer_to_a_parsing_error_is_a_tool_too_and_nobody_knows_it(
-    agent: QWEDAgentClient, ran: list[Asked]
+    agent: QWEDAgentClient, ran: list[CallSpec]
 ) -> None:
     from langchain_classic.agents import AgentExecutor, ZeroShotAgent
     from langchain_core.language_models import FakeListLLM
@@ -299,7 +322,7 @@ def test_the_answer_to_a_parsing_error_is_a_tool_too_and_nobody_knows_it(
             tools=tools,
             handle_parsing_errors=True,
             callbacks=[QWEDVerificationCallback(client=agent)],
-        ).invoke(TOLD)
+        ).invoke(EXECUTOR_INPUT)
 
 
 def test_it_cannot_be_told_to_swallow_its_own_refusals(agent: QWEDAgentClient) -> None:
@@ -309,7 +332,7 @@ def test_it_cannot_be_told_to_swallow_its_own_refusals(agent: QWEDAgentClient) -
     assert (callback.raise_error, callback.ignore_agent, callback.ignore_chain) == (True, False, False)
 
 
-def _inside(body: Callable[[], Any]) -> BaseTool:
+def _tool_calling(body: Callable[[], Any]) -> BaseTool:
     def search_web(query: str) -> str:
         return str(body())
 
@@ -326,8 +349,8 @@ Inner = Callable[[BaseTool, Scripted], Any]
 
 HEARD_INSIDE: dict[str, Inner] = {
     "a tool": lambda tool, _: tool.invoke(DELETE[1]),
-    "an agent": lambda tool, model: graph(model, [tool]).invoke(SAID),
-    "an executor": lambda tool, model: executor(model, [tool]).invoke(TOLD),
+    "an agent": lambda tool, model: graph(model, [tool]).invoke(GRAPH_INPUT),
+    "an executor": lambda tool, model: executor(model, [tool]).invoke(EXECUTOR_INPUT),
 }
 UNHEARD_INSIDE: dict[str, Inner] = {
     "the method run of a tool": lambda tool, _: tool.run(DELETE[1]),
@@ -338,27 +361,29 @@ UNHEARD_INSIDE: dict[str, Inner] = {
 
 
 @pytest.mark.parametrize("inner", HEARD_INSIDE.values(), ids=HEARD_INSIDE)
-def test_what_a_permitted_tool_calls_is_asked_about_too(inner: Inner, agent: QWEDAgentClient, ran: list[Asked]) -> None:
-    outer = _inside(lambda: inner(toolbox(ran)[1], scripted([DELETE])))
+def test_what_a_permitted_tool_calls_is_asked_about_too(
+    inner: Inner, agent: QWEDAgentClient, ran: list[CallSpec]
+) -> None:
+    outer = _tool_calling(lambda: inner(toolbox(ran)[1], scripted([DELETE])))
     with pytest.raises(ActionDenied, match="delete_database"):
-        graph(scripted([SEARCH]), [outer]).invoke(SAID, _under(QWEDVerificationCallback(client=agent)))
+        graph(scripted([SEARCH]), [outer]).invoke(GRAPH_INPUT, _config_with(QWEDVerificationCallback(client=agent)))
     assert ran == []
-    assert len({each.conversation_id for each in agent.get_activity()}) == 1
+    assert len({entry.conversation_id for entry in agent.get_activity()}) == 1
 
 
 @pytest.mark.parametrize("inner", UNHEARD_INSIDE.values(), ids=UNHEARD_INSIDE)
 def test_what_the_page_says_a_callback_cannot_hear_it_does_not_hear(
-    inner: Inner, agent: QWEDAgentClient, ran: list[Asked]
+    inner: Inner, agent: QWEDAgentClient, ran: list[CallSpec]
 ) -> None:
-    outer = _inside(lambda: inner(toolbox(ran)[1], scripted([DELETE])))
-    graph(scripted([SEARCH]), [outer]).invoke(SAID, _under(QWEDVerificationCallback(client=agent)))
+    outer = _tool_calling(lambda: inner(toolbox(ran)[1], scripted([DELETE])))
+    graph(scripted([SEARCH]), [outer]).invoke(GRAPH_INPUT, _config_with(QWEDVerificationCallback(client=agent)))
     assert ran == [DELETE]
 
 
 def test_a_callback_in_a_constructor_hears_the_executor_but_not_what_its_tools_call(
-    agent: QWEDAgentClient, ran: list[Asked]
+    agent: QWEDAgentClient, ran: list[CallSpec]
 ) -> None:
-    outer = _inside(lambda: toolbox(ran)[1].invoke(DELETE[1]))
+    outer = _tool_calling(lambda: toolbox(ran)[1].invoke(DELETE[1]))
     WAYS["executor"](QWEDVerificationCallback(client=agent), scripted([SEARCH]), [outer])
     assert ran == [DELETE]
 
@@ -366,42 +391,42 @@ def test_a_callback_in_a_constructor_hears_the_executor_but_not_what_its_tools_c
 def _on_the_model(callback: BaseCallbackHandler, tools: list[BaseTool]) -> Any:
     model = scripted([DELETE])
     model.callbacks = [callback]
-    return graph(model, tools).invoke(SAID)
+    return graph(model, tools).invoke(GRAPH_INPUT)
 
 
 def _on_the_agent_in_an_executor(callback: BaseCallbackHandler, tools: list[BaseTool]) -> Any:
     built = executor(scripted([DELETE]), tools)
     built.agent.runnable = built.agent.runnable.with_config(callbacks=[callback])  # type: ignore[union-attr]
-    return built.invoke(TOLD)
+    return built.invoke(EXECUTOR_INPUT)
 
 
 def _on_another_tool(callback: BaseCallbackHandler, tools: list[BaseTool]) -> Any:
-    outer = _inside(lambda: tools[1].invoke(DELETE[1]))
+    outer = _tool_calling(lambda: tools[1].invoke(DELETE[1]))
     outer.callbacks = [callback]
     return outer.invoke(SEARCH[1])
 
 
 @pytest.mark.parametrize("place", [_on_the_model, _on_the_agent_in_an_executor, _on_another_tool])
 def test_where_the_page_says_a_callback_hears_nothing_it_hears_nothing(
-    place: Callable[[BaseCallbackHandler, list[BaseTool]], Any], agent: QWEDAgentClient, ran: list[Asked]
+    place: Callable[[BaseCallbackHandler, list[BaseTool]], Any], agent: QWEDAgentClient, ran: list[CallSpec]
 ) -> None:
     place(QWEDVerificationCallback(client=agent), toolbox(ran))
     assert ran == [DELETE]
 
 
-def test_a_run_is_a_conversation_and_so_is_a_thread(agent: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_a_run_is_a_conversation_and_so_is_a_thread(agent: QWEDAgentClient, ran: list[CallSpec]) -> None:
     callback = QWEDVerificationCallback(client=agent)
     for _ in range(2):
         WAYS["executor"](callback, scripted([SEARCH], [OTHER]), toolbox(ran))
     for _ in range(2):
         under = {"callbacks": [callback], "configurable": {"thread_id": "t1"}}
-        graph(scripted([SEARCH], [OTHER]), toolbox(ran)).invoke(SAID, under)
+        graph(scripted([SEARCH], [OTHER]), toolbox(ran)).invoke(GRAPH_INPUT, under)
     for _ in range(2):
         WAYS["a tool by itself"](callback, scripted([SEARCH]), toolbox(ran))
         WAYS["a tool by itself"](callback, scripted([OTHER]), toolbox(ran))
-    told = [each.conversation_id for each in reversed(agent.get_activity())]
-    assert [told.count(each) for each in dict.fromkeys(told)] == [2, 2, 4, 4]
-    assert told[-1] == agent.conversation_id
+    conversations = [conversation.conversation_id for conversation in reversed(agent.get_activity())]
+    assert [conversations.count(conversation) for conversation in dict.fromkeys(conversations)] == [2, 2, 4, 4]
+    assert conversations[-1] == agent.conversation_id
 
 
 def _permit() -> Permit:
@@ -409,13 +434,13 @@ def _permit() -> Permit:
 
 
 def test_a_permission_is_for_one_call_of_one_run_to_the_letter() -> None:
-    runs, run, call = Runs(), uuid4(), Call("t", b'{"n":1}')
+    runs, run, call = RunRegistry(), uuid4(), AnnouncedCall("t", b'{"n":1}')
     runs.permit(run, call, _permit())
     assert runs.claim(uuid4(), call) is None
     assert runs.claim(None, call) is None
     assert runs.claim(run, None) is None
-    assert runs.claim(run, Call("u", b'{"n":1}')) is None
-    assert runs.claim(run, Call("t", b'{"n":true}')) is None
+    assert runs.claim(run, AnnouncedCall("u", b'{"n":1}')) is None
+    assert runs.claim(run, AnnouncedCall("t", b'{"n":true}')) is None
     assert runs.claim(run, call) == _permit()
     assert runs.claim(run, call) is None
     runs.permit(run, call, _permit())
@@ -424,14 +449,14 @@ def test_a_permission_is_for_one_call_of_one_run_to_the_letter() -> None:
 
 
 def test_what_is_remembered_is_bounded_and_what_is_forgotten_is_asked_again() -> None:
-    runs, call = Runs(), Call("t", b"{}")
-    for number in range(MOST + 1):
+    runs, call = RunRegistry(), AnnouncedCall("t", b"{}")
+    for number in range(MAX_RUNS + 1):
         runs.begin(UUID(int=number), None, None)
         runs.permit(UUID(int=number), call, _permit())
         runs.start(UUID(int=number), _permit(), None)
     assert runs.claim(UUID(int=0), call) is None
     assert runs.finish(UUID(int=0)) is None
-    assert runs.claim(UUID(int=MOST), call) == _permit()
+    assert runs.claim(UUID(int=MAX_RUNS), call) == _permit()
 
 
 def test_arguments_equal_in_python_and_different_in_json_are_different_calls(
@@ -445,7 +470,7 @@ def test_arguments_equal_in_python_and_different_in_json_are_different_calls(
         callback.on_tool_start(
             {"name": "search_web"}, "", run_id=uuid4(), parent_run_id=run, inputs={"query": "1", "deep": deep}
         )
-    assert [_action(each)["parameters"]["deep"] for each in agent.get_activity()] == [1.5, True, 1]
+    assert [_action(entry)["parameters"]["deep"] for entry in agent.get_activity()] == [1.5, True, 1]
 
 
 def test_a_tool_without_a_name_does_not_pass(agent: QWEDAgentClient) -> None:

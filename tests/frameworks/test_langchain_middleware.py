@@ -1,4 +1,4 @@
-"""QWEDMiddleware: the denied tool is not run, the model reads why and goes on, and what runs is what was permitted."""
+"""QWEDMiddleware: a denied tool does not run, the model receives the reason, and permitted arguments are used."""
 
 import asyncio
 import threading
@@ -17,95 +17,101 @@ from pydantic import BaseModel, Field
 
 from qwed_sdk import QWEDAgentClient, QWEDClient
 from qwed_sdk.langchain import QWEDMiddleware
-from tests.frameworks.langchain_script import SAID, Asked, graph, scripted, toolbox
-from tests.support.patience import until
-from tests.support.provider import providing, raw
+from tests.frameworks.langchain_script import GRAPH_INPUT, CallSpec, graph, scripted, toolbox
+from tests.support.chat_completions_server import answer_bytes, chat_server
+from tests.support.polling import until
 
-SEARCH: Asked = ("search_web", {"query": "oslo"})
-OTHER: Asked = ("search_web", {"query": "bergen"})
-DELETE: Asked = ("delete_database", {"name": "prod"})
-EMAIL: Asked = ("send_email", {"to": "a@example.com", "body": "hello"})
+SEARCH: CallSpec = ("search_web", {"query": "oslo"})
+OTHER: CallSpec = ("search_web", {"query": "bergen"})
+DELETE: CallSpec = ("delete_database", {"name": "prod"})
+EMAIL: CallSpec = ("send_email", {"to": "a@example.com", "body": "hello"})
 SQL = {"run_sql": {"type": "execute_sql", "query": "sql"}}
 
 Way = Callable[[Any], list[Any]]
 
 
 async def _last(stream: Any) -> Any:
-    return [each async for each in stream][-1]
+    return [item async for item in stream][-1]
 
 
 WAYS: dict[str, Way] = {
-    "invoke": lambda built: built.invoke(SAID)["messages"],
-    "ainvoke": lambda built: asyncio.run(built.ainvoke(SAID))["messages"],
-    "stream": lambda built: list(built.stream(SAID, stream_mode="values"))[-1]["messages"],
-    "astream": lambda built: asyncio.run(_last(built.astream(SAID, stream_mode="values")))["messages"],
-    "batch": lambda built: built.batch([SAID])[0]["messages"],
-    "abatch": lambda built: asyncio.run(built.abatch([SAID]))[0]["messages"],
+    "invoke": lambda built: built.invoke(GRAPH_INPUT)["messages"],
+    "ainvoke": lambda built: asyncio.run(built.ainvoke(GRAPH_INPUT))["messages"],
+    "stream": lambda built: list(built.stream(GRAPH_INPUT, stream_mode="values"))[-1]["messages"],
+    "astream": lambda built: asyncio.run(_last(built.astream(GRAPH_INPUT, stream_mode="values")))["messages"],
+    "batch": lambda built: built.batch([GRAPH_INPUT])[0]["messages"],
+    "abatch": lambda built: asyncio.run(built.abatch([GRAPH_INPUT]))[0]["messages"],
 }
 each_way = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 
 
-def told(messages: list[Any]) -> list[tuple[str, str]]:
-    """What the model was told of each tool: how it ended, and in which words."""
+def tool_replies(messages: list[Any]) -> list[tuple[str, str]]:
+    """Return status and text of each tool message."""
     return [(message.status, message.text) for message in messages if isinstance(message, ToolMessage)]
 
 
 @each_way
 def test_the_denied_tool_does_not_run_the_model_reads_why_and_goes_on(
-    way: Way, agent: QWEDAgentClient, ran: list[Asked]
+    way: Way, agent: QWEDAgentClient, ran: list[CallSpec]
 ) -> None:
     model = scripted([SEARCH], [DELETE], [OTHER])
     messages = way(graph(model, toolbox(ran), middleware=[QWEDMiddleware(client=agent)]))
     assert ran == [SEARCH, OTHER]
-    (_, found), (status, refusal), (_, other) = told(messages)
-    assert (found, status, other) == ("found oslo", "error", "found bergen")
+    (_, first), (status, refusal), (_, other) = tool_replies(messages)
+    assert (first, status, other) == ("found oslo", "error", "found bergen")
     assert "delete_database" in refusal
     assert "QWED-AGENT-" in refusal
     assert messages[-1].text == "done"
     assert refusal in [message.text for message in model.heard[-1]]
-    assert [each.execution and each.execution["success"] for each in agent.get_activity()] == [True, None, True]
+    assert [entry.execution and entry.execution["success"] for entry in agent.get_activity()] == [True, None, True]
 
 
 @each_way
-def test_calls_made_at_once_are_steps_of_one_conversation(way: Way, agent: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_calls_made_at_once_are_steps_of_one_conversation(
+    way: Way, agent: QWEDAgentClient, ran: list[CallSpec]
+) -> None:
     model = scripted([SEARCH, DELETE, OTHER], [EMAIL, SEARCH])
     messages = way(graph(model, toolbox(ran), middleware=[QWEDMiddleware(client=agent)]))
     assert sorted(map(str, ran)) == sorted(map(str, [SEARCH, OTHER, SEARCH]))
-    assert [status for status, _ in told(messages)] == ["success", "error", "success", "error", "success"]
-    asked = agent.get_activity()
-    assert len({each.conversation_id for each in asked}) == 1
-    assert sorted(each.decision for each in asked) == ["APPROVED"] * 3 + ["DENIED", "PENDING"]
+    assert [status for status, _ in tool_replies(messages)] == ["success", "error", "success", "error", "success"]
+    entries = agent.get_activity()
+    assert len({entry.conversation_id for entry in entries}) == 1
+    assert sorted(entry.decision for entry in entries) == ["APPROVED"] * 3 + ["DENIED", "PENDING"]
 
 
 @pytest.mark.parametrize("way", [WAYS["invoke"], WAYS["ainvoke"]])
 def test_it_runs_once_a_person_approved_it_in_time(
-    way: Way, agent: QWEDAgentClient, owner: QWEDClient, ran: list[Asked]
+    way: Way, agent: QWEDAgentClient, owner: QWEDClient, ran: list[CallSpec]
 ) -> None:
     def approve() -> None:
-        waiting = until(lambda: [each for each in owner.list_approvals() if each.agent_id == agent.agent_id])
+        waiting = until(
+            lambda: [approval for approval in owner.list_approvals() if approval.agent_id == agent.agent_id]
+        )
         owner.approve(waiting[0].approval_id, "go ahead")
 
     person = threading.Thread(target=approve)
     person.start()
     messages = way(graph(scripted([EMAIL]), toolbox(ran), middleware=[QWEDMiddleware(client=agent, wait=30)]))
     person.join()
-    assert (ran, told(messages)) == ([EMAIL], [("success", "sent")])
+    assert (ran, tool_replies(messages)) == ([EMAIL], [("success", "sent")])
 
 
 @pytest.mark.parametrize("way", [WAYS["invoke"], WAYS["ainvoke"]])
-def test_a_corrected_call_runs_with_the_corrected_arguments(way: Way, agent: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_a_corrected_call_runs_with_the_corrected_arguments(
+    way: Way, agent: QWEDAgentClient, ran: list[CallSpec]
+) -> None:
     def run_sql(sql: str, limit: int = 5) -> str:
         ran.append(("run_sql", {"sql": sql, "limit": limit}))
         return "rows"
 
-    asked = ("run_sql", {"sql": "SELECT id, password FROM users WHERE id = 1", "limit": 3})
+    call = ("run_sql", {"sql": "SELECT id, password FROM users WHERE id = 1", "limit": 3})
     tool = StructuredTool.from_function(run_sql, description="runs it")
-    way(graph(scripted([asked]), [tool], middleware=[QWEDMiddleware(client=agent, actions=SQL)]))
+    way(graph(scripted([call]), [tool], middleware=[QWEDMiddleware(client=agent, actions=SQL)]))
     assert ran == [("run_sql", {"sql": "SELECT id FROM users WHERE id = 1", "limit": 3})]
 
 
 class Sending(BaseModel):
-    """A schema with what schemas can have: a default made anew, one that is no JSON, an argument nobody is shown."""
+    """Schema with a default factory, a default that is not JSON, and an argument that the model does not see."""
 
     to: str
     copy_to: str = "audit@example.com"
@@ -114,8 +120,8 @@ class Sending(BaseModel):
     sender: Annotated[str, InjectedToolArg] = "me"
 
 
-def _search(**given: Any) -> str:
-    return f"found {sorted(given)}"
+def _search(**arguments: Any) -> str:
+    return f"found {sorted(arguments)}"
 
 
 LISTED = {
@@ -123,120 +129,123 @@ LISTED = {
     "properties": {"to": {"type": "string"}, "depth": {"type": "integer", "default": 2}, "free": {"type": "string"}},
     "required": ["to"],
 }
-ASKED = {
+DEFAULT_CASES = {
     "of a model": (Sending, {"to": "a"}, {"to": "a", "copy_to": "audit@example.com"}),
     "of a model, one given": (Sending, {"to": "a", "copy_to": "b"}, {"to": "a", "copy_to": "b"}),
     "of a JSON schema": (LISTED, {"to": "a"}, {"to": "a", "depth": 2}),
 }
 
 
-@pytest.mark.parametrize(("schema", "given", "asked"), ASKED.values(), ids=ASKED)
+@pytest.mark.parametrize(("schema", "arguments", "verified"), DEFAULT_CASES.values(), ids=DEFAULT_CASES)
 def test_defaults_are_part_of_what_is_verified(
-    schema: Any, given: dict[str, Any], asked: dict[str, Any], agent: QWEDAgentClient
+    schema: Any, arguments: dict[str, Any], verified: dict[str, Any], agent: QWEDAgentClient
 ) -> None:
     built = graph(
-        scripted([("search_web", given)]),
-        [_one(_search, args_schema=schema)],
+        scripted([("search_web", arguments)]),
+        [_search_tool(_search, args_schema=schema)],
         middleware=[QWEDMiddleware(client=agent)],
     )
-    assert told(WAYS["invoke"](built))[0][0] == "success"
-    assert [(each.action or {})["parameters"] for each in agent.get_activity()] == [asked]
+    assert tool_replies(WAYS["invoke"](built))[0][0] == "success"
+    assert [(entry.action or {})["parameters"] for entry in agent.get_activity()] == [verified]
 
 
 BROKEN = {
-    "says 500": raw(b"{}", 500),
-    "says nothing of sense": raw(b"<html>hello</html>"),
-    "says yes without an id": raw(b'{"decision": "APPROVED"}'),
-    "says yes with status 500": raw(b'{"decision": "APPROVED", "action_id": "act_1"}', 500),
+    "says 500": answer_bytes(b"{}", 500),
+    "says nothing of sense": answer_bytes(b"<html>hello</html>"),
+    "says yes without an id": answer_bytes(b'{"decision": "APPROVED"}'),
+    "says yes with status 500": answer_bytes(b'{"decision": "APPROVED", "action_id": "act_1"}', 500),
     "hangs up": lambda handler: handler.connection.close(),
     "never answers": lambda handler: handler.server.provider.released.wait(),
 }
 
 
 @pytest.mark.parametrize("answer", BROKEN.values(), ids=BROKEN)
-def test_a_verifier_that_is_broken_permits_nothing(answer: Any, ran: list[Asked]) -> None:
-    with providing(answer) as verifier, QWEDClient("key", verifier.base_url, timeout=0.3, retries=0) as client:
+def test_a_verifier_that_is_broken_permits_nothing(answer: Any, ran: list[CallSpec]) -> None:
+    with chat_server(answer) as verifier, QWEDClient("key", verifier.base_url, timeout=0.3, retries=0) as client:
         for way in (WAYS["invoke"], WAYS["ainvoke"]):
             middleware = QWEDMiddleware("agent_1", client=client)
             messages = way(graph(scripted([SEARCH]), toolbox(ran), middleware=[middleware]))
-            assert [status for status, _ in told(messages)] == ["error"]
+            assert [status for status, _ in tool_replies(messages)] == ["error"]
     assert ran == []
 
 
 @each_way
-def test_a_verifier_that_is_down_permits_nothing(way: Way, ran: list[Asked]) -> None:
+def test_a_verifier_that_is_down_permits_nothing(way: Way, ran: list[CallSpec]) -> None:
     with QWEDClient("key", "http://127.0.0.1:9", retries=0) as client:
         middleware = QWEDMiddleware("agent_1", client=client)
         messages = way(graph(scripted([SEARCH]), toolbox(ran), middleware=[middleware]))
-    assert (ran, [status for status, _ in told(messages)]) == ([], ["error"])
+    assert (ran, [status for status, _ in tool_replies(messages)]) == ([], ["error"])
 
 
 @pytest.mark.parametrize("way", [WAYS["invoke"], WAYS["ainvoke"]])
-def test_a_surprise_in_our_own_code_blocks(way: Way, agent: QWEDAgentClient, ran: list[Asked]) -> None:
-    class Surprising(dict[str, Any]):
+def test_a_surprise_in_our_own_code_blocks(way: Way, agent: QWEDAgentClient, ran: list[CallSpec]) -> None:
+    class FailingTable(dict[str, Any]):
         def get(self, *_: Any) -> Any:
             raise NotImplementedError
 
-    middleware = QWEDMiddleware(client=agent, actions=Surprising(SQL))
+    middleware = QWEDMiddleware(client=agent, actions=FailingTable(SQL))
     with pytest.raises(NotImplementedError):
         way(graph(scripted([SEARCH]), toolbox(ran), middleware=[middleware]))
     assert ran == []
 
 
 def test_a_tool_nobody_knows_is_refused_before_the_framework_looks_for_it(
-    agent: QWEDAgentClient, ran: list[Asked]
+    agent: QWEDAgentClient, ran: list[CallSpec]
 ) -> None:
     built = graph(scripted([("rm_rf", {"path": "/"})]), toolbox(ran), middleware=[QWEDMiddleware(client=agent)])
-    [(status, refusal)] = told(WAYS["invoke"](built))
+    [(status, refusal)] = tool_replies(WAYS["invoke"](built))
     assert (status, "rm_rf" in refusal, ran) == ("error", True, [])
 
 
-def test_arguments_that_are_no_json_are_refused(agent: QWEDAgentClient, ran: list[Asked]) -> None:
-    asked = ("search_web", {"query": float("nan")})
-    built = graph(scripted([asked]), toolbox(ran), middleware=[QWEDMiddleware(client=agent)])
-    assert [status for status, _ in told(WAYS["invoke"](built))] == ["error"]
+def test_arguments_that_are_no_json_are_refused(agent: QWEDAgentClient, ran: list[CallSpec]) -> None:
+    call = ("search_web", {"query": float("nan")})
+    built = graph(scripted([call]), toolbox(ran), middleware=[QWEDMiddleware(client=agent)])
+    assert [status for status, _ in tool_replies(WAYS["invoke"](built))] == ["error"]
     assert ran == []
 
 
-def _one(function: Callable[..., Any], **given: Any) -> BaseTool:
-    return StructuredTool.from_function(function, name="search_web", description="d", **given)
+def _search_tool(function: Callable[..., Any], **fields: Any) -> BaseTool:
+    return StructuredTool.from_function(function, name="search_web", description="d", **fields)
 
 
-def _raises(query: str) -> str:
+def _raise_lookup_error(query: str) -> str:
     raise LookupError(query)
 
 
-def _refuses(query: str) -> str:
+def _raise_tool_exception(query: str) -> str:
     raise ToolException(query)
 
 
 @pytest.mark.parametrize("way", [WAYS["invoke"], WAYS["ainvoke"]])
 def test_a_tool_that_fails_is_logged_as_failed(way: Way, agent: QWEDAgentClient) -> None:
     with pytest.raises(LookupError):
-        way(graph(scripted([SEARCH]), [_one(_raises)], middleware=[QWEDMiddleware(client=agent)]))
-    failing = _one(_refuses, handle_tool_error=True)
-    assert told(way(graph(scripted([SEARCH]), [failing], middleware=[QWEDMiddleware(client=agent)])))[0][0] == "error"
-    assert [each.execution and each.execution["success"] for each in agent.get_activity()] == [False, False]
+        way(graph(scripted([SEARCH]), [_search_tool(_raise_lookup_error)], middleware=[QWEDMiddleware(client=agent)]))
+    failing = _search_tool(_raise_tool_exception, handle_tool_error=True)
+    assert (
+        tool_replies(way(graph(scripted([SEARCH]), [failing], middleware=[QWEDMiddleware(client=agent)])))[0][0]
+        == "error"
+    )
+    assert [entry.execution and entry.execution["success"] for entry in agent.get_activity()] == [False, False]
 
 
 def test_a_tool_that_steers_the_graph_is_logged_as_done(agent: QWEDAgentClient) -> None:
     def steer(query: str) -> Command[Any]:
         return Command(update={"messages": [ToolMessage("steered", tool_call_id="0.0")]})
 
-    built = graph(scripted([SEARCH]), [_one(steer)], middleware=[QWEDMiddleware(client=agent)])
-    assert told(WAYS["invoke"](built)) == [("success", "steered")]
-    assert [each.execution and each.execution["success"] for each in agent.get_activity()] == [True]
+    built = graph(scripted([SEARCH]), [_search_tool(steer)], middleware=[QWEDMiddleware(client=agent)])
+    assert tool_replies(WAYS["invoke"](built)) == [("success", "steered")]
+    assert [entry.execution and entry.execution["success"] for entry in agent.get_activity()] == [True]
 
 
 def test_a_tool_that_stops_for_a_person_is_asked_about_again_when_it_goes_on(agent: QWEDAgentClient) -> None:
-    tool = _one(lambda query: interrupt(query))
+    tool = _search_tool(lambda query: interrupt(query))
     built = graph(scripted([SEARCH]), [tool], middleware=[QWEDMiddleware(client=agent)], checkpointer=InMemorySaver())
     thread = {"configurable": {"thread_id": "t1"}}
-    built.invoke(SAID, thread)
-    assert [each.execution for each in agent.get_activity()] == [None]
+    built.invoke(GRAPH_INPUT, thread)
+    assert [entry.execution for entry in agent.get_activity()] == [None]
     done = built.invoke(Command(resume="yes"), thread)
-    assert told(done["messages"]) == [("success", "yes")]
-    assert [each.execution and each.execution["success"] for each in agent.get_activity()] == [True, None]
+    assert tool_replies(done["messages"]) == [("success", "yes")]
+    assert [entry.execution and entry.execution["success"] for entry in agent.get_activity()] == [True, None]
 
 
 def test_cancelled_half_way_nothing_is_claimed(agent: QWEDAgentClient) -> None:
@@ -248,7 +257,7 @@ def test_cancelled_half_way_nothing_is_claimed(agent: QWEDAgentClient) -> None:
     async def cancel() -> None:
         tool = StructuredTool.from_function(coroutine=hang, name="search_web", description="d")
         running = asyncio.create_task(
-            graph(scripted([SEARCH]), [tool], middleware=[QWEDMiddleware(client=agent)]).ainvoke(SAID)
+            graph(scripted([SEARCH]), [tool], middleware=[QWEDMiddleware(client=agent)]).ainvoke(GRAPH_INPUT)
         )
         await began.wait()
         running.cancel()
@@ -257,11 +266,11 @@ def test_cancelled_half_way_nothing_is_claimed(agent: QWEDAgentClient) -> None:
 
     began = asyncio.Event()
     asyncio.run(cancel())
-    assert [(each.decision, each.execution) for each in agent.get_activity()] == [("APPROVED", None)]
+    assert [(entry.decision, entry.execution) for entry in agent.get_activity()] == [("APPROVED", None)]
 
 
-class Changing(AgentMiddleware):
-    """Changes every request in the way it is told."""
+class ChangingMiddleware(AgentMiddleware):
+    """Middleware that applies `change` to every request."""
 
     def __init__(self, change: Callable[[ToolCallRequest], ToolCallRequest]) -> None:
         super().__init__()
@@ -271,47 +280,47 @@ class Changing(AgentMiddleware):
         return handler(self.change(request))
 
 
-def _delete_instead(ran: list[Asked]) -> Changing:
+def _delete_instead(ran: list[CallSpec]) -> ChangingMiddleware:
     called = {"name": "delete_database", "args": DELETE[1], "id": "0.0", "type": "tool_call"}
-    return Changing(lambda request: request.override(tool_call=called, tool=toolbox(ran)[1]))  # type: ignore[arg-type]
+    return ChangingMiddleware(lambda request: request.override(tool_call=called, tool=toolbox(ran)[1]))  # type: ignore[arg-type]
 
 
 def test_what_a_middleware_before_it_makes_of_a_call_is_what_is_asked_about(
-    agent: QWEDAgentClient, ran: list[Asked]
+    agent: QWEDAgentClient, ran: list[CallSpec]
 ) -> None:
     def delete_database(query: str) -> str:
         ran.append(("delete_database", {"name": query}))
         return "deleted"
 
     hidden = StructuredTool.from_function(delete_database, description="under the name of another")
-    for change in (_delete_instead(ran), Changing(lambda request: request.override(tool=hidden))):
+    for change in (_delete_instead(ran), ChangingMiddleware(lambda request: request.override(tool=hidden))):
         built = graph(scripted([SEARCH]), toolbox(ran), middleware=[change, QWEDMiddleware(client=agent)])
-        [(status, refusal)] = told(WAYS["invoke"](built))
+        [(status, refusal)] = tool_replies(WAYS["invoke"](built))
         assert (status, "`delete_database`" in refusal) == ("error", True)
     assert ran == []
 
 
 def test_what_a_middleware_after_it_makes_of_a_call_it_does_not_see_so_it_goes_last(
-    agent: QWEDAgentClient, ran: list[Asked]
+    agent: QWEDAgentClient, ran: list[CallSpec]
 ) -> None:
     middleware = [QWEDMiddleware(client=agent), _delete_instead(ran)]
     WAYS["invoke"](graph(scripted([SEARCH]), toolbox(ran), middleware=middleware))
     assert ran == [DELETE]
 
 
-def test_two_of_them_do_not_fit_into_one_agent(agent: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_two_of_them_do_not_fit_into_one_agent(agent: QWEDAgentClient, ran: list[CallSpec]) -> None:
     with pytest.raises(AssertionError, match="duplicate"):
         graph(scripted(), toolbox(ran), middleware=[QWEDMiddleware(client=agent), QWEDMiddleware(client=agent)])
 
 
 def _calling(built: Any) -> BaseTool:
     def call(query: str) -> str:
-        return f"{query}: {built.invoke(SAID)['messages'][-1].text}"
+        return f"{query}: {built.invoke(GRAPH_INPUT)['messages'][-1].text}"
 
-    return _one(call)
+    return _search_tool(call)
 
 
-def test_an_agent_inside_a_tool_needs_the_middleware_too(agent: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_an_agent_inside_a_tool_needs_the_middleware_too(agent: QWEDAgentClient, ran: list[CallSpec]) -> None:
     middleware = [QWEDMiddleware(client=agent)]
     for inside, expected in (([], [DELETE]), (middleware, [])):
         ran.clear()
@@ -322,36 +331,38 @@ def test_an_agent_inside_a_tool_needs_the_middleware_too(agent: QWEDAgentClient,
 
 @pytest.mark.parametrize("awaited", [False, True], ids=["sync", "async"])
 def test_a_graph_of_ones_own_takes_it_as_the_wrapper_of_its_tool_node(
-    awaited: bool, agent: QWEDAgentClient, ran: list[Asked]
+    awaited: bool, agent: QWEDAgentClient, ran: list[CallSpec]
 ) -> None:
     middleware = QWEDMiddleware(client=agent)
     node = ToolNode(toolbox(ran), wrap_tool_call=middleware.wrap_tool_call, awrap_tool_call=middleware.awrap_tool_call)
     built = StateGraph(MessagesState).add_node("tools", node).add_edge(START, "tools").add_edge("tools", END).compile()
-    said: Any = {"messages": [next(scripted([SEARCH, DELETE]).lines)]}
-    done = asyncio.run(built.ainvoke(said)) if awaited else built.invoke(said)
-    assert [status for status, _ in told(done["messages"])] == ["success", "error"]
+    state: Any = {"messages": [next(scripted([SEARCH, DELETE]).lines)]}
+    done = asyncio.run(built.ainvoke(state)) if awaited else built.invoke(state)
+    assert [status for status, _ in tool_replies(done["messages"])] == ["success", "error"]
     assert ran == [SEARCH]
 
 
-def test_a_run_is_a_conversation_and_so_is_a_thread(agent: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_a_run_is_a_conversation_and_so_is_a_thread(agent: QWEDAgentClient, ran: list[CallSpec]) -> None:
     middleware = [QWEDMiddleware(client=agent)]
     for _ in range(2):
         WAYS["invoke"](graph(scripted([SEARCH], [OTHER]), toolbox(ran), middleware=middleware))
     for _ in range(2):
         built = graph(scripted([SEARCH], [OTHER]), toolbox(ran), middleware=middleware)
-        built.invoke(SAID, {"configurable": {"thread_id": "t1"}})
-    heard = [each.conversation_id for each in reversed(agent.get_activity())]
-    assert [heard.count(each) for each in dict.fromkeys(heard)] == [2, 2, 4]
+        built.invoke(GRAPH_INPUT, {"configurable": {"thread_id": "t1"}})
+    conversations = [conversation.conversation_id for conversation in reversed(agent.get_activity())]
+    assert [conversations.count(conversation) for conversation in dict.fromkeys(conversations)] == [2, 2, 4]
 
 
-def test_nobody_outside_chooses_the_conversation_and_nobody_reads_it(agent: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_nobody_outside_chooses_the_conversation_and_nobody_reads_it(
+    agent: QWEDAgentClient, ran: list[CallSpec]
+) -> None:
     built = graph(scripted([SEARCH]), toolbox(ran), middleware=[QWEDMiddleware(client=agent)])
-    assert set(built.invoke({**SAID, "qwed_conversation": "mine"})) == {"messages"}
+    assert set(built.invoke({**GRAPH_INPUT, "qwed_conversation": "mine"})) == {"messages"}
 
 
 def test_the_largest_answer_of_a_tool_is_logged_by_its_hash(agent: QWEDAgentClient) -> None:
-    tool = _one(lambda query: query * 1_000_000)
+    tool = _search_tool(lambda query: query * 1_000_000)
     WAYS["invoke"](graph(scripted([SEARCH]), [tool], middleware=[QWEDMiddleware(client=agent)]))
-    [asked] = agent.get_activity()
-    assert asked.execution is not None
-    assert asked.execution["result_hash"].startswith("sha256:")
+    [entry] = agent.get_activity()
+    assert entry.execution is not None
+    assert entry.execution["result_hash"].startswith("sha256:")

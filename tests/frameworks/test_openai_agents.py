@@ -1,4 +1,4 @@
-"""QWEDGuard for OpenAI Agents: a tool that may not run does not, however the run is made, paused or resumed."""
+"""QWEDGuard for OpenAI Agents: a tool that is not permitted does not run, however the run is started or resumed."""
 
 import asyncio
 import socket
@@ -31,16 +31,16 @@ from mcp.types import Tool as MCPTool
 
 from qwed_sdk import Checkpoint, QWEDAgentClient, QWEDClient
 from qwed_sdk.openai_agents import QWEDGuard
-from qwed_sdk.pausing import KEPT, Recent
-from tests.frameworks.openai_agents_script import Asked, names, scripted, told, toolbox
-from tests.frameworks.slow import Slow
-from tests.support.patience import until
-from tests.support.provider import providing, raw
+from qwed_sdk.pending_runs import MAX_ENTRIES, BoundedDict
+from tests.frameworks.openai_agents_script import CallSpec, scripted, tool_names, tool_outputs, toolbox
+from tests.frameworks.slow_tools import SlowVerifier
+from tests.support.chat_completions_server import answer_bytes, chat_server
+from tests.support.polling import until
 
-SEARCH: Asked = ("search_web", {"query": "oslo"})
-OTHER: Asked = ("search_web", {"query": "bergen"})
-DELETE: Asked = ("delete_database", {"name": "prod"})
-EMAIL: Asked = ("send_email", {"to": "a@example.com", "body": "hello"})
+SEARCH: CallSpec = ("search_web", {"query": "oslo"})
+OTHER: CallSpec = ("search_web", {"query": "bergen"})
+DELETE: CallSpec = ("delete_database", {"name": "prod"})
+EMAIL: CallSpec = ("send_email", {"to": "a@example.com", "body": "hello"})
 CLOSED = "http://127.0.0.1:9"
 SQL = {"run_sql": {"type": "execute_sql", "query": "sql"}}
 
@@ -74,42 +74,44 @@ WAYS: dict[str, Way] = {"run": _plain, "run_streamed": _streamed, "run_sync": _b
 each_way = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 
 
-def _agent(model: ScriptedModel, ran: list[Asked], **fields: Any) -> "Agent[Any]":
+def _agent(model: ScriptedModel, ran: list[CallSpec], **fields: Any) -> "Agent[Any]":
     return Agent(name="tested", model=model, tools=[*toolbox(ran)], **fields)
 
 
 @each_way
-def test_a_permitted_tool_runs_and_its_outcome_is_logged(way: Way, agent: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_a_permitted_tool_runs_and_its_outcome_is_logged(way: Way, agent: QWEDAgentClient, ran: list[CallSpec]) -> None:
     result = way(QWEDGuard(client=agent).agent(_agent(scripted([SEARCH]), ran)))
-    assert (ran, told(result), result.final_output) == ([SEARCH], ["found oslo"], "done")
+    assert (ran, tool_outputs(result), result.final_output) == ([SEARCH], ["found oslo"], "done")
     (done,) = agent.get_activity()
     assert (done.decision, done.execution["success"]) == ("APPROVED", True)
 
 
 @each_way
 def test_a_denied_tool_does_not_run_and_the_model_is_told_why(
-    way: Way, agent: QWEDAgentClient, ran: list[Asked]
+    way: Way, agent: QWEDAgentClient, ran: list[CallSpec]
 ) -> None:
     result = way(QWEDGuard(client=agent).agent(_agent(scripted([DELETE], [SEARCH]), ran)))
     assert (ran, result.final_output) == ([SEARCH], "done")
-    assert told(result)[0].startswith("qwed did not permit `delete_database`: ")
-    assert "QWED-AGENT-TRUST-001" in told(result)[0]
+    assert tool_outputs(result)[0].startswith("qwed did not permit `delete_database`: ")
+    assert "QWED-AGENT-TRUST-001" in tool_outputs(result)[0]
 
 
 @each_way
-def test_of_calls_made_at_once_only_the_permitted_ones_run(way: Way, agent: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_of_calls_made_at_once_only_the_permitted_ones_run(
+    way: Way, agent: QWEDAgentClient, ran: list[CallSpec]
+) -> None:
     result = way(QWEDGuard(client=agent).agent(_agent(scripted([SEARCH, DELETE, OTHER, EMAIL]), ran)))
-    assert sorted(names(ran)) == ["search_web", "search_web"]
+    assert sorted(tool_names(ran)) == ["search_web", "search_web"]
     assert [item.tool_name for item in result.interruptions] == ["send_email"]
     assert len(agent.get_activity()) == 4
 
 
-def test_a_run_is_a_conversation(agent: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_a_run_is_a_conversation(agent: QWEDAgentClient, ran: list[CallSpec]) -> None:
     guard = QWEDGuard(client=agent)
     for _ in range(2):
         _plain(guard.agent(_agent(scripted([SEARCH, OTHER], [SEARCH]), ran)))
-    told_of = [each.conversation_id for each in agent.get_activity()]
-    assert sorted(map(told_of.count, set(told_of))) == [3, 3]
+    conversations = [entry.conversation_id for entry in agent.get_activity()]
+    assert sorted(map(conversations.count, set(conversations))) == [3, 3]
 
 
 def test_a_tool_runs_with_the_corrected_arguments(agent: QWEDAgentClient) -> None:
@@ -126,7 +128,7 @@ def test_a_tool_runs_with_the_corrected_arguments(agent: QWEDAgentClient) -> Non
     assert agent.get_activity()[0].decision == "CORRECTED"
 
 
-def test_the_tools_and_agents_it_is_made_of_stay_as_they_were(agent: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_the_tools_and_agents_it_is_made_of_stay_as_they_were(agent: QWEDAgentClient, ran: list[CallSpec]) -> None:
     plain = _agent(scripted([DELETE]), ran)
     before = [(tool.on_invoke_tool, tool.needs_approval) for tool in plain.tools if isinstance(tool, FunctionTool)]
     guarded = QWEDGuard(client=agent).agent(plain)
@@ -152,14 +154,14 @@ LATER: dict[str, Callable[["Agent[Any]", list[FunctionTool]], "Agent[Any]"]] = {
 
 @pytest.mark.parametrize("change", LATER.values(), ids=LATER)
 def test_what_a_guarded_agent_becomes_later_is_guarded_too(
-    change: Callable[["Agent[Any]", list[FunctionTool]], "Agent[Any]"], agent: QWEDAgentClient, ran: list[Asked]
+    change: Callable[["Agent[Any]", list[FunctionTool]], "Agent[Any]"], agent: QWEDAgentClient, ran: list[CallSpec]
 ) -> None:
     guarded = QWEDGuard(client=agent).agent(Agent(name="empty", model=scripted([DELETE], [SEARCH])))
     _plain(change(guarded, toolbox(ran)))
     assert ran == [SEARCH]
 
 
-def test_a_guarded_agent_is_not_guarded_twice_by_the_same_guard(agent: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_a_guarded_agent_is_not_guarded_twice_by_the_same_guard(agent: QWEDAgentClient, ran: list[CallSpec]) -> None:
     guard = QWEDGuard(client=agent)
     guarded = guard.agent(_agent(scripted([SEARCH]), ran))
     assert guard.agent(guarded) is guarded
@@ -169,7 +171,7 @@ def test_a_guarded_agent_is_not_guarded_twice_by_the_same_guard(agent: QWEDAgent
 
 @pytest.mark.parametrize("tool_use_behavior", ["stop_on_first_tool", {"stop_at_tool_names": ["delete_database"]}])
 def test_where_the_first_tool_ends_the_run_the_refusal_is_its_output(
-    tool_use_behavior: Any, agent: QWEDAgentClient, ran: list[Asked]
+    tool_use_behavior: Any, agent: QWEDAgentClient, ran: list[CallSpec]
 ) -> None:
     plain = _agent(scripted([DELETE]), ran, tool_use_behavior=tool_use_behavior)
     result = _plain(QWEDGuard(client=agent).agent(plain))
@@ -180,10 +182,10 @@ def test_where_the_first_tool_ends_the_run_the_refusal_is_its_output(
 # ---- a person decides ----
 
 
-class Paused:
-    """A run that waits for a person, and its way on."""
+class PausedRun:
+    """Run that waits for a person, and can be resumed."""
 
-    def __init__(self, agent: QWEDAgentClient, ran: list[Asked], **settings: Any) -> None:
+    def __init__(self, agent: QWEDAgentClient, ran: list[CallSpec], **settings: Any) -> None:
         self.guard = QWEDGuard(client=agent, **settings)
         self.agent = self.guard.agent(_agent(scripted([EMAIL]), ran))
         self.result = _plain(self.agent)
@@ -196,70 +198,70 @@ class Paused:
 
 
 def test_a_pending_call_interrupts_the_run_and_goes_on_once_approved_in_qwed_and_here(
-    agent: QWEDAgentClient, owner: QWEDClient, ran: list[Asked]
+    agent: QWEDAgentClient, owner: QWEDClient, ran: list[CallSpec]
 ) -> None:
-    paused = Paused(agent, ran)
+    paused = PausedRun(agent, ran)
     assert (ran, paused.item.tool_name, paused.result.final_output) == ([], "send_email", None)
     owner.approve(paused.approval_id, "the customer asked")
     paused.state.approve(paused.item)
     result = paused.resume()
-    assert (ran, told(result), result.final_output) == ([EMAIL], ["sent"], "done")
+    assert (ran, tool_outputs(result), result.final_output) == ([EMAIL], ["sent"], "done")
     (done,) = agent.get_activity()
     assert (done.decision, done.resolution["decision"], done.execution["success"]) == ("PENDING", "APPROVED", True)
 
 
 @pytest.mark.parametrize("always", [False, True], ids=["once", "always"])
 def test_an_approval_that_only_the_application_gave_permits_nothing(
-    always: bool, agent: QWEDAgentClient, ran: list[Asked]
+    always: bool, agent: QWEDAgentClient, ran: list[CallSpec]
 ) -> None:
-    paused = Paused(agent, ran)
+    paused = PausedRun(agent, ran)
     paused.state.approve(paused.item, always_approve=always)
     result = paused.resume()
     assert (ran, result.final_output) == ([], "done")
-    assert "QWED-AGENT-TRUST-002" in told(result)[0]
+    assert "QWED-AGENT-TRUST-002" in tool_outputs(result)[0]
     assert len(agent.get_activity()) == 1
 
 
 def test_what_qwed_rejected_does_not_run_whatever_the_application_says(
-    agent: QWEDAgentClient, owner: QWEDClient, ran: list[Asked]
+    agent: QWEDAgentClient, owner: QWEDClient, ran: list[CallSpec]
 ) -> None:
-    paused = Paused(agent, ran)
+    paused = PausedRun(agent, ran)
     owner.reject(paused.approval_id, "no")
     paused.state.approve(paused.item)
-    assert (told(paused.resume())[0][:33], ran) == ("qwed did not permit `send_email`:", [])
+    assert (tool_outputs(paused.resume())[0][:33], ran) == ("qwed did not permit `send_email`:", [])
 
 
 def test_what_the_application_rejected_does_not_run_whatever_qwed_says(
-    agent: QWEDAgentClient, owner: QWEDClient, ran: list[Asked]
+    agent: QWEDAgentClient, owner: QWEDClient, ran: list[CallSpec]
 ) -> None:
-    paused = Paused(agent, ran)
+    paused = PausedRun(agent, ran)
     owner.approve(paused.approval_id, "yes")
     paused.state.reject(paused.item)
     assert (paused.resume().final_output, ran) == ("done", [])
 
 
-def test_what_nobody_decided_here_stays_paused(agent: QWEDAgentClient, owner: QWEDClient, ran: list[Asked]) -> None:
-    paused = Paused(agent, ran)
+def test_what_nobody_decided_here_stays_paused(agent: QWEDAgentClient, owner: QWEDClient, ran: list[CallSpec]) -> None:
+    paused = PausedRun(agent, ran)
     owner.approve(paused.approval_id, "yes")
     assert (len(paused.resume().interruptions), ran) == (1, [])
 
 
-def test_an_approval_permits_one_call(agent: QWEDAgentClient, owner: QWEDClient, ran: list[Asked]) -> None:
-    kept: dict[str, dict[str, str]] = {}
-    paused = Paused(agent, ran, waiting=kept)
-    saved, noted = paused.state.to_json(), dict(kept)
+def test_an_approval_permits_one_call(agent: QWEDAgentClient, owner: QWEDClient, ran: list[CallSpec]) -> None:
+    notes: dict[str, dict[str, str]] = {}
+    paused = PausedRun(agent, ran, waiting=notes)
+    saved, noted = paused.state.to_json(), dict(notes)
     owner.approve(paused.approval_id, "yes")
     for _ in range(2):
-        kept.update(noted)
+        notes.update(noted)
         fresh = paused.agent.clone(model=scripted())
         state: Any = asyncio.run(RunState.from_json(fresh, saved))
         state.approve(state.get_interruptions()[0])
         last = asyncio.run(Runner.run(fresh, state))
     assert ran == [EMAIL]
-    assert "it was done already" in told(last)[0]
+    assert "it was already executed" in tool_outputs(last)[0]
 
 
-def _in_another_process(paused: Paused, agent: QWEDAgentClient, ran: list[Asked], **settings: Any) -> RunResult:
+def _in_another_process(paused: PausedRun, agent: QWEDAgentClient, ran: list[CallSpec], **settings: Any) -> RunResult:
     elsewhere = QWEDGuard(client=agent, **settings).agent(_agent(scripted(), ran))
 
     async def resume() -> RunResult:
@@ -272,74 +274,74 @@ def _in_another_process(paused: Paused, agent: QWEDAgentClient, ran: list[Asked]
 
 
 def test_another_process_resumes_with_the_notes_of_the_first(
-    agent: QWEDAgentClient, owner: QWEDClient, ran: list[Asked]
+    agent: QWEDAgentClient, owner: QWEDClient, ran: list[CallSpec]
 ) -> None:
     notes: dict[str, dict[str, str]] = {}
-    paused = Paused(agent, ran, waiting=notes)
+    paused = PausedRun(agent, ran, waiting=notes)
     owner.approve(paused.approval_id, "yes")
     _in_another_process(paused, agent, ran, waiting=notes)
     assert (ran, notes) == ([EMAIL], {})
 
 
 def test_without_the_notes_another_process_asks_anew_and_nothing_runs(
-    agent: QWEDAgentClient, owner: QWEDClient, ran: list[Asked]
+    agent: QWEDAgentClient, owner: QWEDClient, ran: list[CallSpec]
 ) -> None:
-    paused = Paused(agent, ran)
+    paused = PausedRun(agent, ran)
     owner.approve(paused.approval_id, "yes")
     result = _in_another_process(paused, agent, ran)
     assert (ran, len(agent.get_activity())) == ([], 2)
-    assert "QWED-AGENT-TRUST-002" in told(result)[0]
+    assert "QWED-AGENT-TRUST-002" in tool_outputs(result)[0]
 
 
 def test_notes_that_name_another_approved_action_permit_nothing(
-    agent: QWEDAgentClient, owner: QWEDClient, ran: list[Asked]
+    agent: QWEDAgentClient, owner: QWEDClient, ran: list[CallSpec]
 ) -> None:
     notes: dict[str, dict[str, str]] = {}
-    paused = Paused(agent, ran, waiting=notes)
+    paused = PausedRun(agent, ran, waiting=notes)
     other = agent.verify_tool_call("search_web", {"query": "oslo"})
     for note in notes.values():
         note["action_id"] = str(other.action_id)
     paused.state.approve(paused.item)
-    assert ("what was approved is another call" in told(paused.resume())[0], ran) == (True, [])
+    assert ("another call was approved" in tool_outputs(paused.resume())[0], ran) == (True, [])
 
 
 @pytest.mark.parametrize("note", [{}, {"approval_id": "apr_1"}, {"action_id": "act_1"}, None])
-def test_notes_that_were_damaged_permit_nothing(note: Any, agent: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_notes_that_were_damaged_permit_nothing(note: Any, agent: QWEDAgentClient, ran: list[CallSpec]) -> None:
     notes: dict[str, dict[str, str]] = {}
-    paused = Paused(agent, ran, waiting=notes)
+    paused = PausedRun(agent, ran, waiting=notes)
     notes.update(dict.fromkeys(notes, note))
     paused.state.approve(paused.item)
     assert (paused.resume().final_output, ran) == ("done", [])
 
 
 def test_a_call_that_is_cancelled_while_it_is_looked_up_still_waits(
-    agent: QWEDAgentClient, owner: QWEDClient, ran: list[Asked]
+    agent: QWEDAgentClient, owner: QWEDClient, ran: list[CallSpec]
 ) -> None:
     notes: dict[str, dict[str, str]] = {}
-    paused = Paused(agent, ran, waiting=notes)
-    kept = dict(notes)
+    paused = PausedRun(agent, ran, waiting=notes)
+    before = dict(notes)
 
     async def cancel() -> None:
         with socket.create_server(("127.0.0.1", 0)) as silent:
-            nobody = QWEDClient("key", f"http://127.0.0.1:{silent.getsockname()[1]}", timeout=0.3, retries=0)
-            elsewhere = QWEDGuard(agent_id=agent.agent_id, client=nobody, waiting=notes)
+            silent_client = QWEDClient("key", f"http://127.0.0.1:{silent.getsockname()[1]}", timeout=0.3, retries=0)
+            elsewhere = QWEDGuard(agent_id=agent.agent_id, client=silent_client, waiting=notes)
             state: Any = await RunState.from_string(built := elsewhere.agent(_agent(scripted(), ran)), saved)
             state.approve(state.get_interruptions()[0])
             running = asyncio.create_task(Runner.run(built, state))
             connection, _ = await asyncio.to_thread(silent.accept)
             running.cancel()
-            with connection, nobody, pytest.raises(asyncio.CancelledError):
+            with connection, silent_client, pytest.raises(asyncio.CancelledError):
                 await running
 
     saved = paused.state.to_string()
     asyncio.run(cancel())
-    assert (ran, notes) == ([], kept)
+    assert (ran, notes) == ([], before)
 
 
 def test_what_a_suspended_agent_was_granted_does_not_run(
-    agent: QWEDAgentClient, owner: QWEDClient, ran: list[Asked]
+    agent: QWEDAgentClient, owner: QWEDClient, ran: list[CallSpec]
 ) -> None:
-    paused = Paused(agent, ran)
+    paused = PausedRun(agent, ran)
     owner.approve(paused.approval_id, "yes")
     owner.suspend_agent(agent.agent_id, "stop")
     paused.state.approve(paused.item)
@@ -348,32 +350,34 @@ def test_what_a_suspended_agent_was_granted_does_not_run(
 
 
 def test_a_verifier_that_is_down_when_the_run_is_resumed_permits_nothing(
-    agent: QWEDAgentClient, owner: QWEDClient, ran: list[Asked]
+    agent: QWEDAgentClient, owner: QWEDClient, ran: list[CallSpec]
 ) -> None:
     notes: dict[str, dict[str, str]] = {}
-    paused = Paused(agent, ran, waiting=notes)
+    paused = PausedRun(agent, ran, waiting=notes)
     owner.approve(paused.approval_id, "yes")
-    with QWEDClient("key", CLOSED, retries=0) as nobody:
-        down = QWEDAgentClient(agent.agent_id, agent.agent_token, client=nobody)
+    with QWEDClient("key", CLOSED, retries=0) as closed_client:
+        down = QWEDAgentClient(agent.agent_id, agent.agent_token, client=closed_client)
         result = _in_another_process(paused, down, ran, waiting=notes)
     assert (ran, len(notes)) == ([], 1)
-    assert "could not be" in told(result)[0]
+    assert "could not be" in tool_outputs(result)[0]
     _in_another_process(paused, agent, ran, waiting=notes)
     assert ran == [EMAIL]
 
 
-def test_without_pausing_the_model_is_told_that_a_person_decides(agent: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_without_pausing_the_model_is_told_that_a_person_decides(agent: QWEDAgentClient, ran: list[CallSpec]) -> None:
     result = _plain(QWEDGuard(client=agent, pause=False).agent(_agent(scripted([EMAIL]), ran)))
     assert (ran, result.interruptions, result.final_output) == ([], [], "done")
-    assert "QWED-AGENT-TRUST-002" in told(result)[0]
+    assert "QWED-AGENT-TRUST-002" in tool_outputs(result)[0]
 
 
 @pytest.mark.parametrize("pause", [True, False])
 def test_it_runs_where_a_person_approves_while_it_waits(
-    pause: bool, agent: QWEDAgentClient, owner: QWEDClient, ran: list[Asked]
+    pause: bool, agent: QWEDAgentClient, owner: QWEDClient, ran: list[CallSpec]
 ) -> None:
     def approve() -> None:
-        waiting = until(lambda: [each for each in owner.list_approvals() if each.agent_id == agent.agent_id])
+        waiting = until(
+            lambda: [approval for approval in owner.list_approvals() if approval.agent_id == agent.agent_id]
+        )
         owner.approve(waiting[0].approval_id, "go ahead")
 
     person = threading.Thread(target=approve)
@@ -385,7 +389,7 @@ def test_it_runs_where_a_person_approves_while_it_waits(
 
 @pytest.mark.parametrize("needed", [True, lambda _context, arguments, _call: arguments["query"] == "oslo"])
 def test_what_a_tool_itself_wants_approved_is_asked_of_its_person_first(
-    needed: Any, agent: QWEDAgentClient, ran: list[Asked]
+    needed: Any, agent: QWEDAgentClient, ran: list[CallSpec]
 ) -> None:
     guard, (search, *_) = QWEDGuard(client=agent), toolbox(ran)
     search.needs_approval = needed
@@ -412,63 +416,63 @@ async def _never(_context: RunContextWrapper[Any], _arguments: dict[str, Any], _
     return False
 
 
-# ---- whatever goes wrong blocks ----
+# ---- every error blocks ----
 
 BROKEN: dict[str, Any] = {
-    "rubbish": raw(b"<html>hello</html>"),
-    "an empty object": raw(b"{}"),
-    "an approval with no action": raw(b'{"decision": "APPROVED"}'),
-    "an unknown decision": raw(b'{"decision": "SURE", "action_id": "act_1"}'),
-    "500": raw(b"{}", 500),
-    "a truth that is none": raw(b'{"decision": true, "action_id": "act_1"}'),
+    "rubbish": answer_bytes(b"<html>hello</html>"),
+    "an empty object": answer_bytes(b"{}"),
+    "an approval with no action": answer_bytes(b'{"decision": "APPROVED"}'),
+    "an unknown decision": answer_bytes(b'{"decision": "SURE", "action_id": "act_1"}'),
+    "500": answer_bytes(b"{}", 500),
+    "a truth that is none": answer_bytes(b'{"decision": true, "action_id": "act_1"}'),
 }
 
 
 @pytest.mark.parametrize("pause", [True, False])
 @pytest.mark.parametrize("answer", BROKEN.values(), ids=BROKEN)
-def test_a_verifier_that_answers_wrongly_permits_nothing(answer: Any, pause: bool, ran: list[Asked]) -> None:
-    with providing(answer) as broken, QWEDClient("key", broken.base_url, retries=0) as client:
+def test_a_verifier_that_answers_wrongly_permits_nothing(answer: Any, pause: bool, ran: list[CallSpec]) -> None:
+    with chat_server(answer) as broken, QWEDClient("key", broken.base_url, retries=0) as client:
         guarded = QWEDGuard(agent_id="agent_1", client=client, pause=pause).agent(_agent(scripted([SEARCH]), ran))
         result = _plain(guarded)
     assert (ran, result.final_output) == ([], "done")
 
 
 @each_way
-def test_a_verifier_that_is_down_permits_nothing(way: Way, ran: list[Asked]) -> None:
+def test_a_verifier_that_is_down_permits_nothing(way: Way, ran: list[CallSpec]) -> None:
     with QWEDClient("key", CLOSED, retries=0) as client:
         result = way(QWEDGuard(agent_id="agent_1", client=client).agent(_agent(scripted([SEARCH], [EMAIL]), ran)))
     assert (ran, result.final_output) == ([], "done")
 
 
-def test_a_verifier_that_is_slow_permits_nothing_and_does_not_block_the_event_loop(ran: list[Asked]) -> None:
+def test_a_verifier_that_is_slow_permits_nothing_and_does_not_block_the_event_loop(ran: list[CallSpec]) -> None:
     async def run() -> RunResult:
-        slow = Slow()
-        with providing(slow) as server, QWEDClient("key", server.base_url, timeout=0.3, retries=0) as client:
+        slow = SlowVerifier()
+        with chat_server(slow) as server, QWEDClient("key", server.base_url, timeout=0.3, retries=0) as client:
             guarded = QWEDGuard(agent_id="agent_1", client=client).agent(_agent(scripted([SEARCH]), ran))
             running = asyncio.create_task(Runner.run(guarded, "go"))
-            # Were the loop blocked until the answer comes, this would not be heard of before the time is over.
-            await slow.asked.wait()
+            # If the loop were blocked, this event would arrive only after the timeout.
+            await slow.requested.wait()
             assert not running.done()
             result = await running
-            slow.let_go.set()
+            slow.released.set()
             return result
 
     assert (asyncio.run(run()).final_output, ran) == ("done", [])
 
 
-class Surprising(dict[str, Mapping[str, str]]):
-    """A table that fails where it is read."""
+class FailingTable(dict[str, Mapping[str, str]]):
+    """Table whose lookup raises."""
 
     def get(self, *_: Any) -> Any:
-        raise RuntimeError("surprise")
+        raise RuntimeError("lookup failed")
 
 
 @pytest.mark.parametrize("pause", [True, False])
 @each_way
-def test_a_surprise_in_our_own_code_blocks(way: Way, pause: bool, agent: QWEDAgentClient, ran: list[Asked]) -> None:
-    guard = QWEDGuard(client=agent, pause=pause, actions=Surprising(run_sql={"type": "execute_sql", "query": "sql"}))
-    # Before the run pauses it ends it; in the place of the tool it is told as the tool tells its errors.
-    with pytest.raises(AgentsException, match="surprise") if pause else nullcontext():
+def test_a_surprise_in_our_own_code_blocks(way: Way, pause: bool, agent: QWEDAgentClient, ran: list[CallSpec]) -> None:
+    guard = QWEDGuard(client=agent, pause=pause, actions=FailingTable(run_sql={"type": "execute_sql", "query": "sql"}))
+    # In the approval check it ends the run; in the tool it is reported like the tool's own errors.
+    with pytest.raises(AgentsException, match="lookup failed") if pause else nullcontext():
         way(guard.agent(_agent(scripted([SEARCH]), ran)))
     assert ran == []
 
@@ -476,7 +480,7 @@ def test_a_surprise_in_our_own_code_blocks(way: Way, pause: bool, agent: QWEDAge
 @pytest.mark.parametrize("text", ["[1]", "null", '"oslo"', "{", "1e999", '{"query": NaN}', "[" * 100_000, "{'a': 1}"])
 @pytest.mark.parametrize("pause", [True, False])
 def test_arguments_that_are_no_json_object_never_reach_the_tool(
-    pause: bool, text: str, agent: QWEDAgentClient, ran: list[Asked]
+    pause: bool, text: str, agent: QWEDAgentClient, ran: list[CallSpec]
 ) -> None:
     model = ScriptedModel([[function_call("search_web", text, call_id="c")], [assistant_message("done")]])
     guard = QWEDGuard(client=agent, pause=pause)
@@ -484,7 +488,7 @@ def test_arguments_that_are_no_json_object_never_reach_the_tool(
     try:
         result = _plain(guarded)
     except RecursionError:
-        # The framework itself reads them before it asks for an approval.
+        # The framework parses them before it checks for an approval.
         assert text.startswith("[[")
     else:
         state = result.to_state()
@@ -495,7 +499,7 @@ def test_arguments_that_are_no_json_object_never_reach_the_tool(
     assert ran == []
 
 
-def test_of_a_name_given_twice_the_tool_gets_what_was_verified(agent: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_of_a_name_given_twice_the_tool_gets_what_was_verified(agent: QWEDAgentClient, ran: list[CallSpec]) -> None:
     text = '{"query": "password", "query": "oslo"}'
     model = ScriptedModel([[function_call("search_web", text, call_id="c")], [assistant_message("done")]])
     _plain(QWEDGuard(client=agent).agent(_agent(model, ran)))
@@ -528,21 +532,21 @@ def test_a_tool_that_qwed_does_not_know_does_not_run(agent: QWEDAgentClient) -> 
 
     calls = scripted([("rm_rf", {"path": "/"})])
     result = _plain(QWEDGuard(client=agent).agent(Agent(name="a", model=calls, tools=[rm_rf])))
-    assert (ran, "allowlisting" in told(result)[0]) == ([], True)
+    assert (ran, "allowlisting" in tool_outputs(result)[0]) == ([], True)
 
 
-def test_a_cancelled_run_runs_nothing_that_was_not_permitted_yet(ran: list[Asked]) -> None:
+def test_a_cancelled_run_runs_nothing_that_was_not_permitted_yet(ran: list[CallSpec]) -> None:
     async def run() -> None:
-        slow = Slow(b'{"decision": "APPROVED", "action_id": "act_1"}')
-        with providing(slow) as server, QWEDClient("key", server.base_url, retries=0) as client:
+        slow = SlowVerifier(b'{"decision": "APPROVED", "action_id": "act_1"}')
+        with chat_server(slow) as server, QWEDClient("key", server.base_url, retries=0) as client:
             guarded = QWEDGuard(agent_id="agent_1", client=client).agent(_agent(scripted([SEARCH]), ran))
             running = asyncio.create_task(Runner.run(guarded, "go"))
-            await slow.asked.wait()
+            await slow.requested.wait()
             running.cancel()
-            # Let go only then: a permission that came before the framework has ended its tools would be one.
+            # Released only now: an earlier permit would still let the tool run.
             with pytest.raises(asyncio.CancelledError):
                 await running
-            slow.let_go.set()
+            slow.released.set()
 
     asyncio.run(run())
     assert ran == []
@@ -564,17 +568,17 @@ def test_a_tool_that_is_cancelled_half_way_is_logged_as_failed(agent: QWEDAgentC
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
-        # The framework does not wait for the tool's end; it is over when nothing else runs any more.
+        # The framework does not wait for the tool: it has ended when no other task runs.
         await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}), return_exceptions=True)
 
     asyncio.run(run())
     assert agent.get_activity()[0].execution["success"] is False
 
 
-# ---- what becomes of a tool that fails ----
+# ---- tools that fail ----
 
 
-def _fails(**settings: Any) -> FunctionTool:
+def _failing_tool(**settings: Any) -> FunctionTool:
     @function_tool(name_override="search_web", **settings)
     async def failing(query: str) -> str:
         raise ValueError(f"no {query}")
@@ -583,15 +587,15 @@ def _fails(**settings: Any) -> FunctionTool:
 
 
 def test_a_tool_that_fails_is_logged_as_failed_and_told_as_it_says(agent: QWEDAgentClient) -> None:
-    worded = _fails(failure_error_function=lambda _context, error: f"sorry: {error}")
-    for tool, said in ((worded, "sorry: no oslo"), (_fails(), "An error occurred while running the tool.")):
+    worded = _failing_tool(failure_error_function=lambda _context, error: f"sorry: {error}")
+    for tool, message in ((worded, "sorry: no oslo"), (_failing_tool(), "An error occurred while running the tool.")):
         result = _plain(QWEDGuard(client=agent).agent(Agent(name="a", model=scripted([SEARCH]), tools=[tool])))
-        assert told(result)[0].startswith(said)
+        assert tool_outputs(result)[0].startswith(message)
         assert agent.get_activity()[0].execution["success"] is False
 
 
 def test_a_tool_that_raises_on_purpose_still_ends_the_run(agent: QWEDAgentClient) -> None:
-    raising = _fails(failure_error_function=None)
+    raising = _failing_tool(failure_error_function=None)
     with pytest.raises(AgentsException, match="no oslo"):
         _plain(QWEDGuard(client=agent).agent(Agent(name="a", model=scripted([SEARCH]), tools=[raising])))
     assert agent.get_activity()[0].execution["success"] is False
@@ -604,56 +608,58 @@ def test_a_tool_out_of_time_is_logged_as_failed_and_told_as_it_says(agent: QWEDA
         return query
 
     result = _plain(QWEDGuard(client=agent).agent(Agent(name="a", model=scripted([SEARCH]), tools=[search_web])))
-    assert told(result) == ["too slow"]
+    assert tool_outputs(result) == ["too slow"]
     assert agent.get_activity()[0].execution["success"] is False
 
 
 # ---- agents that hand over, agents inside tools, servers of tools ----
 
 
-def _handing_over(ran: list[Asked], made: Callable[["Agent[Any]"], Any]) -> "Agent[Any]":
+def _handing_over(ran: list[CallSpec], handoff_to: Callable[["Agent[Any]"], Any]) -> "Agent[Any]":
     second = Agent(name="second", model=scripted([DELETE], [SEARCH]), tools=[*toolbox(ran)])
-    first = Agent(name="first", model=scripted([("transfer_to_second", {})]), handoffs=[made(second)])
-    # They hand over to each other, as real ones do.
+    first = Agent(name="first", model=scripted([("transfer_to_second", {})]), handoffs=[handoff_to(second)])
+    # Both hand over to each other, as in real applications.
     second.handoffs.append(first)
     return first
 
 
-@pytest.mark.parametrize("made", [lambda agent: agent, handoff], ids=["an agent", "a handoff"])
+@pytest.mark.parametrize("handoff_to", [lambda agent: agent, handoff], ids=["an agent", "a handoff"])
 @each_way
 def test_the_agents_it_hands_over_to_are_guarded_too(
-    way: Way, made: Callable[["Agent[Any]"], Any], agent: QWEDAgentClient, ran: list[Asked]
+    way: Way, handoff_to: Callable[["Agent[Any]"], Any], agent: QWEDAgentClient, ran: list[CallSpec]
 ) -> None:
-    result = way(QWEDGuard(client=agent).agent(_handing_over(ran, made)))
+    result = way(QWEDGuard(client=agent).agent(_handing_over(ran, handoff_to)))
     assert (ran, result.last_agent.name, result.final_output) == ([SEARCH], "second", "done")
 
 
-@pytest.mark.parametrize("made", [lambda agent: agent, handoff], ids=["an agent", "a handoff"])
+@pytest.mark.parametrize("handoff_to", [lambda agent: agent, handoff], ids=["an agent", "a handoff"])
 @pytest.mark.parametrize("cloned", [True, False], ids=["by a clone", "by adding"])
 def test_an_agent_to_hand_over_to_that_came_after_the_guard_is_refused(
-    cloned: bool, made: Callable[["Agent[Any]"], Any], agent: QWEDAgentClient, ran: list[Asked]
+    cloned: bool, handoff_to: Callable[["Agent[Any]"], Any], agent: QWEDAgentClient, ran: list[CallSpec]
 ) -> None:
     second = Agent(name="second", model=scripted([DELETE]), tools=[*toolbox(ran)])
     guard = QWEDGuard(client=agent)
     first = guard.agent(Agent(name="first", model=scripted([("transfer_to_second", {})])))
     if cloned:
-        first = first.clone(handoffs=[made(second)])
+        first = first.clone(handoffs=[handoff_to(second)])
     else:
-        first.handoffs.append(made(second))
-    with pytest.raises(ValueError, match="the agent `second` came after the guard"):
+        first.handoffs.append(handoff_to(second))
+    with pytest.raises(ValueError, match="the agent `second` was added after the guard"):
         _plain(first)
     assert ran == []
     assert _plain(first.clone(handoffs=[guard.agent(second)])).final_output == "done"
     assert ran == []
 
 
-@pytest.mark.parametrize("made", [lambda agent: agent, handoff], ids=["an agent", "a handoff"])
+@pytest.mark.parametrize("handoff_to", [lambda agent: agent, handoff], ids=["an agent", "a handoff"])
 def test_a_run_that_was_handed_over_can_be_saved_and_resumed(
-    made: Callable[["Agent[Any]"], Any], agent: QWEDAgentClient, owner: QWEDClient, ran: list[Asked]
+    handoff_to: Callable[["Agent[Any]"], Any], agent: QWEDAgentClient, owner: QWEDClient, ran: list[CallSpec]
 ) -> None:
     second = Agent(name="second", model=scripted([EMAIL]), tools=[*toolbox(ran)])
     guard = QWEDGuard(client=agent)
-    first = guard.agent(Agent(name="first", model=scripted([("transfer_to_second", {})]), handoffs=[made(second)]))
+    first = guard.agent(
+        Agent(name="first", model=scripted([("transfer_to_second", {})]), handoffs=[handoff_to(second)])
+    )
     result = _plain(first)
     owner.approve(guard.approval_id(result.interruptions[0]) or "", "yes")
 
@@ -665,7 +671,7 @@ def test_a_run_that_was_handed_over_can_be_saved_and_resumed(
     assert (asyncio.run(resume()).final_output, ran) == ("done", [EMAIL])
 
 
-def test_an_agent_inside_a_tool_must_be_guarded(agent: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_an_agent_inside_a_tool_must_be_guarded(agent: QWEDAgentClient, ran: list[CallSpec]) -> None:
     guard = QWEDGuard(client=agent)
     inner = Agent(name="inner", model=scripted([DELETE, SEARCH]), tools=[*toolbox(ran)])
     calls = scripted([("ask_inner", {"input": "do it"})])
@@ -673,10 +679,10 @@ def test_an_agent_inside_a_tool_must_be_guarded(agent: QWEDAgentClient, ran: lis
         guard.agent(Agent(name="outer", model=calls, tools=[inner.as_tool("ask_inner", "asks")]))
     outer = guard.agent(Agent(name="outer", model=calls, tools=[guard.agent(inner).as_tool("ask_inner", "asks")]))
     result = _plain(outer)
-    assert (ran, told(result), len(agent.get_activity())) == ([SEARCH], ["done"], 2)
+    assert (ran, tool_outputs(result), len(agent.get_activity())) == ([SEARCH], ["done"], 2)
 
 
-def test_an_agent_keeps_the_guard_it_has(agent: QWEDAgentClient, owner: QWEDClient, ran: list[Asked]) -> None:
+def test_an_agent_keeps_the_guard_it_has(agent: QWEDAgentClient, owner: QWEDClient, ran: list[CallSpec]) -> None:
     other = QWEDAgentClient.register("another", "user_123", client=owner)
     inner = QWEDGuard(client=other).agent(Agent(name="inner", model=scripted([SEARCH]), tools=[*toolbox(ran)]))
     third = QWEDGuard(client=other).agent(Agent(name="third", model=scripted([OTHER]), tools=[*toolbox(ran)]))
@@ -687,7 +693,7 @@ def test_an_agent_keeps_the_guard_it_has(agent: QWEDAgentClient, owner: QWEDClie
 
 
 def test_an_agent_inside_a_tool_pauses_the_outer_run(
-    agent: QWEDAgentClient, owner: QWEDClient, ran: list[Asked]
+    agent: QWEDAgentClient, owner: QWEDClient, ran: list[CallSpec]
 ) -> None:
     guard = QWEDGuard(client=agent)
     inner = guard.agent(Agent(name="inner", model=scripted([EMAIL]), tools=[*toolbox(ran)]))
@@ -701,10 +707,10 @@ def test_an_agent_inside_a_tool_pauses_the_outer_run(
     assert (asyncio.run(Runner.run(outer, state)).final_output, ran) == ("done", [EMAIL])
 
 
-class Served(MCPServer):
-    """A server of tools in this process."""
+class InProcessServer(MCPServer):
+    """MCP server in this process."""
 
-    def __init__(self, ran: list[Asked]) -> None:
+    def __init__(self, ran: list[CallSpec]) -> None:
         super().__init__()
         self.ran = ran
 
@@ -734,15 +740,17 @@ class Served(MCPServer):
 
 
 @each_way
-def test_the_tools_of_an_mcp_server_ask_too(way: Way, agent: QWEDAgentClient, ran: list[Asked]) -> None:
-    plain = Agent(name="a", model=scripted([DELETE, SEARCH]), mcp_servers=[Served(ran)])
+def test_the_tools_of_an_mcp_server_ask_too(way: Way, agent: QWEDAgentClient, ran: list[CallSpec]) -> None:
+    plain = Agent(name="a", model=scripted([DELETE, SEARCH]), mcp_servers=[InProcessServer(ran)])
     result = way(QWEDGuard(client=agent).agent(plain))
     assert (ran, result.final_output) == ([SEARCH], "done")
 
 
-def test_a_tool_that_the_provider_runs_is_refused_unless_it_is_named(agent: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_a_tool_that_the_provider_runs_is_refused_unless_it_is_named(
+    agent: QWEDAgentClient, ran: list[CallSpec]
+) -> None:
     hosted = Agent(name="a", model=scripted([SEARCH]), tools=[WebSearchTool(), *toolbox(ran)])
-    with pytest.raises(ValueError, match="qwed cannot see what the tool `web_search` does"):
+    with pytest.raises(ValueError, match="qwed cannot verify the tool `web_search`"):
         QWEDGuard(client=agent).agent(hosted)
     _plain(QWEDGuard(client=agent, unverified=["web_search"]).agent(hosted))
     assert ran == [SEARCH]
@@ -753,7 +761,7 @@ def test_a_tool_that_the_provider_runs_is_refused_unless_it_is_named(agent: QWED
     assert ran == [SEARCH]
 
 
-def test_a_tool_named_as_unverified_runs_without_being_asked_about(agent: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_a_tool_named_as_unverified_runs_without_being_asked_about(agent: QWEDAgentClient, ran: list[CallSpec]) -> None:
     _plain(QWEDGuard(client=agent, unverified=["delete_database"]).agent(_agent(scripted([DELETE]), ran)))
     assert (ran, agent.get_activity()) == ([DELETE], [])
 
@@ -790,7 +798,7 @@ def test_only_agents_are_guarded(agent: QWEDAgentClient) -> None:
         QWEDGuard(client=agent).agent("agent")  # type: ignore[type-var]
 
 
-# ---- how it is made ----
+# ---- construction ----
 
 
 def test_it_is_made_of_a_checkpoint_or_of_the_environment(
@@ -817,7 +825,7 @@ def test_without_the_framework_the_module_is_there_and_says_what_to_install() ->
 
 
 def test_what_is_remembered_is_bounded() -> None:
-    kept: Recent[int] = Recent()
-    for number in range(KEPT + 10):
-        kept[str(number)] = number
-    assert (len(kept), "9" in kept, "10" in kept) == (KEPT, False, True)
+    bounded: BoundedDict[int] = BoundedDict()
+    for number in range(MAX_ENTRIES + 10):
+        bounded[str(number)] = number
+    assert (len(bounded), "9" in bounded, "10" in bounded) == (MAX_ENTRIES, False, True)

@@ -1,4 +1,4 @@
-"""QWEDGuard and QWEDToolset for Pydantic AI: a tool that may not run does not, however the agent is built and run."""
+"""QWEDGuard and QWEDToolset for Pydantic AI: a tool that is not permitted does not run, however the agent runs."""
 
 import asyncio
 import inspect
@@ -35,15 +35,15 @@ from pydantic_core import SchemaValidator, core_schema
 
 from qwed_sdk import Checkpoint, QWEDAgentClient, QWEDClient
 from qwed_sdk.pydantic_ai import QWEDGuard, QWEDToolset
-from tests.frameworks.pydantic_ai_script import Asked, scripted, told, toolbox
-from tests.frameworks.slow import Slow
-from tests.support.patience import until
-from tests.support.provider import providing, raw
+from tests.frameworks.pydantic_ai_script import CallSpec, scripted, tool_outputs, toolbox
+from tests.frameworks.slow_tools import SlowVerifier
+from tests.support.chat_completions_server import answer_bytes, chat_server
+from tests.support.polling import until
 
-SEARCH: Asked = ("search_web", {"query": "oslo"})
-OTHER: Asked = ("search_web", {"query": "bergen"})
-DELETE: Asked = ("delete_database", {"name": "prod"})
-EMAIL: Asked = ("send_email", {"to": "a@example.com", "body": "hello"})
+SEARCH: CallSpec = ("search_web", {"query": "oslo"})
+OTHER: CallSpec = ("search_web", {"query": "bergen"})
+DELETE: CallSpec = ("delete_database", {"name": "prod"})
+EMAIL: CallSpec = ("send_email", {"to": "a@example.com", "body": "hello"})
 CLOSED = "http://127.0.0.1:9"
 SQL = {"run_sql": {"type": "execute_sql", "query": "sql"}}
 DEFERS: list[Any] = [str, DeferredToolRequests]
@@ -51,7 +51,7 @@ DEFERS: list[Any] = [str, DeferredToolRequests]
 Messages = Sequence[ModelMessage]
 
 
-# ---- the ways to run an agent, and to give it tools ----
+# ---- ways to run an agent, and to pass tools ----
 
 
 async def _run(built: "Agent[Any, Any]") -> Messages:
@@ -113,8 +113,8 @@ def _dynamic(qwed: QWEDAgentClient, tools: FunctionToolset[Any], model: Any) -> 
     return built
 
 
-class Served(AbstractToolset[Any]):
-    """A toolset of another kind, which takes whatever the model gives: one of an MCP server does."""
+class UntypedToolset(AbstractToolset[Any]):
+    """Toolset that accepts any arguments, like that of an MCP server."""
 
     def __init__(self, tools: FunctionToolset[Any]) -> None:
         self.functions = {name: tool.function for name, tool in tools.tools.items()}
@@ -131,13 +131,13 @@ class Served(AbstractToolset[Any]):
         }
 
     async def call_tool(self, name: str, tool_args: dict[str, Any], *_: Any) -> Any:
-        found = self.functions[name](**tool_args)
-        return await found if inspect.isawaitable(found) else found
+        result = self.functions[name](**tool_args)
+        return await result if inspect.isawaitable(result) else result
 
 
 BUILT: dict[str, Built] = {
     "a toolset of another kind": lambda qwed, tools, model: Agent(
-        model, toolsets=[Served(tools)], capabilities=[QWEDGuard(client=qwed)]
+        model, toolsets=[UntypedToolset(tools)], capabilities=[QWEDGuard(client=qwed)]
     ),
     "its own tools": _own_tools,
     "tools that decorate": _decorated,
@@ -151,7 +151,7 @@ BUILT: dict[str, Built] = {
 each_built = pytest.mark.parametrize("build", BUILT.values(), ids=BUILT)
 
 
-def _guarded(qwed: QWEDAgentClient, ran: list[Asked], *turns: list[Asked], **settings: Any) -> "Agent[Any, Any]":
+def _guarded(qwed: QWEDAgentClient, ran: list[CallSpec], *turns: list[CallSpec], **settings: Any) -> "Agent[Any, Any]":
     fields = {name: settings.pop(name) for name in ("output_type",) if name in settings}
     capabilities = [QWEDGuard(client=qwed, **settings)]
     return Agent(scripted(*turns), toolsets=[toolbox(ran)], capabilities=capabilities, **fields)
@@ -160,12 +160,12 @@ def _guarded(qwed: QWEDAgentClient, ran: list[Asked], *turns: list[Asked], **set
 @each_run
 @each_built
 def test_a_permitted_tool_runs_and_is_logged_and_a_denied_one_does_not_run(
-    build: Built, run: Callable[..., Any], agent: QWEDAgentClient, ran: list[Asked]
+    build: Built, run: Callable[..., Any], agent: QWEDAgentClient, ran: list[CallSpec]
 ) -> None:
     messages = asyncio.run(run(build(agent, toolbox(ran), scripted([DELETE], [SEARCH], [DELETE]))))
     assert ran == [SEARCH]
-    denied, found, again = told(messages)
-    assert found == "found oslo"
+    denied, result, again = tool_outputs(messages)
+    assert result == "found oslo"
     assert denied == again
     assert denied.startswith("qwed did not permit `delete_database`: ")
     assert "QWED-AGENT-TRUST-001" in denied
@@ -173,23 +173,23 @@ def test_a_permitted_tool_runs_and_is_logged_and_a_denied_one_does_not_run(
     assert permitted.execution["success"] is True
 
 
-def test_a_refusal_spends_no_retry_however_often_it_comes(agent: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_a_refusal_spends_no_retry_however_often_it_comes(agent: QWEDAgentClient, ran: list[CallSpec]) -> None:
     calls = [[("delete_database", {"name": f"d{number}"})] for number in range(5)]
     messages = asyncio.run(_run(_guarded(agent, ran, *calls)))
-    outcomes = [part.outcome for each in messages for part in each.parts if part.part_kind == "tool-return"]
+    outcomes = [part.outcome for message in messages for part in message.parts if part.part_kind == "tool-return"]
     assert (ran, outcomes) == ([], ["failed"] * 5)
 
 
 @each_run
 def test_of_calls_made_at_once_only_the_permitted_ones_run(
-    run: Callable[..., Any], agent: QWEDAgentClient, ran: list[Asked]
+    run: Callable[..., Any], agent: QWEDAgentClient, ran: list[CallSpec]
 ) -> None:
     asyncio.run(run(_guarded(agent, ran, [SEARCH, DELETE, OTHER, EMAIL])))
     assert sorted(tool for tool, _ in ran) == ["search_web", "search_web"]
     assert len(agent.get_activity()) == 4
 
 
-def test_toolsets_of_one_run_and_of_an_override_ask_too(agent: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_toolsets_of_one_run_and_of_an_override_ask_too(agent: QWEDAgentClient, ran: list[CallSpec]) -> None:
     built: Agent[Any, Any] = Agent(scripted([DELETE], [SEARCH]), capabilities=[QWEDGuard(client=agent)])
 
     async def run() -> None:
@@ -203,27 +203,27 @@ def test_toolsets_of_one_run_and_of_an_override_ask_too(agent: QWEDAgentClient, 
     assert ran == [SEARCH, SEARCH, OTHER]
 
 
-def test_a_capability_of_one_run_guards_that_run(agent: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_a_capability_of_one_run_guards_that_run(agent: QWEDAgentClient, ran: list[CallSpec]) -> None:
     built: Agent[Any, Any] = Agent(scripted([DELETE]), toolsets=[toolbox(ran)])
     asyncio.run(built.run("go", capabilities=[QWEDGuard(client=agent)]))
     assert ran == []
 
 
-@pytest.mark.parametrize("kept", [True, False], ids=["a guarded toolset stays", "the capability is replaced"])
+@pytest.mark.parametrize("stays", [True, False], ids=["a guarded toolset stays", "the capability is replaced"])
 def test_what_the_page_says_of_an_override_that_replaces_the_capabilities(
-    kept: bool, agent: QWEDAgentClient, ran: list[Asked]
+    stays: bool, agent: QWEDAgentClient, ran: list[CallSpec]
 ) -> None:
-    built = BUILT["a guarded toolset" if kept else "a toolset"](agent, toolbox(ran), scripted([DELETE]))
+    built = BUILT["a guarded toolset" if stays else "a toolset"](agent, toolbox(ran), scripted([DELETE]))
 
     async def run() -> None:
         with built.override(spec={"capabilities": ["Thinking"]}):
             await built.run("go")
 
     asyncio.run(run())
-    assert ran == ([] if kept else [DELETE])
+    assert ran == ([] if stays else [DELETE])
 
 
-def test_a_name_is_verified_as_the_model_calls_it(agent: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_a_name_is_verified_as_the_model_calls_it(agent: QWEDAgentClient, ran: list[CallSpec]) -> None:
     tools = [toolbox(ran).prefixed("web"), toolbox(ran)]
     built: Agent[Any, Any] = Agent(
         scripted([("web_search_web", {"query": "oslo"})]), toolsets=tools, capabilities=[QWEDGuard(client=agent)]
@@ -233,12 +233,12 @@ def test_a_name_is_verified_as_the_model_calls_it(agent: QWEDAgentClient, ran: l
     assert ran == []
 
 
-def test_a_run_is_a_conversation(agent: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_a_run_is_a_conversation(agent: QWEDAgentClient, ran: list[CallSpec]) -> None:
     built = _guarded(agent, ran, [SEARCH, OTHER], [SEARCH])
     for _ in range(2):
         asyncio.run(_run(built))
-    told_of = [each.conversation_id for each in agent.get_activity()]
-    assert sorted(map(told_of.count, set(told_of))) == [3, 3]
+    conversations = [entry.conversation_id for entry in agent.get_activity()]
+    assert sorted(map(conversations.count, set(conversations))) == [3, 3]
 
 
 # ---- arguments ----
@@ -297,12 +297,12 @@ def test_arguments_of_any_type_are_verified_as_json_and_reach_the_tool_as_they_a
         ran.append((trip, tags, limit))
         return "found"
 
-    given = {"trip": {"city": "Oslo", "day": "2026-05-17"}, "tags": ["x"]}
+    arguments = {"trip": {"city": "Oslo", "day": "2026-05-17"}, "tags": ["x"]}
     asyncio.run(
-        _run(Agent(scripted([("search_web", given)]), toolsets=[tools], capabilities=[QWEDGuard(client=agent)]))
+        _run(Agent(scripted([("search_web", arguments)]), toolsets=[tools], capabilities=[QWEDGuard(client=agent)]))
     )
     assert ran == [(Trip(city="Oslo", day=date(2026, 5, 17)), {"x"}, 3)]
-    assert agent.get_activity()[0].action["parameters"] == {**given, "limit": 3}
+    assert agent.get_activity()[0].action["parameters"] == {**arguments, "limit": 3}
 
 
 def _secret(ran: list[str]) -> Callable[..., None]:
@@ -322,18 +322,20 @@ def _hidden(ran: list[str]) -> Callable[..., None]:
 LOSSY = {"a secret": (_secret, "rm -rf"), "a hidden field": (_hidden, {"city": "Oslo", "secret": "rm -rf"})}
 
 
-@pytest.mark.parametrize(("made", "given"), LOSSY.values(), ids=LOSSY)
+@pytest.mark.parametrize(("make_tool", "query"), LOSSY.values(), ids=LOSSY)
 def test_what_json_would_hide_from_the_verifier_does_not_reach_the_tool(
-    made: Callable[[list[str]], Callable[..., None]], given: Any, agent: QWEDAgentClient
+    make_tool: Callable[[list[str]], Callable[..., None]], query: Any, agent: QWEDAgentClient
 ) -> None:
     ran: list[str] = []
-    calls = scripted([("search_web", {"query": given})])
-    messages = asyncio.run(_run(Agent(calls, tools=[made(ran)], capabilities=[QWEDGuard(client=agent)])))
-    assert "its arguments change when they are written as JSON" in told(messages)[0]
+    calls = scripted([("search_web", {"query": query})])
+    messages = asyncio.run(_run(Agent(calls, tools=[make_tool(ran)], capabilities=[QWEDGuard(client=agent)])))
+    assert "its arguments change when they are converted to JSON" in tool_outputs(messages)[0]
     assert (ran, agent.get_activity()) == ([], [])
 
 
-def test_what_another_capability_makes_of_a_call_is_what_is_verified(agent: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_what_another_capability_makes_of_a_call_is_what_is_verified(
+    agent: QWEDAgentClient, ran: list[CallSpec]
+) -> None:
     hooks: Hooks[Any] = Hooks()
 
     @hooks.on.before_tool_execute
@@ -343,33 +345,33 @@ def test_what_another_capability_makes_of_a_call_is_what_is_verified(agent: QWED
     for order in itertools.permutations([QWEDGuard(client=agent), hooks]):
         asyncio.run(_run(Agent(scripted([SEARCH]), toolsets=[toolbox(ran)], capabilities=[*order])))
     assert ran == [OTHER, OTHER]
-    assert [each.action["parameters"] for each in agent.get_activity()] == [OTHER[1], OTHER[1]]
+    assert [entry.action["parameters"] for entry in agent.get_activity()] == [OTHER[1], OTHER[1]]
 
 
 # ---- a person decides ----
 
 
-class Paused:
-    """A run that waits for a person, and its way on."""
+class PausedRun:
+    """Run that waits for a person, and can be resumed."""
 
-    def __init__(self, agent: QWEDAgentClient, ran: list[Asked], **settings: Any) -> None:
+    def __init__(self, agent: QWEDAgentClient, ran: list[CallSpec], **settings: Any) -> None:
         self.agent = _guarded(agent, ran, [EMAIL], output_type=DEFERS, **settings)
         self.result = asyncio.run(self.agent.run("go"))
         self.requests: DeferredToolRequests = self.result.output
         (self.call,) = self.requests.approvals
         self.note: dict[str, str] = self.requests.metadata[self.call.tool_call_id]["qwed"]
 
-    def resume(self, said: Any = True, built: "Agent[Any, Any] | None" = None, notes: bool = True) -> Any:
-        approvals = {self.call.tool_call_id: said}
+    def resume(self, approval: Any = True, built: "Agent[Any, Any] | None" = None, notes: bool = True) -> Any:
+        approvals = {self.call.tool_call_id: approval}
         results = DeferredToolResults(approvals=approvals, metadata=self.requests.metadata if notes else {})
         history = self.result.all_messages()
         return asyncio.run((built or self.agent).run(message_history=history, deferred_tool_results=results)).output
 
 
 def test_a_pending_call_is_deferred_and_goes_on_once_approved_in_qwed_and_here(
-    agent: QWEDAgentClient, owner: QWEDClient, ran: list[Asked]
+    agent: QWEDAgentClient, owner: QWEDClient, ran: list[CallSpec]
 ) -> None:
-    paused = Paused(agent, ran)
+    paused = PausedRun(agent, ran)
     assert (ran, paused.call.tool_name) == ([], "send_email")
     owner.approve(paused.note["approval_id"], "the customer asked")
     assert (paused.resume(), ran) == ("done", [EMAIL])
@@ -377,18 +379,18 @@ def test_a_pending_call_is_deferred_and_goes_on_once_approved_in_qwed_and_here(
     assert (done.decision, done.resolution["decision"], done.execution["success"]) == ("PENDING", "APPROVED", True)
 
 
-@pytest.mark.parametrize("said", [True, ToolApproved()])
+@pytest.mark.parametrize("approval", [True, ToolApproved()])
 def test_an_approval_that_only_the_application_gave_defers_the_call_again(
-    said: Any, agent: QWEDAgentClient, owner: QWEDClient, ran: list[Asked]
+    approval: Any, agent: QWEDAgentClient, owner: QWEDClient, ran: list[CallSpec]
 ) -> None:
-    paused = Paused(agent, ran)
-    again = paused.resume(said)
+    paused = PausedRun(agent, ran)
+    again = paused.resume(approval)
     assert (ran, again.metadata, len(agent.get_activity())) == ([], paused.requests.metadata, 1)
     owner.approve(paused.note["approval_id"], "yes")
-    assert (paused.resume(said), ran) == ("done", [EMAIL])
+    assert (paused.resume(approval), ran) == ("done", [EMAIL])
 
 
-def test_a_handler_that_approves_everything_does_not_either(agent: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_a_handler_that_approves_everything_does_not_either(agent: QWEDAgentClient, ran: list[CallSpec]) -> None:
     def approve(_ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
         return requests.build_results(approve_all=True)
 
@@ -403,32 +405,32 @@ def test_a_handler_that_approves_everything_does_not_either(agent: QWEDAgentClie
 
 
 def test_what_qwed_rejected_does_not_run_whatever_the_application_says(
-    agent: QWEDAgentClient, owner: QWEDClient, ran: list[Asked]
+    agent: QWEDAgentClient, owner: QWEDClient, ran: list[CallSpec]
 ) -> None:
-    paused = Paused(agent, ran)
+    paused = PausedRun(agent, ran)
     owner.reject(paused.note["approval_id"], "no")
     assert (paused.resume(), ran) == ("done", [])
 
 
 def test_what_the_application_denied_does_not_run_whatever_qwed_says(
-    agent: QWEDAgentClient, owner: QWEDClient, ran: list[Asked]
+    agent: QWEDAgentClient, owner: QWEDClient, ran: list[CallSpec]
 ) -> None:
-    paused = Paused(agent, ran)
+    paused = PausedRun(agent, ran)
     owner.approve(paused.note["approval_id"], "yes")
     assert (paused.resume(False), ran) == ("done", [])
 
 
-def test_an_approval_permits_one_call(agent: QWEDAgentClient, owner: QWEDClient, ran: list[Asked]) -> None:
-    paused = Paused(agent, ran)
+def test_an_approval_permits_one_call(agent: QWEDAgentClient, owner: QWEDClient, ran: list[CallSpec]) -> None:
+    paused = PausedRun(agent, ran)
     owner.approve(paused.note["approval_id"], "yes")
     assert [paused.resume(), paused.resume()] == ["done", "done"]
     assert ran == [EMAIL]
 
 
 def test_another_process_resumes_with_the_metadata_of_the_first(
-    agent: QWEDAgentClient, owner: QWEDClient, ran: list[Asked]
+    agent: QWEDAgentClient, owner: QWEDClient, ran: list[CallSpec]
 ) -> None:
-    paused = Paused(agent, ran)
+    paused = PausedRun(agent, ran)
     owner.approve(paused.note["approval_id"], "yes")
     elsewhere = _guarded(agent, ran, [EMAIL], output_type=DEFERS)
     assert isinstance(paused.resume(built=elsewhere, notes=False), DeferredToolRequests)
@@ -438,17 +440,17 @@ def test_another_process_resumes_with_the_metadata_of_the_first(
 
 
 @pytest.mark.parametrize("note", [None, [], "act_1", {"action_id": 7}, {"action_id": "act_1"}, {}])
-def test_metadata_of_any_shape_permits_nothing(note: Any, agent: QWEDAgentClient, ran: list[Asked]) -> None:
-    paused = Paused(agent, ran)
+def test_metadata_of_any_shape_permits_nothing(note: Any, agent: QWEDAgentClient, ran: list[CallSpec]) -> None:
+    paused = PausedRun(agent, ran)
     paused.requests.metadata = {paused.call.tool_call_id: {"qwed": note}}
     paused.resume(built=_guarded(agent, ran, [EMAIL], output_type=DEFERS))
     assert ran == []
 
 
 def test_metadata_that_names_another_approved_action_permits_nothing(
-    agent: QWEDAgentClient, owner: QWEDClient, ran: list[Asked]
+    agent: QWEDAgentClient, owner: QWEDClient, ran: list[CallSpec]
 ) -> None:
-    paused = Paused(agent, ran)
+    paused = PausedRun(agent, ran)
     other = agent.verify_tool_call("search_web", {"query": "oslo"})
     paused.note["action_id"] = str(other.action_id)
     paused.resume(built=_guarded(agent, ran, [EMAIL], output_type=DEFERS))
@@ -456,18 +458,18 @@ def test_metadata_that_names_another_approved_action_permits_nothing(
 
 
 def test_arguments_that_the_application_changed_are_not_those_that_were_approved(
-    agent: QWEDAgentClient, owner: QWEDClient, ran: list[Asked]
+    agent: QWEDAgentClient, owner: QWEDClient, ran: list[CallSpec]
 ) -> None:
-    paused = Paused(agent, ran)
+    paused = PausedRun(agent, ran)
     owner.approve(paused.note["approval_id"], "yes")
     paused.resume(ToolApproved(override_args={"to": "b@example.com", "body": "hello"}))
     assert ran == []
 
 
 def test_what_a_suspended_agent_was_granted_does_not_run(
-    agent: QWEDAgentClient, owner: QWEDClient, ran: list[Asked]
+    agent: QWEDAgentClient, owner: QWEDClient, ran: list[CallSpec]
 ) -> None:
-    paused = Paused(agent, ran)
+    paused = PausedRun(agent, ran)
     owner.approve(paused.note["approval_id"], "yes")
     owner.suspend_agent(agent.agent_id, "stop")
     paused.resume()
@@ -484,19 +486,21 @@ PAUSES: list[tuple[Any, Any, bool]] = [
 
 @pytest.mark.parametrize(("output_type", "pause", "pauses"), PAUSES)
 def test_a_run_pauses_where_it_can_and_the_model_is_told_otherwise(
-    output_type: Any, pause: bool | None, pauses: bool, agent: QWEDAgentClient, ran: list[Asked]
+    output_type: Any, pause: bool | None, pauses: bool, agent: QWEDAgentClient, ran: list[CallSpec]
 ) -> None:
     built = _guarded(agent, ran, [EMAIL], output_type=output_type, pause=pause)
     result = asyncio.run(built.run("go"))
     assert (isinstance(result.output, DeferredToolRequests), ran) == (pauses, [])
-    assert pauses or "QWED-AGENT-TRUST-002" in told(result.all_messages())[0]
+    assert pauses or "QWED-AGENT-TRUST-002" in tool_outputs(result.all_messages())[0]
 
 
 def test_it_runs_where_a_person_approves_while_it_waits(
-    agent: QWEDAgentClient, owner: QWEDClient, ran: list[Asked]
+    agent: QWEDAgentClient, owner: QWEDClient, ran: list[CallSpec]
 ) -> None:
     def approve() -> None:
-        waiting = until(lambda: [each for each in owner.list_approvals() if each.agent_id == agent.agent_id])
+        waiting = until(
+            lambda: [approval for approval in owner.list_approvals() if approval.agent_id == agent.agent_id]
+        )
         owner.approve(waiting[0].approval_id, "go ahead")
 
     person = threading.Thread(target=approve)
@@ -529,62 +533,62 @@ def test_what_a_tool_itself_wants_approved_is_asked_of_its_person_first(agent: Q
     assert (ran, len(agent.get_activity())) == (["oslo"], 1)
 
 
-# ---- whatever goes wrong blocks ----
+# ---- every error blocks ----
 
 BROKEN: dict[str, Any] = {
-    "rubbish": raw(b"<html>hello</html>"),
-    "an empty object": raw(b"{}"),
-    "an approval with no action": raw(b'{"decision": "APPROVED"}'),
-    "an unknown decision": raw(b'{"decision": "SURE", "action_id": "act_1"}'),
-    "500": raw(b"{}", 500),
+    "rubbish": answer_bytes(b"<html>hello</html>"),
+    "an empty object": answer_bytes(b"{}"),
+    "an approval with no action": answer_bytes(b'{"decision": "APPROVED"}'),
+    "an unknown decision": answer_bytes(b'{"decision": "SURE", "action_id": "act_1"}'),
+    "500": answer_bytes(b"{}", 500),
 }
 
 
 @pytest.mark.parametrize("answer", BROKEN.values(), ids=BROKEN)
-def test_a_verifier_that_answers_wrongly_permits_nothing(answer: Any, ran: list[Asked]) -> None:
-    with providing(answer) as broken, QWEDClient("key", broken.base_url, retries=0) as client:
-        nobody = QWEDAgentClient("agent_1", client=client)
-        asyncio.run(_run(_guarded(nobody, ran, [SEARCH])))
+def test_a_verifier_that_answers_wrongly_permits_nothing(answer: Any, ran: list[CallSpec]) -> None:
+    with chat_server(answer) as broken, QWEDClient("key", broken.base_url, retries=0) as client:
+        broken_agent = QWEDAgentClient("agent_1", client=client)
+        asyncio.run(_run(_guarded(broken_agent, ran, [SEARCH])))
     assert ran == []
 
 
-@pytest.mark.parametrize(("build", "run"), [*((each, _run) for each in BUILT.values()), (_own_tools, _streamed)])
-def test_a_verifier_that_is_down_permits_nothing(build: Built, run: Callable[..., Any], ran: list[Asked]) -> None:
+@pytest.mark.parametrize(("build", "run"), [*((builder, _run) for builder in BUILT.values()), (_own_tools, _streamed)])
+def test_a_verifier_that_is_down_permits_nothing(build: Built, run: Callable[..., Any], ran: list[CallSpec]) -> None:
     with QWEDClient("key", CLOSED, retries=0) as client:
-        nobody = QWEDAgentClient("agent_1", client=client)
-        messages = asyncio.run(run(build(nobody, toolbox(ran), scripted([SEARCH], [EMAIL]))))
+        closed_agent = QWEDAgentClient("agent_1", client=client)
+        messages = asyncio.run(run(build(closed_agent, toolbox(ran), scripted([SEARCH], [EMAIL]))))
     assert ran == []
-    assert all("could not be" in each for each in told(messages))
+    assert all("could not be" in output for output in tool_outputs(messages))
 
 
-def test_a_verifier_that_is_slow_permits_nothing_and_does_not_block_the_event_loop(ran: list[Asked]) -> None:
+def test_a_verifier_that_is_slow_permits_nothing_and_does_not_block_the_event_loop(ran: list[CallSpec]) -> None:
     async def run() -> None:
-        slow = Slow()
-        with providing(slow) as server, QWEDClient("key", server.base_url, timeout=0.3, retries=0) as client:
+        slow = SlowVerifier()
+        with chat_server(slow) as server, QWEDClient("key", server.base_url, timeout=0.3, retries=0) as client:
             built = _guarded(QWEDAgentClient("agent_1", client=client), ran, [SEARCH])
             running = asyncio.create_task(_run(built))
-            # Were the loop blocked until the answer comes, this would not be heard of before the time is over.
-            await slow.asked.wait()
+            # If the loop were blocked, this event would arrive only after the timeout.
+            await slow.requested.wait()
             assert not running.done()
             await running
-            slow.let_go.set()
+            slow.released.set()
 
     asyncio.run(run())
     assert ran == []
 
 
-def test_a_cancelled_run_runs_nothing_that_was_not_permitted_yet(ran: list[Asked]) -> None:
+def test_a_cancelled_run_runs_nothing_that_was_not_permitted_yet(ran: list[CallSpec]) -> None:
     async def run() -> None:
-        slow = Slow(b'{"decision": "APPROVED", "action_id": "act_1"}')
-        with providing(slow) as server, QWEDClient("key", server.base_url, retries=0) as client:
+        slow = SlowVerifier(b'{"decision": "APPROVED", "action_id": "act_1"}')
+        with chat_server(slow) as server, QWEDClient("key", server.base_url, retries=0) as client:
             built = _guarded(QWEDAgentClient("agent_1", client=client), ran, [SEARCH])
             running = asyncio.create_task(_run(built))
-            await slow.asked.wait()
+            await slow.requested.wait()
             running.cancel()
-            # Let go only then: a permission that came before the framework has ended its tools would be one.
+            # Released only now: an earlier permit would still let the tool run.
             with pytest.raises(asyncio.CancelledError):
                 await running
-            slow.let_go.set()
+            slow.released.set()
 
     asyncio.run(run())
     assert ran == []
@@ -610,23 +614,25 @@ def test_a_tool_that_is_cancelled_half_way_is_logged_as_failed(agent: QWEDAgentC
     assert agent.get_activity()[0].execution["success"] is False
 
 
-class Surprising(dict[str, Mapping[str, str]]):
-    """A table that fails where it is read."""
+class FailingTable(dict[str, Mapping[str, str]]):
+    """Table whose lookup raises."""
 
     def get(self, *_: Any) -> Any:
-        raise RuntimeError("surprise")
+        raise RuntimeError("lookup failed")
 
 
 @each_run
-def test_a_surprise_in_our_own_code_blocks(run: Callable[..., Any], agent: QWEDAgentClient, ran: list[Asked]) -> None:
-    actions = Surprising(run_sql={"type": "execute_sql", "query": "sql"})
-    with pytest.raises(RuntimeError, match="surprise"):
+def test_a_surprise_in_our_own_code_blocks(
+    run: Callable[..., Any], agent: QWEDAgentClient, ran: list[CallSpec]
+) -> None:
+    actions = FailingTable(run_sql={"type": "execute_sql", "query": "sql"})
+    with pytest.raises(RuntimeError, match="lookup failed"):
         asyncio.run(run(_guarded(agent, ran, [SEARCH], actions=actions)))
     assert ran == []
 
 
 def test_a_capability_that_swallows_errors_does_not_run_the_tool_either(
-    agent: QWEDAgentClient, ran: list[Asked]
+    agent: QWEDAgentClient, ran: list[CallSpec]
 ) -> None:
     hooks: Hooks[Any] = Hooks()
 
@@ -634,9 +640,9 @@ def test_a_capability_that_swallows_errors_does_not_run_the_tool_either(
     async def swallow(_ctx: RunContext[Any], **_named: Any) -> str:
         return "never mind"
 
-    guard = QWEDGuard(client=agent, actions=Surprising(run_sql={"type": "execute_sql", "query": "sql"}))
+    guard = QWEDGuard(client=agent, actions=FailingTable(run_sql={"type": "execute_sql", "query": "sql"}))
     messages = asyncio.run(_run(Agent(scripted([SEARCH]), toolsets=[toolbox(ran)], capabilities=[guard, hooks])))
-    assert (ran, told(messages)) == ([], ["never mind"])
+    assert (ran, tool_outputs(messages)) == ([], ["never mind"])
 
 
 def test_a_tool_that_qwed_does_not_know_does_not_run(agent: QWEDAgentClient) -> None:
@@ -646,7 +652,7 @@ def test_a_tool_that_qwed_does_not_know_does_not_run(agent: QWEDAgentClient) -> 
         ran.append(path)
 
     built = Agent(scripted([("rm_rf", {"path": "/"})]), tools=[rm_rf], capabilities=[QWEDGuard(client=agent)])
-    assert ("allowlisting" in told(asyncio.run(_run(built)))[0], ran) == (True, [])
+    assert ("allowlisting" in tool_outputs(asyncio.run(_run(built)))[0], ran) == (True, [])
 
 
 @pytest.mark.parametrize("raised", [ValueError("no"), ApprovalRequired()])
@@ -673,13 +679,13 @@ def test_each_try_of_a_tool_that_retries_is_asked_about(agent: QWEDAgentClient) 
         return "found"
 
     asyncio.run(_run(Agent(scripted([SEARCH], [SEARCH]), tools=[search_web], capabilities=[QWEDGuard(client=agent)])))
-    assert [each.execution["success"] for each in agent.get_activity()] == [True, False]
+    assert [entry.execution["success"] for entry in agent.get_activity()] == [True, False]
 
 
-# ---- what is not a tool of the agent's own ----
+# ---- output functions, provider-run and external tools ----
 
 
-def _output_function(ran: list[Asked]) -> Callable[[str], str]:
+def _output_function(ran: list[CallSpec]) -> Callable[[str], str]:
     def delete_database(name: str) -> str:
         ran.append(("delete_database", {"name": name}))
         return "deleted"
@@ -689,7 +695,7 @@ def _output_function(ran: list[Asked]) -> Callable[[str], str]:
 
 @pytest.mark.parametrize("run", [_run, _streamed, _stepped], ids=["run", "run_stream", "iter"])
 def test_an_output_function_is_asked_about_like_a_tool(
-    run: Callable[..., Any], agent: QWEDAgentClient, ran: list[Asked]
+    run: Callable[..., Any], agent: QWEDAgentClient, ran: list[CallSpec]
 ) -> None:
     calls = scripted([("final_result", {"name": "prod"})], [("final_result", {"name": "prod"})])
     built: Agent[Any, Any] = Agent(
@@ -698,7 +704,7 @@ def test_an_output_function_is_asked_about_like_a_tool(
     with pytest.raises(UnexpectedModelBehavior):
         asyncio.run(run(built))
     assert ran == []
-    assert {each.action["tool"] for each in agent.get_activity()} == {"delete_database"}
+    assert {entry.action["tool"] for entry in agent.get_activity()} == {"delete_database"}
 
 
 def test_an_output_function_that_may_run_runs_once_and_is_logged(agent: QWEDAgentClient) -> None:
@@ -712,16 +718,16 @@ def test_an_output_function_that_may_run_runs_once_and_is_logged(agent: QWEDAgen
         tool = Agent(scripted([("final_result", {"query": "oslo"})]), output_type=search_web, capabilities=guards())
         text = Agent(scripted(), output_type=TextOutput(search_web), capabilities=guards())
         async with tool.run_stream("go") as stream:
-            streamed = [each async for each in stream.stream_output(debounce_by=None)]
+            streamed = [item async for item in stream.stream_output(debounce_by=None)]
         return [(await tool.run("go")).output, (await text.run("go")).output, *streamed]
 
     def guards() -> list[Any]:
         return [QWEDGuard(client=agent)]
 
-    said = asyncio.run(run())
-    assert set(said) == {"found oslo", "found done"}
+    outputs = asyncio.run(run())
+    assert set(outputs) == {"found oslo", "found done"}
     assert sorted(set(ran)) == ["done", "oslo"]
-    assert all(each.execution["success"] for each in agent.get_activity())
+    assert all(item.execution["success"] for item in agent.get_activity())
     assert len(agent.get_activity()) == len(ran)
 
 
@@ -732,12 +738,14 @@ def test_a_structured_output_is_no_action(agent: QWEDAgentClient) -> None:
     assert agent.get_activity() == []
 
 
-def test_a_tool_that_the_provider_runs_is_refused_unless_it_is_named(agent: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_a_tool_that_the_provider_runs_is_refused_unless_it_is_named(
+    agent: QWEDAgentClient, ran: list[CallSpec]
+) -> None:
     def built(**settings: Any) -> "Agent[Any, Any]":
         capabilities = [NativeTool(WebSearchTool()), QWEDGuard(client=agent, **settings)]
         return Agent(scripted([SEARCH]), toolsets=[toolbox(ran)], capabilities=capabilities)
 
-    with pytest.raises(ValueError, match="qwed cannot see what the tool `web_search` does"):
+    with pytest.raises(ValueError, match="qwed cannot verify the tool `web_search`"):
         asyncio.run(_run(built()))
     assert ran == []
 
@@ -749,7 +757,7 @@ def test_a_tool_that_the_application_runs_elsewhere_is_refused_unless_it_is_name
         guards = [QWEDGuard(client=agent, **settings)]
         return Agent(scripted([DELETE]), toolsets=[elsewhere], capabilities=guards, output_type=DEFERS)
 
-    with pytest.raises(ValueError, match="qwed cannot see what the tool `delete_database` does"):
+    with pytest.raises(ValueError, match="qwed cannot verify the tool `delete_database`"):
         asyncio.run(built().run("go"))
     named = asyncio.run(built(unverified=["delete_database"]).run("go"))
     assert [call.tool_name for call in named.output.calls] == ["delete_database"]
@@ -757,7 +765,7 @@ def test_a_tool_that_the_application_runs_elsewhere_is_refused_unless_it_is_name
 
 @pytest.mark.parametrize("build", ["capability", "toolset"])
 def test_a_tool_named_as_unverified_runs_without_being_asked_about(
-    build: str, agent: QWEDAgentClient, ran: list[Asked]
+    build: str, agent: QWEDAgentClient, ran: list[CallSpec]
 ) -> None:
     unverified = ["delete_database"]
     if build == "toolset":
@@ -768,31 +776,31 @@ def test_a_tool_named_as_unverified_runs_without_being_asked_about(
     assert (ran, len(agent.get_activity())) == ([DELETE, SEARCH], 1)
 
 
-# ---- how it is made ----
+# ---- construction ----
 
 
 def test_it_is_made_of_a_checkpoint_or_of_the_environment(
-    agent: QWEDAgentClient, monkeypatch: pytest.MonkeyPatch, ran: list[Asked]
+    agent: QWEDAgentClient, monkeypatch: pytest.MonkeyPatch, ran: list[CallSpec]
 ) -> None:
     checkpoint = Checkpoint(agent)
     assert QWEDGuard(checkpoint).checkpoint is QWEDToolset(toolbox(ran), checkpoint).checkpoint is checkpoint
     monkeypatch.setenv("QWED_AGENT_ID", agent.agent_id)
     assert QWEDToolset(toolbox(ran)).checkpoint.agent.agent_id == QWEDGuard().checkpoint.agent.agent_id
     monkeypatch.delenv("QWED_AGENT_ID")
-    for made in (QWEDGuard, lambda: QWEDToolset(toolbox(ran))):
+    for create in (QWEDGuard, lambda: QWEDToolset(toolbox(ran))):
         with pytest.raises(ValueError, match="QWED_AGENT_ID"):
-            made()
+            create()
 
 
 def test_without_the_framework_the_module_is_there_and_says_what_to_install() -> None:
     program = (
         "import sys; sys.modules['pydantic_ai'] = None\n"
         "from qwed_sdk.pydantic_ai import QWEDGuard, QWEDToolset\n"
-        "for made in (QWEDGuard, QWEDToolset):\n"
-        "    try: made(None, agent_id='agent_1')\n"
+        "for create in (QWEDGuard, QWEDToolset):\n"
+        "    try: create(None, agent_id='agent_1')\n"
         "    except ImportError as error: print(error)"
     )
     done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=True)
-    said = done.stdout.splitlines()
-    assert len(said) == 2
-    assert all(line.endswith("pip install pydantic-ai-slim") for line in said)
+    lines = done.stdout.splitlines()
+    assert len(lines) == 2
+    assert all(line.endswith("pip install pydantic-ai-slim") for line in lines)

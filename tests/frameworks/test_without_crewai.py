@@ -1,4 +1,4 @@
-"""Where CrewAI is not installed its module can be imported, and says what to install when it is used."""
+"""Without CrewAI the module can be imported, and its class says what to install."""
 
 import subprocess
 import sys
@@ -19,8 +19,10 @@ def test_it_can_be_imported() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "QWEDVerifiedAgent\n", "")
 
 
-@pytest.mark.parametrize("given", ["", "role='Analyst', goal='Analyze data', agent_id='agent_abc123'", "agent=None"])
-def test_making_one_says_what_to_install(given: str) -> None:
-    done = run(f"QWEDVerifiedAgent({given})")
+@pytest.mark.parametrize(
+    "arguments", ["", "role='Analyst', goal='Analyze data', agent_id='agent_abc123'", "agent=None"]
+)
+def test_making_one_says_what_to_install(arguments: str) -> None:
+    done = run(f"QWEDVerifiedAgent({arguments})")
     assert done.returncode == 1
     assert "ImportError: QWEDVerifiedAgent needs crewai 1.15.30 or newer: pip install crewai" in done.stderr

@@ -1,1 +1,1 @@
-"""Coverage-guided fuzzing of everything that reads what strangers write; `python -m tests.fuzz <target> <runs>`."""
+"""Coverage-guided fuzzing of every parser of untrusted input; `python -m tests.fuzz <target> <runs>`."""

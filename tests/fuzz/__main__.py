@@ -1,4 +1,5 @@
-"""Fuzz one target: `python -m tests.fuzz math 20000 [folder]` ends with 0 and the executions, or what it found."""
+"""Fuzz one target: `python -m tests.fuzz math 20000 [folder]` exits with 0 and the number of executions, or the
+finding."""
 
 import sys
 import tempfile
@@ -8,13 +9,13 @@ from pathlib import Path
 import atheris
 
 from tests.fuzz.targets import TARGETS, seeds_of
-from tests.support.tables import rows
+from tests.support.case_tables import rows
 
 _INSTRUMENTED = ["qwed", "qwed_sdk"]
 
 
 def main(name: str, runs: int, folder: Path) -> None:
-    """Ask the target `runs` times, beginning with the cases of its tables; never returns."""
+    """Run the target `runs` times, starting with the cases of its tables; never returns."""
     row = TARGETS[name]
     with atheris.instrument_imports(include=_INSTRUMENTED):
         target = row.make()

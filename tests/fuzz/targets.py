@@ -1,6 +1,6 @@
-"""One target for each reader: what it is given, what it may refuse with, and how long it may take.
+"""One target for each parser: its input, its allowed errors, and its time limit.
 
-A target returns for every input; what it raises is a finding. Each import is the target's own, so that a run loads and
+A target returns for every input; an exception is a finding. Each target has its own imports, so that a run loads and
 instruments only what it fuzzes.
 """
 
@@ -9,22 +9,22 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from typing import Any, NamedTuple
 
-from tests.support.tables import DATA
+from tests.support.case_tables import DATA
 
 Target = Callable[[bytes], object]
 
 
 class Row(NamedTuple):
-    """A target, how often a drill asks it, the longest input, and the tables its first inputs come from."""
+    """Target, its number of runs in a drill, its longest input, and the tables of its first inputs."""
 
     make: Callable[[], Target]
     runs: int
     longest: int
     seeds: tuple[str, ...]
     seconds: float = 2.0
-    """Processor time one input may take."""
+    """CPU seconds that one input may take."""
     files: Callable[[], list[bytes]] = list
-    """More first inputs, where they are no texts."""
+    """Further first inputs that are not texts."""
 
 
 def _text(data: bytes) -> str:
@@ -32,30 +32,30 @@ def _text(data: bytes) -> str:
 
 
 def math() -> Target:
-    from qwed.engines._math.notation import plain
+    from qwed.engines._math.notation import normalize_notation
     from qwed.engines._math.syntax import parse
-    from qwed.engines._math.tree import Refused
+    from qwed.engines._math.syntax_tree import MathRefusalError
     from qwed.engines.arithmetic import verify_quick
 
     def target(data: bytes) -> object:
         text = _text(data)
-        with suppress(Refused):
-            parse(plain(text))
-        with suppress(Refused):
-            parse(plain(text), in_units=True)
+        with suppress(MathRefusalError):
+            parse(normalize_notation(text))
+        with suppress(MathRefusalError):
+            parse(normalize_notation(text), in_units=True)
         return verify_quick(text)
 
     return target
 
 
 def logic() -> Target:
-    from qwed.engines._logic.reading import read
-    from qwed.engines._logic.syntax import NotFormal, Refusal
-    from qwed.engines._logic.vocabulary import joined
+    from qwed.engines._logic.notation import parse_text
+    from qwed.engines._logic.predicate_names import unify_vocabulary
+    from qwed.engines._logic.sexpr import LogicRefusalError, NotFormalError
 
     def target(data: bytes) -> object:
-        with suppress(Refusal, NotFormal):
-            joined([read(_text(data))])
+        with suppress(LogicRefusalError, NotFormalError):
+            unify_vocabulary([parse_text(_text(data))])
         return None
 
     return target
@@ -72,7 +72,7 @@ INSERT INTO t VALUES (1, 2, 'b');
 
 
 def _state_after(query: str) -> list[str] | None:
-    """The whole scratch database after a query, None where sqlite refuses it."""
+    """Return the whole scratch database after a query, or None if sqlite refuses it."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         connection.executescript(_SCRATCH)
         steps = iter(range(200))
@@ -89,7 +89,7 @@ def _state_after(query: str) -> list[str] | None:
 def sql() -> Target:
     from qwed.engines.protocol import EngineRequest
     from qwed.engines.sql import verify
-    from qwed.words import EffectKind
+    from qwed.model import EffectKind
 
     before = _state_after("")
     dialects = ("sqlite", "", "postgres", "mysql", "duckdb", "tsql")
@@ -117,13 +117,13 @@ def fact() -> Target:
 
 
 def csv() -> Target:
-    from qwed.engines._stats.files import open_sheet
-    from qwed.engines.uploads import Refused
+    from qwed.engines._stats.table_files import open_sheet
+    from qwed.engines.uploads import UploadError
 
     formats = (None, "csv", "tsv", "json")
 
     def target(data: bytes) -> object:
-        with suppress(Refused):
+        with suppress(UploadError):
             open_sheet(data, formats[len(data) % len(formats)])
         return None
 
@@ -131,11 +131,11 @@ def csv() -> Target:
 
 
 def image() -> Target:
-    from qwed.engines._image.file import open_picture
-    from qwed.engines.uploads import Refused
+    from qwed.engines._image.loader import open_picture
+    from qwed.engines.uploads import UploadError
 
     def target(data: bytes) -> object:
-        with suppress(Refused):
+        with suppress(UploadError):
             picture = open_picture(data)
             return picture.notes
         return None
@@ -144,14 +144,14 @@ def image() -> Target:
 
 
 def strict_json() -> Target:
-    from qwed.api.body import Refused, parse_json
-    from qwed.words.canonical import NotCanonical, canonical
-    from qwed.words.strict import NotStrict, read_json
+    from qwed.api.server.body import RequestRejectedError, parse_json
+    from qwed.model.canonical import CanonicalJsonError, canonical
+    from qwed.model.strict_json import StrictJsonError, parse_strict_json
 
     def target(data: bytes) -> object:
-        with suppress(NotStrict):
-            read_json(data, "it")
-        with suppress(Refused, NotCanonical):
+        with suppress(StrictJsonError):
+            parse_strict_json(data, "it")
+        with suppress(RequestRejectedError, CanonicalJsonError):
             text = canonical(parse_json(data))
             assert canonical(parse_json(text)) == text, "canonical JSON is not its own canonical form"
         return None
@@ -160,13 +160,13 @@ def strict_json() -> Target:
 
 
 def jwt() -> Target:
-    from qwed.ledger.verifier import Invalid, open_jws, read_leaf
+    from qwed.ledger.verifier import InvalidEvidenceError, open_jws, read_leaf
 
     def target(data: bytes) -> object:
         text = _text(data)
-        with suppress(Invalid):
+        with suppress(InvalidEvidenceError):
             open_jws(text, "qwed-attestation+jwt", None)
-        with suppress(Invalid):
+        with suppress(InvalidEvidenceError):
             read_leaf(text)
         return None
 
@@ -208,7 +208,7 @@ def _sheets() -> list[bytes]:
 
 
 def _pictures() -> list[bytes]:
-    from tests.unit.engines.pictures import PICTURES
+    from tests.unit.engines.sample_images import PICTURES
 
     return [content for make in PICTURES.values() if len(content := make()) <= 2_000]
 
@@ -231,10 +231,10 @@ TARGETS: dict[str, Row] = {
 
 
 def seeds_of(table: list[dict[str, Any]], longest: int) -> list[bytes]:
-    """The texts of a table of cases, short ones only, each in the shapes that the targets cut apart."""
-    found = {value for row in table for value in _texts(row) if 0 < len(value) <= longest}
+    """Return the short texts of a case table, in each form that the targets split."""
+    texts = {value for row in table for value in _texts(row) if 0 < len(value) <= longest}
     pairs = {f"{row['claim']}\n{row['context']}" for row in table if {"claim", "context"} <= row.keys()}
-    return [each.encode("utf-8", "replace")[:longest] for each in sorted(found | pairs)]
+    return [each.encode("utf-8", "replace")[:longest] for each in sorted(texts | pairs)]
 
 
 def _texts(row: dict[str, Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""`qwed-mcp` as it is called: its options, the manifest it is started with, and what it says when it cannot start."""
+"""Options of `qwed-mcp`, its skill manifest, and start-up errors."""
 
 import json
 import os
@@ -10,12 +10,12 @@ import anyio
 import pytest
 
 import qwed
-from qwed.proxies.listening import Place, is_loopback, listen
-from qwed_mcp import cli, command
-from qwed_mcp.keys import NoKeys, keys_from
+from qwed.proxies.listen_address import ListenAddress, is_loopback, listen
+from qwed_mcp import cli, main
+from qwed_mcp.auth import KeySourceError, open_api_keys
+from tests.support.case_tables import rows
 from tests.support.mcp_sessions import COMMAND, environment
 from tests.support.server import Server
-from tests.support.tables import rows
 
 SKILL = rows("skill_honest.jsonl")[0]["manifest"]
 
@@ -33,11 +33,11 @@ def run(*options: str, **settings: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_it_tells_its_version_and_its_options(capsys: pytest.CaptureFixture[str]) -> None:
-    assert command.main(["--version"]) == 0
+    assert main.main(["--version"]) == 0
     assert capsys.readouterr().out == f"qwed-mcp {qwed.__version__}\n"
-    assert command.main(["--help"]) == 0
-    told = capsys.readouterr().out
-    assert all(option in told for option in ("--http", "--host", "--port", "--allow-remote", "--allow-host"))
+    assert main.main(["--help"]) == 0
+    output = capsys.readouterr().out
+    assert all(option in output for option in ("--http", "--host", "--port", "--allow-remote", "--allow-host"))
 
 
 def test_a_trusted_skill_lets_the_server_start_and_a_closed_input_ends_it(tmp_path: Path) -> None:
@@ -52,9 +52,9 @@ def test_a_poisoned_skill_is_logged_and_the_server_ends_at_once(tmp_path: Path) 
     file.write_text(json.dumps({**SKILL, "registry": "clawdhub.com"}))
     ended = run(QWED_SKILL_MANIFEST=str(file))
     assert (ended.returncode, ended.stdout) == (1, "")
-    told = json.loads(ended.stderr)
-    assert told["event"] == "skill manifest refused"
-    assert "clawdhub.com" in " ".join(told["findings"])
+    output = json.loads(ended.stderr)
+    assert output["event"] == "skill manifest refused"
+    assert "clawdhub.com" in " ".join(output["findings"])
 
 
 @pytest.mark.parametrize("content", [None, b"", b"no JSON", b"[" * 100_000, b" " * (2 << 20), b'"text"', b"{}"])
@@ -66,7 +66,7 @@ def test_a_manifest_that_cannot_be_read_keeps_the_server_from_starting(
         file.write_bytes(content)
     monkeypatch.setenv("QWED_SKILL_MANIFEST", str(file))
     with pytest.raises(SystemExit) as end:
-        command.main([])
+        main.main([])
     assert end.value.code == 1
     assert json.loads(capsys.readouterr().err)["event"] == "skill manifest refused"
 
@@ -81,35 +81,35 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("options", "code", "said"), WRONG)
+@pytest.mark.parametrize(("options", "code", "expected"), WRONG)
 def test_what_is_called_wrongly_is_told_in_a_sentence(
-    options: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]
+    options: list[str], code: int, expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as end:
-        command.main(options)
+        main.main(options)
     assert end.value.code == code
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert said in told.err
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert expected in output.err
 
 
 def test_a_sandbox_nobody_knows_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("QWED_MCP_SANDBOX", "docker")
     with pytest.raises(SystemExit) as end:
-        command.main([])
+        main.main([])
     assert end.value.code == 2
     assert "must be one of bubblewrap, none" in capsys.readouterr().err
 
 
 def test_a_port_that_is_taken_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    with listen(Place(port=0)) as taken, pytest.raises(SystemExit) as end:
-        command.main(["--http", "--port", str(taken.getsockname()[1])])
+    with listen(ListenAddress(port=0)) as listener, pytest.raises(SystemExit) as end:
+        main.main(["--http", "--port", str(listener.getsockname()[1])])
     assert end.value.code == 2
     assert "choose another --host or --port" in capsys.readouterr().err
 
 
 def test_an_address_that_others_can_reach_is_warned_about(capsys: pytest.CaptureFixture[str]) -> None:
-    cli._require_allowed("0.0.0.0", allowed=True)
+    cli._require_remote_allowed("0.0.0.0", allowed=True)
     assert "keys cross the network unencrypted" in capsys.readouterr().err
 
 
@@ -124,10 +124,10 @@ def test_keys_that_cannot_be_opened_keep_the_server_from_starting(server: Server
 @pytest.mark.parametrize("url", ["http://a\tb", "ftp://127.0.0.1", "127.0.0.1:8000", "http://"])
 def test_a_server_that_cannot_be_asked_is_no_server(url: str) -> None:
     async def opened() -> None:
-        async with keys_from({"QWED_BASE_URL": url}):
+        async with open_api_keys({"QWED_BASE_URL": url}):
             pass
 
-    with pytest.raises(NoKeys, match=r"^QWED_BASE_URL cannot be used: "):
+    with pytest.raises(KeySourceError, match=r"^QWED_BASE_URL cannot be used: "):
         anyio.run(opened)
 
 
@@ -139,12 +139,12 @@ def test_a_person_who_starts_it_is_told_what_it_is() -> None:
     )
     os.close(slave)
     assert process.stderr is not None
-    told = "".join(process.stderr.readline() for _ in range(6))
+    output = "".join(process.stderr.readline() for _ in range(6))
     os.write(master, b"\x04")
     rest = process.communicate(timeout=30)
     os.close(master)
-    assert "is an MCP server" in told
-    assert '"command": "qwed-mcp"' in told
+    assert "is an MCP server" in output
+    assert '"command": "qwed-mcp"' in output
     assert (process.returncode, rest[0]) == (0, "")
 
 
@@ -152,10 +152,14 @@ INSIDE = ("127.0.0.1", "127.9.9.9", "::1", "[::1]", "localhost")
 OUTSIDE = ("0.0.0.0", "::", "192.168.1.1", "localhost.evil.example", "")
 
 
-@pytest.mark.parametrize(("host", "inside"), [*((each, True) for each in INSIDE), *((each, False) for each in OUTSIDE)])
+@pytest.mark.parametrize(("host", "inside"), [*((host, True) for host in INSIDE), *((host, False) for host in OUTSIDE)])
 def test_only_addresses_of_this_machine_are_inside(host: str, inside: bool) -> None:
     assert is_loopback(host) is inside
 
 
 def test_names_are_spelled_as_a_host_spells_them() -> None:
-    assert Place("::1", 8765, ("Verify.Example", "[::2]")).spelled() == ["[::1]", "verify.example", "[::2]"]
+    assert ListenAddress("::1", 8765, ("Verify.Example", "[::2]")).host_header_names() == [
+        "[::1]",
+        "verify.example",
+        "[::2]",
+    ]

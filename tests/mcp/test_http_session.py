@@ -1,4 +1,4 @@
-"""Seed 004 over streamable HTTP: whoever has a key, each with jobs of their own, and nobody from elsewhere."""
+"""MCP over streamable HTTP: API keys, jobs per key, and refused origins (seed 004)."""
 
 import json
 from collections.abc import Iterator
@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from qwed_mcp.sessions import MAX_OF_CALLER
-from tests.support.below import begun, dead
+from qwed_mcp.sessions import MAX_PER_CALLER
+from tests.support.child_processes import wait_for_children, wait_until_dead
 from tests.support.mcp_sessions import TRUSTED, HttpServer, text
 from tests.support.server import Server
 
@@ -29,7 +29,7 @@ OPENING = {
 
 @pytest.fixture(scope="module")
 def http(server: Server) -> Iterator[HttpServer]:
-    """Keys are those of a qwed server."""
+    """Server whose keys are those of a qwed server."""
     running = HttpServer(**TRUSTED, QWED_BASE_URL=server.base_url)
     yield running
     wrote = running.stop()
@@ -39,8 +39,8 @@ def http(server: Server) -> Iterator[HttpServer]:
 
 @pytest.fixture(scope="module")
 def keys(api: httpx.Client) -> tuple[str, str]:
-    made = [api.post("/keys", json={"name": name, "role": "member"}).json()["key"] for name in ("one", "two")]
-    return made[0], made[1]
+    new_keys = [api.post("/keys", json={"name": name, "role": "member"}).json()["key"] for name in ("one", "two")]
+    return new_keys[0], new_keys[1]
 
 
 def opened(http: HttpServer, **headers: str) -> httpx.Response:
@@ -51,8 +51,8 @@ def opened(http: HttpServer, **headers: str) -> httpx.Response:
 def test_a_job_belongs_to_the_key_that_placed_it(http: HttpServer, keys: tuple[str, str], mode: str) -> None:
     with http.session(keys[0], mode) as one, http.session(keys[1], mode) as two:
         assert text(one.run("print(1)")) == "STDOUT:\n1\n\nExecution completed successfully."
-        job_id = one.place("print('All checks passed')")
-        assert text(one.ended(job_id)).startswith("Status: success")
+        job_id = one.submit("print('All checks passed')")
+        assert text(one.wait_ended(job_id)).startswith("Status: success")
         assert text(two.status(job_id)) == f"Error: Job ID '{job_id}' not found or expired."
         with http.session(keys[0], mode) as again:
             assert text(again.status(job_id)).startswith("Status: success")
@@ -135,9 +135,7 @@ def test_a_session_of_one_key_does_not_exist_for_another(http: HttpServer, keys:
 
 
 @pytest.mark.drill
-def test_whoever_opens_many_sessions_loses_their_own_oldest_and_nobody_elses(
-    http: HttpServer, keys: tuple[str, str]
-) -> None:
+def test_a_caller_with_too_many_sessions_loses_its_own_oldest(http: HttpServer, keys: tuple[str, str]) -> None:
     def listed(key: str, session_id: str) -> int:
         listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
         headers = {**ACCEPT, "X-API-Key": key, "Mcp-Session-Id": session_id}
@@ -147,10 +145,10 @@ def test_whoever_opens_many_sessions_loses_their_own_oldest_and_nobody_elses(
         return opened(http, **{"X-API-Key": key}).headers["mcp-session-id"]
 
     other = fresh(keys[1])
-    own = [fresh(keys[0]) for _ in range(MAX_OF_CALLER)]
+    own = [fresh(keys[0]) for _ in range(MAX_PER_CALLER)]
     assert listed(keys[0], own[0]) == 200
     own += [fresh(keys[0])]
-    assert [listed(keys[0], each) for each in (own[0], own[1], own[-1])] == [200, 404, 200]
+    assert [listed(keys[0], opened_id) for opened_id in (own[0], own[1], own[-1])] == [200, 404, 200]
     assert listed(keys[1], other) == 200
 
 
@@ -174,9 +172,9 @@ def test_a_client_that_leaves_ends_its_run(http: HttpServer, keys: tuple[str, st
     assert where.port is not None
     connection = HTTPConnection(where.host, where.port, timeout=30)
     connection.request("POST", "/mcp", body, headers)
-    below = begun(http.process.pid)
+    below = wait_for_children(http.process.pid)
     connection.close()
-    dead(below)
+    wait_until_dead(below)
 
 
 @pytest.mark.drill

@@ -1,4 +1,4 @@
-"""Seed 004, Tool mapping: the guards of the packs inside the sandbox, asked by a real client of a real server."""
+"""Guards of the packs in the sandbox, called through a real server (seed 004, Tool mapping)."""
 
 from collections.abc import Iterator
 
@@ -105,9 +105,9 @@ print(result.verified)
 
 @pytest.fixture(scope="module")
 def confined() -> Iterator[Session]:
-    """In the sandbox that is chosen where nobody says otherwise."""
-    with stdio(QWED_MCP_TRUSTED_CODE_EXECUTION="true") as made:
-        yield made
+    """Session with the default sandbox."""
+    with stdio(QWED_MCP_TRUSTED_CODE_EXECUTION="true") as session:
+        yield session
 
 
 @pytest.mark.parametrize("tool", MAPPING)
@@ -119,18 +119,18 @@ def test_the_replacement_of_a_deprecated_tool_answers_inside_the_sandbox(confine
 
 
 def test_the_deadline_of_the_document_is_answered_inside_the_sandbox(confined: Session) -> None:
-    told = text(confined.run(block("mcp_deadline")))
-    assert told == f"STDOUT:\nVerified: False\nComputed deadline: 2026-03-02{DONE}"
+    output = text(confined.run(block("mcp_deadline")))
+    assert output == f"STDOUT:\nVerified: False\nComputed deadline: 2026-03-02{DONE}"
 
 
 def test_the_provenance_of_the_document_is_answered_inside_the_sandbox(confined: Session) -> None:
-    told = text(confined.run(block("mcp_provenance")))
-    assert told.startswith("STDOUT:\nVerified: True\nChecks passed: ")
-    assert told.endswith(DONE)
+    output = text(confined.run(block("mcp_provenance")))
+    assert output.startswith("STDOUT:\nVerified: True\nChecks passed: ")
+    assert output.endswith(DONE)
 
 
 def test_the_legal_guard_of_the_document_runs_in_the_background(confined: Session) -> None:
-    ended = confined.ended(confined.place(block("mcp_legal")))
+    ended = confined.wait_ended(confined.submit(block("mcp_legal")))
     assert text(ended) == f"Status: success\n\nResult:\nSTDOUT:\nAll checks passed{DONE}"
     assert not ended.is_error
 

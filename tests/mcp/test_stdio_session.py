@@ -1,4 +1,4 @@
-"""Seed 004 over stdio: a real client, a real server, every row of the tables."""
+"""MCP over stdio with a real client and a real server: every row of the tables (seed 004)."""
 
 import json
 import re
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from qwed_mcp.turns import SECONDS
+from qwed_mcp.run_queue import RUN_SECONDS
 from tests.seeds.blocks import block
 from tests.support.mcp_sessions import TRUSTED, Session, stdio, text
 
@@ -23,8 +23,8 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def trusted(log: Path) -> Iterator[Session]:
-    with stdio(log, **TRUSTED, QWED_MCP_BACKGROUND_TIMEOUT="1") as made:
-        yield made
+    with stdio(log, **TRUSTED, QWED_MCP_BACKGROUND_TIMEOUT="1") as session:
+        yield session
 
 
 def test_two_tools_are_listed_and_one_runs_anything(trusted: Session) -> None:
@@ -38,12 +38,12 @@ def test_two_tools_are_listed_and_one_runs_anything(trusted: Session) -> None:
 def test_the_parameters_are_those_of_the_tables(trusted: Session) -> None:
     run, ask = (tool.input_schema for tool in trusted.tools().values())
     assert (run["required"], ask["required"]) == (["code"], ["job_id"])
-    assert {name: each["type"] for name, each in run["properties"].items()} == {
+    assert {name: schema["type"] for name, schema in run["properties"].items()} == {
         "code": "string",
         "background": "boolean",
     }
     assert run["properties"]["background"]["default"] is False
-    assert {name: each["type"] for name, each in ask["properties"].items()} == {"job_id": "string"}
+    assert {name: schema["type"] for name, schema in ask["properties"].items()} == {"job_id": "string"}
 
 
 def test_the_derivative_is_answered_as_printed(trusted: Session) -> None:
@@ -67,9 +67,9 @@ def test_the_code_guard_is_answered_as_printed(trusted: Session) -> None:
 
 
 def test_the_sql_guard_runs_inside(trusted: Session) -> None:
-    told = text(trusted.run(block("mcp_sql_guard")))
-    assert told.startswith("STDOUT:\nVerified: False\nMessage: ")
-    assert told.endswith("\n\nExecution completed successfully.")
+    output = text(trusted.run(block("mcp_sql_guard")))
+    assert output.startswith("STDOUT:\nVerified: False\nMessage: ")
+    assert output.endswith("\n\nExecution completed successfully.")
 
 
 IMPORTS = [
@@ -91,8 +91,8 @@ IMPORTS = [
 
 
 def test_every_import_of_the_mapping_is_run(trusted: Session) -> None:
-    told = text(trusted.run("\n".join([*IMPORTS, "print('all there')"])))
-    assert told == "STDOUT:\nall there\n\nExecution completed successfully."
+    output = text(trusted.run("\n".join([*IMPORTS, "print('all there')"])))
+    assert output == "STDOUT:\nall there\n\nExecution completed successfully."
 
 
 def test_a_package_that_is_not_installed_is_an_error_in_stderr(trusted: Session) -> None:
@@ -132,26 +132,26 @@ def test_a_refusal_is_a_result_with_its_code(
 ) -> None:
     answer = trusted.call(tool, arguments)
     assert answer.is_error
-    found = BLOCKED.fullmatch(text(answer))
-    assert found is not None
-    assert found.groups() == (status, message)
-    told = answer.structured_content
-    assert (told["status"], told["error_code"], told["verified"]) == (status, f"QWED-MCP-RISK-{code}", False)
-    assert told["verification_id"] in text(answer)
+    match = BLOCKED.fullmatch(text(answer))
+    assert match is not None
+    assert match.groups() == (status, message)
+    fields = answer.structured_content
+    assert (fields["status"], fields["error_code"], fields["verified"]) == (status, f"QWED-MCP-RISK-{code}", False)
+    assert fields["verification_id"] in text(answer)
 
 
 def test_without_the_administrators_word_nothing_is_run() -> None:
     with stdio(QWED_MCP_SANDBOX="none") as session:
         answer = session.run("print('hello world')")
-        found = BLOCKED.fullmatch(text(answer))
-        assert found is not None
-        assert found[1] == "BLOCKED_ADMIN_POLICY"
-        assert found[2] == (
+        match = BLOCKED.fullmatch(text(answer))
+        assert match is not None
+        assert match[1] == "BLOCKED_ADMIN_POLICY"
+        assert match[2] == (
             "Python execution was verified, but server policy keeps code execution disabled "
             "until QWED_MCP_TRUSTED_CODE_EXECUTION=true."
         )
         assert answer.structured_content["error_code"] == "QWED-MCP-RISK-006"
-        # The code is judged first: what is dangerous is not told that it would be allowed elsewhere.
+        # The code is checked first, so dangerous code does not learn about the setting.
         assert text(session.run("eval('1')")).startswith("BLOCKED: QWED blocked python execution: ")
 
 
@@ -177,10 +177,10 @@ def test_a_result_says_which_sandbox_ran(trusted: Session) -> None:
 def test_output_over_the_cap_is_cut_with_the_warning(trusted: Session) -> None:
     answer = trusted.run("while True:\n    print('x' * 1000)")
     assert answer.is_error
-    told = text(answer)
-    assert told.startswith("STDOUT:\nxxx")
-    assert told.endswith("\n\n[WARNING: OUTPUT TRUNCATED DUE TO 1MB SIZE CAP. PROCESS TERMINATED.]")
-    assert len(told) < (1 << 20) + 200
+    output = text(answer)
+    assert output.startswith("STDOUT:\nxxx")
+    assert output.endswith("\n\n[WARNING: OUTPUT TRUNCATED DUE TO 1MB SIZE CAP. PROCESS TERMINATED.]")
+    assert len(output) < (1 << 20) + 200
 
 
 def test_every_run_is_a_process_of_its_own(trusted: Session) -> None:
@@ -190,39 +190,39 @@ def test_every_run_is_a_process_of_its_own(trusted: Session) -> None:
 
 def test_a_background_job_is_placed_and_asked_for(trusted: Session) -> None:
     answer = trusted.run("print('All checks passed')", background=True)
-    found = re.fullmatch(
+    match = re.fullmatch(
         r"Verification order is being placed for the request ([0-9a-f-]{36}) "
         r"Check back using the 'verification_status' tool\.",
         text(answer),
     )
-    assert found is not None
-    assert answer.structured_content == {"job_id": found[1]}
-    ended = trusted.ended(found[1])
+    assert match is not None
+    assert answer.structured_content == {"job_id": match[1]}
+    ended = trusted.wait_ended(match[1])
     assert text(ended) == (
         "Status: success\n\nResult:\nSTDOUT:\nAll checks passed\n\nExecution completed successfully."
     )
     assert not ended.is_error
-    # Final: asked again it is the same.
-    assert text(trusted.status(found[1])) == text(ended)
-    assert text(trusted.status(found[1].upper())) == text(ended)
+    # A final state does not change.
+    assert text(trusted.status(match[1])) == text(ended)
+    assert text(trusted.status(match[1].upper())) == text(ended)
 
 
 def test_a_job_that_raises_has_failed(trusted: Session) -> None:
-    ended = trusted.ended(trusted.place("raise ValueError('no')"))
+    ended = trusted.wait_ended(trusted.submit("raise ValueError('no')"))
     assert ended.is_error
     assert text(ended).startswith("Status: failed\n\nResult:\nSTDERR:\nTraceback")
     assert text(ended).endswith("ValueError: no\n\nExecution failed with return code 1.")
 
 
 def test_five_run_the_sixth_waits_and_all_time_out(trusted: Session) -> None:
-    made = [trusted.place(LONG) for _ in range(6)]
-    assert [text(trusted.status(each)) for each in made] == ["Status: running..."] * 5 + ["Status: queued..."]
-    ended = trusted.ended(made[0])
+    job_ids = [trusted.submit(LONG) for _ in range(6)]
+    assert [text(trusted.status(job_id)) for job_id in job_ids] == ["Status: running..."] * 5 + ["Status: queued..."]
+    ended = trusted.wait_ended(job_ids[0])
     assert text(ended) == (
         "Status: timed_out\n\nResult:\nBackground verification timed out after 1 seconds. "
         "Process terminated to prevent resource exhaustion."
     )
-    assert text(trusted.ended(made[5])).startswith("Status: timed_out")
+    assert text(trusted.wait_ended(job_ids[5])).startswith("Status: timed_out")
 
 
 def test_a_job_that_does_not_exist_is_not_found(trusted: Session) -> None:
@@ -232,8 +232,8 @@ def test_a_job_that_does_not_exist_is_not_found(trusted: Session) -> None:
 
 
 def test_another_connection_has_no_part_in_a_job_and_older_clients_are_answered_alike(trusted: Session) -> None:
-    job_id = trusted.place("print(1)")
-    trusted.ended(job_id)
+    job_id = trusted.submit("print(1)")
+    trusted.wait_ended(job_id)
     with stdio(mode="legacy", **TRUSTED) as other:
         assert text(other.status(job_id)) == f"Error: Job ID '{job_id}' not found or expired."
         assert text(other.run("print(1)")) == "STDOUT:\n1\n\nExecution completed successfully."
@@ -241,7 +241,7 @@ def test_another_connection_has_no_part_in_a_job_and_older_clients_are_answered_
 
 
 def test_a_synchronous_run_has_thirty_seconds() -> None:
-    assert SECONDS == 30.0
+    assert RUN_SECONDS == 30.0
 
 
 def test_every_decision_is_one_line_without_the_code_or_its_output(trusted: Session, log: Path) -> None:

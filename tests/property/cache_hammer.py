@@ -1,7 +1,7 @@
-"""One process that hammers a cache: `python -m tests.property.cache_hammer <directory> <seed> <lookups>`.
+"""Process that hammers a cache: `python -m tests.property.cache_hammer <directory> <seed> <lookups>`.
 
-Each value names what it was stored for, so that an answer given to another query or context is seen. It prints a line
-when it has begun, and its tally as JSON when it ends.
+Each value names the query it was stored for, so that an answer for another query or context is detected. It prints a
+line when it starts, and its counts as JSON when it ends.
 """
 
 import itertools
@@ -16,7 +16,7 @@ CONTEXTS = [
     CacheContext(*parts)
     for parts in itertools.product(("a", "ab"), ("b", "bc"), ("v1",), (None, "None", "null"), (None, "v1"))
 ]
-"""Fields that would be one if they ran into one another, or if None were a text."""
+"""Contexts that would be equal if their fields were concatenated, or if None were a text."""
 SPELLINGS = [
     ["What is {n}+2?", "WHAT IS  {n}+2?", " what is {n}+2? "],
     ["x = x + {n}", "x  =  x + {n}"],
@@ -34,8 +34,8 @@ BEGUN = "begun"
 FIRST = 300
 
 
-class Asked(NamedTuple):
-    """A query with what it means, and where it is asked."""
+class CacheQuery(NamedTuple):
+    """Query, its meaning and its context."""
 
     query: str
     meaning: str
@@ -46,26 +46,26 @@ class Asked(NamedTuple):
         return {"meaning": self.meaning, "context": self.context.text}
 
 
-def asked(chance: random.Random) -> Asked:
-    """Some are asked often and some seldom, so that entries are found, and others go."""
+def draw_query(chance: random.Random) -> CacheQuery:
+    """Draw a query; some are frequent and some rare, so that entries are found and evicted."""
     number = int(7 * chance.random() ** 2)
     meaning = int(len(SPELLINGS) * chance.random())
     context = CONTEXTS[int(len(CONTEXTS) * chance.random() ** 2)]
-    return Asked(chance.choice(SPELLINGS[meaning]).format(n=number), f"{meaning} {number}", context)
+    return CacheQuery(chance.choice(SPELLINGS[meaning]).format(n=number), f"{meaning} {number}", context)
 
 
 def hammer(directory: str, seed: int, lookups: int) -> dict[str, int]:
-    """Look up, and set what is missed."""
+    """Look up queries, and set the missing ones."""
     chance = random.Random(seed)
     tally = {"lookups": 0, "hits": 0, "crossed": 0}
     with VerificationCache(directory) as cache:
         for number in range(lookups):
-            one = asked(chance)
-            found = cache.get(one.query, one.context)
+            one = draw_query(chance)
+            value = cache.get(one.query, one.context)
             tally["lookups"] += 1
-            tally["hits"] += found is not None
-            tally["crossed"] += found is not None and found != one.value
-            if found is None:
+            tally["hits"] += value is not None
+            tally["crossed"] += value is not None and value != one.value
+            if value is None:
                 cache.set(one.query, one.value, one.context)
             if number == FIRST:
                 print(BEGUN, flush=True)

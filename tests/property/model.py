@@ -1,7 +1,8 @@
-"""A small model of the protocol, written from the seeds alone: what each answer must be, and what each counter holds.
+"""Small model of the protocol, written from the specification alone: the answer of each request, and every counter.
 
-It knows nothing of the kernel's code. Time is a number the machine turns; money is counted in cents. Where the seeds
-are silent, the rulings of DESIGN 4 speak: 4.2 trust, 4.6 conversations, 4.8 budget, 4.10 approvals, 4.18 keys.
+It shares no code with the kernel. Time is a number that the state machine advances; money is counted in cents. Where
+the specification is silent, the rulings of DESIGN 4 apply: 4.2 trust, 4.6 conversations, 4.8 budget, 4.10 approvals,
+4.18 keys.
 """
 
 from collections.abc import Iterator
@@ -9,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from tests.property.house import House
+    from tests.property.organisation_model import ModelOrganisation
 
 PRICE = 1
-"""Cents: the default engine price is 0.01 USD."""
+"""Default engine price in cents (0.01 USD)."""
 HOUR = 3600
 DAY = 24 * HOUR
 MAX_STEPS = 50
@@ -41,7 +42,7 @@ OWNERS = ("owner",)
 
 
 class Rules(NamedTuple):
-    """The settings of a house; those that wait for days in real life are small, so that they can be met."""
+    """Settings of an organisation; those that take days in practice are small, so that they are reached."""
 
     approval_seconds: int = 24 * HOUR
     open_approvals: int = 1000
@@ -51,19 +52,19 @@ class Rules(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Deed:
-    """One action the machine can play, and what the seeds say of it."""
+class ModelAction:
+    """Action that the machine can send, and its outcome by the specification."""
 
     name: str
     risk: str
     outcome: str = "VERIFIED"
     """VERIFIED, FAILED, VIOLATION, CORRECTED, UNKNOWN_TYPE or NOT_ALLOWED."""
     careful: bool = False
-    """Whether the request itself wants a person for anything above low risk (`risk_threshold`)."""
+    """True if the request requires an approval above low risk (`risk_threshold`)."""
 
 
-class Said(NamedTuple):
-    """An answer, and whether an engine has spoken: only then a key for retries is remembered."""
+class ModelAnswer(NamedTuple):
+    """Answer, and if an engine was asked: only then the idempotency key is stored."""
 
     decision: str
     code: str | None = None
@@ -71,8 +72,8 @@ class Said(NamedTuple):
 
 
 @dataclass
-class Waiting:
-    """A request for a person."""
+class ModelApproval:
+    """Approval request."""
 
     agent: "ModelAgent"
     kind: str
@@ -82,31 +83,31 @@ class Waiting:
     tokens: int = 0
     risk: str = ""
     becomes: str = ""
-    """What approving makes of it: APPROVED or CORRECTED."""
+    """Decision after the approval: APPROVED or CORRECTED."""
     levels: tuple[int, int] = (0, 0)
     state: str = "pending"
     erased: bool = False
-    """Whether nobody can tell any more what is to be approved."""
+    """True if the content to approve was erased."""
 
 
 @dataclass
-class Action:
-    """One recorded decision, as it stands now."""
+class ModelDecision:
+    """Recorded decision in its current state."""
 
     first: str
-    waiting: Waiting | None = None
+    waiting: ModelApproval | None = None
     executed: bool = False
 
     @property
     def now(self) -> str:
-        """The decision today: a person, or time, may have settled it."""
+        """Current decision, after an approval, a rejection or an expiry."""
         if self.waiting is None or self.waiting.state == "pending":
             return self.first
         return self.waiting.becomes if self.waiting.state == "approved" else "DENIED"
 
 
 @dataclass
-class Talk:
+class ModelConversation:
     """One conversation."""
 
     last: int = 0
@@ -116,25 +117,25 @@ class Talk:
 
 
 @dataclass
-class Conduct:
-    """Spec 8.3: what the agent has done of late."""
+class ModelConduct:
+    """Recent conduct of an agent (spec 8.3)."""
 
     denials: list[bool] = field(default_factory=list)
     """One entry per counted decision."""
     rested_until: int = 0
-    """How many counted decisions there must be before the rule of denials is asked again."""
+    """Number of counted decisions before the denial rule applies again."""
     exceeded: list[float] = field(default_factory=list)
 
-    def count(self, said: Said, violation: bool, now: float) -> Iterator[tuple[str, int]]:
-        """Count one decision; the rules it breaks, each with the levels it costs."""
-        self.denials.append(said.decision == "DENIED")
+    def count(self, answer: ModelAnswer, violation: bool, now: float) -> Iterator[tuple[str, int]]:
+        """Count one decision; yield the violated rules, each with the levels it costs."""
+        self.denials.append(answer.decision == "DENIED")
         if violation:
             yield "security_policy_violation", 2
         recent = self.denials[-100:]
         if len(self.denials) >= max(self.rested_until, 20) and 10 * sum(recent) > len(recent):
             self.rested_until = len(self.denials) + 100
             yield "repeated_denials", 1
-        if said.decision == "BUDGET_EXCEEDED":
+        if answer.decision == "BUDGET_EXCEEDED":
             self.exceeded = [*(then for then in self.exceeded if then > now - HOUR), now]
             if len(self.exceeded) == 5:
                 self.exceeded = []
@@ -142,8 +143,8 @@ class Conduct:
 
 
 @dataclass
-class Merit:
-    """Spec 8.2: what speaks for an agent at its present level."""
+class ModelEvidence:
+    """Evidence for an agent at its present level (spec 8.2)."""
 
     since: float = 0.0
     actions: int = 0
@@ -151,21 +152,21 @@ class Merit:
     attestations: int = 0
 
     def reject(self) -> None:
-        """A person would not let it happen; it may have been asked at an earlier level."""
+        """Count a rejection; the request may be from an earlier level."""
         self.denied = min(self.denied + 1, self.actions)
 
-    def count(self, said: Said) -> None:
-        """A decision; a full budget is none."""
-        if said.decision != "BUDGET_EXCEEDED":
+    def count(self, answer: ModelAnswer) -> None:
+        """Count a decision; BUDGET_EXCEEDED does not count."""
+        if answer.decision != "BUDGET_EXCEEDED":
             self.actions += 1
-            self.denied += said.decision == "DENIED"
+            self.denied += answer.decision == "DENIED"
 
 
 @dataclass
 class ModelAgent:
-    """One agent: its trust, its limits, what it has used, and everything it was told."""
+    """One agent: its trust, its limits, its usage, and every answer it got."""
 
-    house: "House"
+    organisation: "ModelOrganisation"
     trust: int
     born: float
     max_cents: int | None = None
@@ -180,84 +181,104 @@ class ModelAgent:
     held_tokens: int = 0
     hour: int = 0
     total_cents: int = 0
-    merit: Merit = field(default_factory=Merit)
+    evidence_counts: ModelEvidence = field(default_factory=ModelEvidence)
     log: list[tuple[Any, ...]] = field(default_factory=list)
     erased: int = 0
-    """How many of the first entries of the log have lost their content."""
-    actions: list[Action] = field(default_factory=list)
-    talks: dict[str, Talk] = field(default_factory=dict)
-    conduct: Conduct = field(default_factory=Conduct)
+    """Number of first log entries without content."""
+    actions: list[ModelDecision] = field(default_factory=list)
+    talks: dict[str, ModelConversation] = field(default_factory=dict)
+    conduct: ModelConduct = field(default_factory=ModelConduct)
 
     @property
     def active(self) -> bool:
-        """Whether it may do anything at all."""
-        return not self.suspended and not self.house.halted
+        """True if it may act."""
+        return not self.suspended and not self.organisation.halted
 
-    def ask(self, deed: Deed, talk_id: str, step: int, state: str | None, cents: int, tokens: int, by: str) -> Said:
-        """The decision and the code, for someone whose credential is good."""
+    def ask(
+        self,
+        action_case: ModelAction,
+        conversation_id: str,
+        step: int,
+        state: str | None,
+        cents: int,
+        tokens: int,
+        by: str,
+    ) -> ModelAnswer:
+        """Return the decision and the code for a valid credential."""
         if not self.active:
             return self.refuse("DENIED", SUSPENDED)
-        before = len(self.house.approvals)
-        said = self._judge(deed, talk_id, step, state, max(cents, PRICE), tokens, by)
-        waiting = self.house.approvals[-1] if len(self.house.approvals) > before else None
-        self.record(said, waiting)
-        if said.decision != "DENIED" or said.code != NEEDS_APPROVAL:
-            self._behave(said, deed.outcome == "VIOLATION" and said.judged)
-        return said
+        before = len(self.organisation.approvals)
+        answer = self._judge(action_case, conversation_id, step, state, max(cents, PRICE), tokens, by)
+        waiting = self.organisation.approvals[-1] if len(self.organisation.approvals) > before else None
+        self.record(answer, waiting)
+        if answer.decision != "DENIED" or answer.code != NEEDS_APPROVAL:
+            self._behave(answer, action_case.outcome == "VIOLATION" and answer.judged)
+        return answer
 
-    def refuse(self, decision: str, code: str) -> Said:
-        """A refusal that is recorded and says nothing about conduct."""
-        said = Said(decision, code)
-        self.record(said, None)
-        return said
+    def refuse(self, decision: str, code: str) -> ModelAnswer:
+        """Record a refusal that does not affect conduct."""
+        answer = ModelAnswer(decision, code)
+        self.record(answer, None)
+        return answer
 
-    def record(self, said: Said, waiting: Waiting | None) -> None:
-        """Keep what was answered."""
-        self.log.append((said.decision, said.code))
-        self.actions.append(Action(said.decision, waiting))
+    def record(self, answer: ModelAnswer, waiting: ModelApproval | None) -> None:
+        """Record an answer."""
+        self.log.append((answer.decision, answer.code))
+        self.actions.append(ModelDecision(answer.decision, waiting))
 
-    def _judge(self, deed: Deed, talk_id: str, step: int, state: str | None, cents: int, tokens: int, by: str) -> Said:
-        talk = self.talks.setdefault(talk_id, Talk())
-        if step > MAX_STEPS or len(talk.committed) >= MAX_STEPS:
-            return Said("DENIED", "QWED-AGENT-LOOP-001")
-        if step <= talk.last:
-            return Said("DENIED", "QWED-AGENT-LOOP-002")
-        loop = _loop_of(talk, deed, state)
+    def _judge(
+        self,
+        action_case: ModelAction,
+        conversation_id: str,
+        step: int,
+        state: str | None,
+        cents: int,
+        tokens: int,
+        by: str,
+    ) -> ModelAnswer:
+        conversation = self.talks.setdefault(conversation_id, ModelConversation())
+        if step > MAX_STEPS or len(conversation.committed) >= MAX_STEPS:
+            return ModelAnswer("DENIED", "QWED-AGENT-LOOP-001")
+        if step <= conversation.last:
+            return ModelAnswer("DENIED", "QWED-AGENT-LOOP-002")
+        loop = _loop_of(conversation, action_case, state)
         if loop is not None:
             self._count_request()
-            return Said("DENIED", loop)
+            return ModelAnswer("DENIED", loop)
         over = self._over_budget(cents, tokens)
         if over is not None:
-            return Said("BUDGET_EXCEEDED", over)
+            return ModelAnswer("BUDGET_EXCEEDED", over)
         self._count_request()
-        said = self._decide(deed)
-        if said.decision in ("APPROVED", "CORRECTED", "PENDING"):
-            self._commit(talk, deed, step, state, said.decision, cents, tokens, by)
-        return said
+        answer = self._decide(action_case)
+        if answer.decision in ("APPROVED", "CORRECTED", "PENDING"):
+            self._commit(conversation, action_case, step, state, answer.decision, cents, tokens, by)
+        return answer
 
-    def _decide(self, deed: Deed) -> Said:
+    def _decide(self, action_case: ModelAction) -> ModelAnswer:
         refused = {
             "UNKNOWN_TYPE": "QWED-AGENT-ACTION-001",
             "NOT_ALLOWED": "QWED-AGENT-004",
             "FAILED": "QWED-AGENT-005",
             "VIOLATION": "QWED-AGENT-005",
         }
-        if deed.outcome in refused:
-            return Said("DENIED", refused[deed.outcome], judged=True)
-        by_trust = MATRIX[self.trust][deed.risk]
+        if action_case.outcome in refused:
+            return ModelAnswer("DENIED", refused[action_case.outcome], judged=True)
+        by_trust = MATRIX[self.trust][action_case.risk]
         if by_trust == "DENIED":
-            return Said("DENIED", "QWED-AGENT-TRUST-001", judged=True)
-        if by_trust == "PENDING" or (deed.careful and deed.risk != "low"):
-            full = self.open_approvals >= self.house.rules.open_approvals
-            return Said("DENIED", NEEDS_APPROVAL) if full else Said("PENDING", NEEDS_APPROVAL, judged=True)
-        return Said(_permission(deed), judged=True)
+            return ModelAnswer("DENIED", "QWED-AGENT-TRUST-001", judged=True)
+        if by_trust == "PENDING" or (action_case.careful and action_case.risk != "low"):
+            full = self.open_approvals >= self.organisation.rules.open_approvals
+            return (
+                ModelAnswer("DENIED", NEEDS_APPROVAL) if full else ModelAnswer("PENDING", NEEDS_APPROVAL, judged=True)
+            )
+        return ModelAnswer(_permission(action_case), judged=True)
 
     @property
     def open_approvals(self) -> int:
-        """How many of its actions wait for a person."""
+        """Number of its pending actions."""
         return sum(
             waiting.agent is self and waiting.kind == "action" and waiting.state == "pending"
-            for waiting in self.house.approvals
+            for waiting in self.organisation.approvals
         )
 
     def _over_budget(self, cents: int, tokens: int) -> str | None:
@@ -270,25 +291,35 @@ class ModelAgent:
         return None
 
     def _commit(
-        self, talk: Talk, deed: Deed, step: int, state: str | None, decision: str, cents: int, tokens: int, by: str
+        self,
+        conversation: ModelConversation,
+        action_case: ModelAction,
+        step: int,
+        state: str | None,
+        decision: str,
+        cents: int,
+        tokens: int,
+        by: str,
     ) -> None:
-        talk.last = step
-        talk.committed.append(step)
-        talk.names.append(deed.name)
+        conversation.last = step
+        conversation.committed.append(step)
+        conversation.names.append(action_case.name)
         if decision == "APPROVED" and state is not None:
-            talk.window.append((deed.name, state))
+            conversation.window.append((action_case.name, state))
         if decision == "PENDING":
             self.held_cents += cents
             self.held_tokens += tokens
-            expires = self.house.now + self.house.rules.approval_seconds
-            waiting = Waiting(self, "action", by, expires, cents, tokens, deed.risk, _permission(deed))
-            self.house.approvals.append(waiting)
+            expires = self.organisation.now + self.organisation.rules.approval_seconds
+            waiting = ModelApproval(
+                self, "action", by, expires, cents, tokens, action_case.risk, _permission(action_case)
+            )
+            self.organisation.approvals.append(waiting)
             return
-        self.merit.attestations += deed.risk in ("high", "critical")
+        self.evidence_counts.attestations += action_case.risk in ("high", "critical")
         self.spend(cents, tokens)
 
     def spend(self, cents: int, tokens: int) -> None:
-        """Money and tokens are used."""
+        """Use money and tokens."""
         self.cents += cents
         self.tokens += tokens
         self.total_cents += cents
@@ -299,74 +330,76 @@ class ModelAgent:
             self.requests += 1
 
     def turn(self, now: float) -> None:
-        """A new hour or day frees what it counted; what is held stays held."""
+        """Reset the counters at a new hour or day; reservations stay."""
         hour = int(now // HOUR)
         if hour > self.hour:
             if hour // 24 > self.hour // 24:
                 self.cents = self.tokens = self.requests_today = 0
             self.hour, self.requests = hour, 0
 
-    def _behave(self, said: Said, violation: bool) -> None:
-        self.merit.count(said)
-        for reason, levels in self.conduct.count(said, violation, self.house.now):
+    def _behave(self, answer: ModelAnswer, violation: bool) -> None:
+        self.evidence_counts.count(answer)
+        for reason, levels in self.conduct.count(answer, violation, self.organisation.now):
             if self.trust:
                 before = self.trust
                 self.reach(max(before - levels, 0))
-                self.happens("trust_degraded", "qwed", (before, self.trust, reason))
+                self.record_change("trust_degraded", "qwed", (before, self.trust, reason))
 
     def reach(self, level: int) -> None:
-        """Another level, up or down: what was done at the last one speaks neither for nor against it."""
+        """Set another level, up or down, and start its evidence anew."""
         self.trust = level
-        self.merit = Merit(since=self.house.now)
+        self.evidence_counts = ModelEvidence(since=self.organisation.now)
 
-    def happens(self, event: str, by: str, levels: tuple[Any, ...] = ()) -> None:
-        """A change is written down, in the agent's log and in the house's."""
+    def record_change(self, event: str, by: str, levels: tuple[Any, ...] = ()) -> None:
+        """Record a change in the logs of the agent and of the organisation."""
         self.log.append((event, by, *levels))
-        self.house.changes.append((event, by))
+        self.organisation.changes.append((event, by))
 
     def shown_log(self) -> list[tuple[Any, ...]]:
-        """The log as it reads: of what was erased, that it was decided or changed, by whom and to which level."""
+        """Return the readable log; an erased entry has only its decision or change, its actor and its level."""
         return [_erased(entry) for entry in self.log[: self.erased]] + self.log[self.erased :]
 
     def evidence(self) -> dict[str, Any]:
-        """Spec 8.2, at the present level."""
-        merit = self.merit
+        """Return the evidence at the present level (spec 8.2)."""
+        evidence_counts = self.evidence_counts
         return {
-            "days_active": int((self.house.now - max(self.born, merit.since)) // DAY),
-            "total_actions": merit.actions,
-            "denied_actions": merit.denied,
-            "denial_rate": round(merit.denied / merit.actions, 6) if merit.actions else 0.0,
-            "attestations": merit.attestations,
+            "days_active": int((self.organisation.now - max(self.born, evidence_counts.since)) // DAY),
+            "total_actions": evidence_counts.actions,
+            "denied_actions": evidence_counts.denied,
+            "denial_rate": round(evidence_counts.denied / evidence_counts.actions, 6)
+            if evidence_counts.actions
+            else 0.0,
+            "attestations": evidence_counts.attestations,
         }
 
     def has_proven_itself(self) -> bool:
-        """Ruling 4.2: enough days, enough actions, few enough denials."""
-        rules, found = self.house.rules, self.evidence()
-        enough = found["days_active"] >= rules.min_days and found["total_actions"] >= rules.min_actions
-        return bool(enough and found["denied_actions"] * 100 <= rules.max_denial_percent * found["total_actions"])
+        """Return True with enough days, enough actions, and few enough denials (ruling 4.2)."""
+        rules, evidence = self.organisation.rules, self.evidence()
+        enough = evidence["days_active"] >= rules.min_days and evidence["total_actions"] >= rules.min_actions
+        return bool(enough and evidence["denied_actions"] * 100 <= rules.max_denial_percent * evidence["total_actions"])
 
     def summary(self) -> dict[str, Any]:
-        """Spec 7.2: the first decisions, counted."""
+        """Return the counts of first decisions (spec 7.2)."""
         firsts = [action.first for action in self.actions]
         names = ("APPROVED", "DENIED", "CORRECTED", "PENDING", "BUDGET_EXCEEDED")
         counts = {name.lower(): firsts.count(name) for name in names}
         return {"total_actions": len(firsts), **counts, "total_cost_usd": self.total_cents / 100}
 
 
-def _loop_of(talk: Talk, deed: Deed, state: str | None) -> str | None:
-    if talk.names[-2:] == [deed.name, deed.name]:
+def _loop_of(conversation: ModelConversation, action_case: ModelAction, state: str | None) -> str | None:
+    if conversation.names[-2:] == [action_case.name, action_case.name]:
         return "QWED-AGENT-LOOP-003"
-    if state is not None and talk.window[-20:].count((deed.name, state)) >= 2:
+    if state is not None and conversation.window[-20:].count((action_case.name, state)) >= 2:
         return "QWED-AGENT-LOOP-004"
     return None
 
 
 def _erased(entry: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A decision without its error; a change without what was said about it."""
+    """Return a decision without its error, or a change without its text."""
     if entry[0].isupper():
         return entry[0], None
     return entry[:4] if entry[0] == "trust_degraded" else entry
 
 
-def _permission(deed: Deed) -> str:
-    return "CORRECTED" if deed.outcome == "CORRECTED" else "APPROVED"
+def _permission(action_case: ModelAction) -> str:
+    return "CORRECTED" if action_case.outcome == "CORRECTED" else "APPROVED"

@@ -1,4 +1,4 @@
-"""Whatever an agent shows for its card: it is refused, or what we sign of it verifies with the official helper."""
+"""Random agent cards are refused, or our signature of them verifies with the official helper."""
 
 import json
 import random
@@ -12,10 +12,10 @@ from google.protobuf.json_format import MessageToDict
 from jwt.api_jwk import PyJWK
 
 from qwed.ledger.keyring import fresh_keyring
-from qwed_a2a.proxy.card import NoCard, digest_of, ours, reachable, read_card
-from qwed_a2a.proxy.held import HeldCard, findings
-from qwed_a2a.proxy.pins import changes, keep, kept, pin_of
-from qwed_a2a.proxy.signatures import signed
+from qwed_a2a.proxy.agent_card import InvalidCardError, card_digest, parse_card, proxy_card, restrict_interfaces
+from qwed_a2a.proxy.card_pin import describe_changes, load_pin, make_pin, save_pin
+from qwed_a2a.proxy.quarantined_card import QuarantinedCard, screen_card
+from qwed_a2a.proxy.signatures import sign_card
 
 GOOD = {
     "name": "a",
@@ -68,8 +68,8 @@ def anything(chance: random.Random, depth: int) -> Any:
     return {chance.choice(INNER): anything(chance, depth - 1) for _ in range(chance.randrange(5))}
 
 
-def shown(chance: random.Random) -> bytes:
-    """A card with some of its members replaced by anything."""
+def random_card(chance: random.Random) -> bytes:
+    """Return a card with some members replaced by random values."""
     card = dict(GOOD)
     for _ in range(chance.randrange(4)):
         card[chance.choice(MEMBERS)] = anything(chance, 5)
@@ -80,20 +80,20 @@ def shown(chance: random.Random) -> bytes:
 
 @pytest.mark.parametrize("cases", [100, pytest.param(5_000, marks=pytest.mark.drill)])
 def test_what_is_shown_for_a_card_is_refused_or_read_pinned_and_signed(cases: int, tmp_path: Path) -> None:
-    key, chance, first, read = fresh_keyring().current, random.Random(cases), read_card(json.dumps(GOOD).encode()), 0
+    key, chance, first, read = fresh_keyring().current, random.Random(cases), parse_card(json.dumps(GOOD).encode()), 0
     verify = create_signature_verifier(lambda _kid, _jku: PyJWK(key.jwk), ["ES256"])
     for _ in range(cases):
         try:
-            card = read_card(shown(chance))
-            reachable(card, "http://127.0.0.1:9")
-        except NoCard:
+            card = parse_card(random_card(chance))
+            restrict_interfaces(card, "http://127.0.0.1:9")
+        except InvalidCardError:
             continue
         read += 1
-        reasons = (*changes(first, card), *(each.reason for each in findings(card)))
-        held = HeldCard("clerk", "http://127.0.0.1:9", card, digest_of(card), reasons)
+        reasons = (*describe_changes(first, card), *(each.reason for each in screen_card(card)))
+        held = QuarantinedCard("clerk", "http://127.0.0.1:9", card, card_digest(card), reasons)
         assert len(json.dumps(held.request)) < 8_192
-        written = MessageToDict(signed(ours(card, "http://proxy", compat=False), key, "http://proxy/keys"))
+        written = MessageToDict(sign_card(proxy_card(card, "http://proxy", compat=False), key, "http://proxy/keys"))
         verify(parse_agent_card(json.loads(json.dumps(written))))
-        keep(tmp_path, pin_of("here", card))
-        assert kept(tmp_path, "here") == pin_of("here", card)
+        save_pin(tmp_path, make_pin("here", card))
+        assert load_pin(tmp_path, "here") == make_pin("here", card)
     assert read > cases // 10

@@ -1,4 +1,4 @@
-"""The finance guard against an oracle that shares nothing with it: fractions of whole numbers, no Decimal at all."""
+"""Finance guard against an independent oracle: fractions of integers, no Decimal."""
 
 import json
 from fractions import Fraction
@@ -7,18 +7,18 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from qwed.waiting import in_thread
-from qwed_a2a.finding import Finding
+from qwed.futures import run_in_thread
 from qwed_a2a.guards.finance import check_finance
-from tests.support.workers import shared_verdicts
+from qwed_a2a.results import GuardResult
+from tests.support.shared_engine_workers import shared_verdicts
 
 DECIMALS = {None: 6, "USD": 2, "EUR": 2, "JPY": 0, "KRW": 0, "KWD": 3, "TND": 3, "CLF": 4}
-"""By hand, from the standard; without a currency as many as we like."""
+"""Decimals of each currency, by hand from the standard; six without a currency."""
 FEW, ALL = 500, 10_000
 
 
 class Amount(NamedTuple):
-    """A number as digits and where its point stands, so that nothing but whole numbers is ever computed with."""
+    """Number as digits and the position of its point, so that only integers are computed with."""
 
     units: int
     decimals: int
@@ -35,13 +35,13 @@ class Amount(NamedTuple):
 
 
 def written(amount: Amount, random: Random) -> Any:
-    """One of the ways in which a number may be written in JSON."""
+    """Return one of the JSON forms of a number."""
     ways: list[Any] = [amount.text]
     if "." in amount.text:
         ways.append(amount.text + "0" * random.randint(1, 3))
     if amount.exact.denominator == 1:
         ways.append(int(amount.exact))
-    # A float is one of them where its shortest digits are the ones that are meant.
+    # A float is one of them if its shortest digits are the intended ones.
     if Fraction(repr(float(amount.text))) == amount.exact:
         ways.append(float(amount.text))
     return random.choice(ways)
@@ -65,14 +65,14 @@ class Invoice(NamedTuple):
 
     @property
     def honest(self) -> bool:
-        """What a careful reader of the rules says, in the order of the page."""
+        """Return True if the invoice follows the rules, checked in the order of the page."""
         finest = DECIMALS[self.currency] if self.currency else None
         single = [amount for amount, many in self.lines if many is None or many.exact == 1]
         held = [self.claimed, *filter(None, (self.tax, self.discount)), *single]
-        if finest is not None and any((each.exact * 10**finest).denominator != 1 for each in held):
+        if finest is not None and any((item.exact * 10**finest).denominator != 1 for item in held):
             return False
         lines = sum((amount.exact * (1 if many is None else many.exact) for amount, many in self.lines), Fraction(0))
-        tax, discount = (each.exact if each else Fraction(0) for each in (self.tax, self.discount))
+        tax, discount = (item.exact if item else Fraction(0) for item in (self.tax, self.discount))
         if discount < 0 or (discount > 0 and discount > lines + tax):
             return False
         if (
@@ -105,8 +105,8 @@ def nearest(exact: Fraction, decimals: int) -> Amount:
     return Amount(round(exact * 10**decimals), decimals)
 
 
-def made(random: Random) -> Invoice:
-    """An invoice as they come: mostly right, sometimes wrong by a little, by much, or in its signs."""
+def random_invoice(random: Random) -> Invoice:
+    """Return an invoice that is mostly right, or wrong by a little, by much, or in its signs."""
     currency = random.choice(list(DECIMALS))
     decimals = DECIMALS[currency]
     sign = -1 if random.random() < 0.1 else 1
@@ -137,16 +137,16 @@ def claim(invoice: Invoice, random: Random) -> Amount:
     return Amount(right.units + off, right.decimals)
 
 
-def check(payload: dict[str, Any]) -> Finding:
-    # As it comes over the wire: what JSON does to a number is done to it here too.
-    return in_thread(check_finance(json.loads(json.dumps(payload)), shared_verdicts()), 1)
+def check(payload: dict[str, Any]) -> GuardResult:
+    # Encode and decode as JSON, as on the wire.
+    return run_in_thread(check_finance(json.loads(json.dumps(payload)), shared_verdicts()), 1)
 
 
 def compare(seed: int, count: int) -> None:
     random = Random(seed)
     passed = 0
     for _ in range(count):
-        invoice = made(random)
+        invoice = random_invoice(random)
         payload = invoice.payload(random)
         found = check(payload)
         assert found.passed is invoice.honest, (payload, found)
@@ -154,7 +154,7 @@ def compare(seed: int, count: int) -> None:
             assert Fraction(found.details["computed_total"]) == invoice.total, payload
             assert Fraction(found.details["difference"]) == invoice.claimed.exact - invoice.total, payload
         passed += found.passed
-    # Neither side may be so rare that nothing is compared.
+    # Both outcomes must be frequent enough to compare.
     assert count * 0.2 < passed < count * 0.8
 
 
@@ -171,7 +171,7 @@ def test_ten_thousand_invoices_each_are_judged_as_the_oracle_judges_them(seed):
 def test_every_error_beyond_the_tolerance_is_found_and_none_within_it():
     random = Random(2)
     for _ in range(50):
-        invoice = made(random)._replace(currency=None, tax=None, discount=None)
+        invoice = random_invoice(random)._replace(currency=None, tax=None, discount=None)
         lines = tuple((amount, None if many and many.units < 0 else many) for amount, many in invoice.lines)
         invoice = invoice._replace(lines=lines)
         total = nearest(invoice.total, 12)
@@ -194,7 +194,7 @@ def test_lines_that_are_each_off_by_less_than_the_tolerance_do_not_add_up_unseen
 def test_neither_the_order_of_lines_nor_the_way_a_number_is_written_changes_the_verdict():
     random = Random(3)
     for _ in range(150):
-        invoice = made(random)
+        invoice = random_invoice(random)
         verdicts = set()
         for _ in range(4):
             shuffled = invoice._replace(lines=tuple(random.sample(invoice.lines, len(invoice.lines))))
@@ -215,6 +215,6 @@ def test_a_line_of_many_is_as_many_lines_of_one():
 
 
 def test_the_same_invoice_has_the_same_finding_every_time():
-    payloads = [made(Random(seed)).payload(Random(seed)) for seed in range(200)]
+    payloads = [random_invoice(Random(seed)).payload(Random(seed)) for seed in range(200)]
     first = [check(payload) for payload in payloads]
     assert [check(payload) for payload in reversed(payloads)] == first[::-1]

@@ -1,4 +1,4 @@
-"""The logic guard against oracles of its own: every truth value tried, and the logic engine beside the quick look."""
+"""Logic guard against two oracles: a truth table, and the logic engine."""
 
 from collections.abc import Callable, Mapping
 from itertools import product
@@ -9,14 +9,14 @@ import pytest
 
 from qwed.engines.logic import verify
 from qwed.engines.protocol import EngineRequest
-from qwed.waiting import in_thread
-from qwed.words import Status
-from qwed_a2a.finding import Finding
+from qwed.futures import run_in_thread
+from qwed.model import Status
 from qwed_a2a.guards._logic.assertions import Assertion
-from qwed_a2a.guards._logic.comparisons import comparisons_of, contradiction_in
-from qwed_a2a.guards._logic.propositions import proposition
+from qwed_a2a.guards._logic.comparisons import find_contradiction, parse_comparisons
+from qwed_a2a.guards._logic.propositions import parse_proposition
 from qwed_a2a.guards.logic import check_logic
-from tests.support.workers import shared_verdicts
+from qwed_a2a.results import GuardResult
+from tests.support.shared_engine_workers import shared_verdicts
 
 NAMES = ("alpha", "beta", "gamma")
 NOT = ("not ", "NOT ", "!", "~", "\u00ac", "not not not ")
@@ -37,7 +37,7 @@ World = Mapping[str, bool]
 
 
 class Formula(NamedTuple):
-    """A formula of propositions: how it may be written, and when it is true."""
+    """Propositional formula: its text, and when it is true."""
 
     write: Callable[[Random], str]
     holds: Callable[[World], bool]
@@ -66,12 +66,12 @@ def made(random: Random, depth: int) -> Formula:
     return joined(random.choice(list(MEANS)), made(random, depth - 1), made(random, depth - 1))
 
 
-def check(assertions: list[dict[str, Any]]) -> Finding:
-    return in_thread(check_logic({"assertions": assertions}, shared_verdicts()), 30)
+def check(assertions: list[dict[str, Any]]) -> GuardResult:
+    return run_in_thread(check_logic({"assertions": assertions}, shared_verdicts()), 30)
 
 
 def spelt(formula: Formula, random: Random, *, denied: bool) -> dict[str, Any]:
-    """An assertion that denies the formula or does not, by its flag, by what stands in front of it, or by both."""
+    """Return an assertion of the formula or its negation, by flag, by prefix, or by both."""
     twice = random.random() < 0.3
     claim = f"{random.choice(IN_FRONT)}({formula.write(random)})" if twice else formula.write(random)
     return {"claim": claim, "negated": denied is not twice}
@@ -111,7 +111,7 @@ def comparison(random: Random) -> Assertion:
     number = random.choice(("0", "1", "2", "-1", "1.0", "1.50", "0.1", "10"))
     sides = (name, number) if random.random() < 0.7 else (number, name)
     space = random.choice(("", " ", "  "))
-    # In front of a number a tilde says `about`.
+    # In front of a number a tilde means `about`.
     front = random.choice([each for each in FRONT if each != "~" or sides[0] == name])
     text = f"{front}{sides[0]}{space}{random.choice(OPERATORS)}{space}{sides[1]}"
     return Assertion(text, random.random() < 0.2)
@@ -122,9 +122,9 @@ def compare(seed: int, count: int) -> None:
     contradictory = 0
     for _ in range(count):
         assertions = [comparison(random) for _ in range(random.randint(1, 5))]
-        found = comparisons_of([proposition(each) for each in assertions])
+        found = parse_comparisons([parse_proposition(each) for each in assertions])
         assert len(found) == len(assertions), assertions
-        quick = contradiction_in(found.values())
+        quick = find_contradiction(found.values())
         claims = [each._asdict() for each in assertions]
         slow = verify(EngineRequest(parameters={"claims": claims}))
         assert slow.status in (Status.VERIFIED, Status.FAILED), (assertions, slow)

@@ -1,4 +1,4 @@
-"""Whatever is sent, the answer is a verdict, the same one every time, and its attestation verifies."""
+"""Every message gets a verdict, the same one each time, and its attestation verifies."""
 
 import asyncio
 import json
@@ -8,20 +8,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from qwed.words import NotCanonical, sha256_of
+from qwed.model import CanonicalJsonError, sha256_of
 from qwed_a2a import A2AVerificationInterceptor, AgentMessage, InterceptorConfig, TrustBoundary, verify_attestation
-from qwed_a2a.attestation import own_keyring
+from qwed_a2a.attestation import ephemeral_keyring
 from qwed_a2a.digest import digest_of
-from qwed_a2a.strict import Unreadable, parse
-from qwed_a2a.taking import take_message
-from tests.support.messages import AT, message
-from tests.support.workers import shared_verdicts
+from qwed_a2a.intercept_request import parse_message
+from qwed_a2a.strict_schema import StrictSchemaError, parse
+from tests.support.a2a_messages import AT, message
+from tests.support.shared_engine_workers import shared_verdicts
 
-KEYS = own_keyring()
+KEYS = ephemeral_keyring()
 JWKS = {"keys": KEYS.public_jwks()}
 KINDS = some.sampled_from(["general", "data_query", "financial_transaction", "code_execution"])
 TEXT = "aZ0_ ()=+.,'\"\\{}\u00e9\u4e00"
-"""Letters of our own: to know all of Unicode by category takes Hypothesis seconds."""
+"""Small alphabet: generating all of Unicode takes Hypothesis seconds."""
 NAMES = some.text("aB-. '\"\\\u00e9\u202e\u4e00\U0001f600", min_size=1, max_size=20)
 LEAVES = some.one_of(
     some.none(),
@@ -50,12 +50,12 @@ PAYLOADS = some.dictionaries(some.text(TEXT, max_size=5) | some.sampled_from(["d
 
 
 def interceptor(**config: Any) -> A2AVerificationInterceptor:
-    made = InterceptorConfig(max_payload_size_bytes=1024, **config)
-    return A2AVerificationInterceptor(made, TrustBoundary(None), KEYS, engines=shared_verdicts())
+    interceptor_of_config = InterceptorConfig(max_payload_size_bytes=1024, **config)
+    return A2AVerificationInterceptor(interceptor_of_config, TrustBoundary(None), KEYS, engines=shared_verdicts())
 
 
 def check(sent: AgentMessage, trace_id: str) -> None:
-    """The same verdict twice, from two that never met, and what it is signed for."""
+    """Require the same verdict from two independent interceptors, and a valid signature."""
     first, again = (asyncio.run(interceptor().intercept(sent, trace_id)) for _ in range(2))
     assert first.to_dict() == again.to_dict()
     json.dumps(first.to_dict(), allow_nan=False).encode()
@@ -87,9 +87,9 @@ def test_a_payload_is_known_by_its_canonical_hash_or_by_none(payload: Any) -> No
     if isinstance(found, str):
         assert found == sha256_of(payload)
     else:
-        # Where several things are wrong, the two may name different ones.
-        assert found.reason.startswith("the payload is no JSON: ")
-        with pytest.raises(NotCanonical):
+        # With several errors the two may name different ones.
+        assert found.reason.startswith("the payload is not JSON: ")
+        with pytest.raises(CanonicalJsonError):
             sha256_of(payload)
 
 
@@ -115,8 +115,8 @@ BODIES = some.one_of(
 @given(BODIES)
 def test_every_body_is_a_message_or_says_why_not(body: bytes) -> None:
     try:
-        found = take_message(parse(body))
+        found = parse_message(parse(body))
         said = found.sender_agent_id if isinstance(found, AgentMessage) else found.message
-    except Unreadable as wrong:
+    except StrictSchemaError as wrong:
         said = str(wrong)
     assert said

@@ -1,4 +1,4 @@
-"""Whatever is sent to the A2A proxy is refused by name, or forwarded so that others read what was judged."""
+"""Every request to the A2A proxy is refused with an error, or forwarded so that others read what was verified."""
 
 import json
 import random
@@ -9,13 +9,13 @@ import pytest
 from a2a.types import a2a_pb2
 from google.protobuf.json_format import MessageToDict, ParseDict
 
-from qwed_a2a import strict
-from qwed_a2a.payloads import Contents, Unread
-from qwed_a2a.proxy.bindings import envelope, rpc_asked
-from qwed_a2a.proxy.contents import of_answer
-from qwed_a2a.proxy.faults import Refused
-from qwed_a2a.proxy.reading import found_in
-from qwed_a2a.proxy.terms import Event, SendMessage
+from qwed_a2a import strict_schema
+from qwed_a2a.parsing import Contents, UnparsableMessage
+from qwed_a2a.proxy.codecs import parse_envelope, parse_rpc_call
+from qwed_a2a.proxy.content import contents_of_answer
+from qwed_a2a.proxy.errors import CallRefusedError
+from qwed_a2a.proxy.message_schema import SendMessage, StreamResponse
+from qwed_a2a.proxy.payloads import extract_payloads
 
 _PARTS = [
     {"text": "a", "mediaType": "text/plain", "metadata": {"a": 1}},
@@ -69,7 +69,7 @@ _NAMES = [
 
 
 def _other(value: Any, chance: random.Random) -> Any:
-    """The value with something else in it."""
+    """Return the value with one part replaced."""
     if chance.random() < 0.1:
         return chance.choice(_VALUES)
     if isinstance(value, list):
@@ -92,7 +92,7 @@ def _written(value: Any, chance: random.Random) -> bytes:
 
 
 def _numbers(value: Any) -> Any:
-    """With every number as the official package has it."""
+    """Return the value with every number as the official package reads it."""
     if isinstance(value, dict):
         return {name: _numbers(each) for name, each in value.items()}
     if isinstance(value, list):
@@ -104,15 +104,15 @@ def _read_alike(rounds: int) -> tuple[int, int]:
     chance, passed, refused = random.Random(20), 0, 0
     for _ in range(rounds):
         try:
-            asked = rpc_asked(envelope(_written(_other(_REQUEST, chance), chance)))
-        except Refused:
+            asked = parse_rpc_call(parse_envelope(_written(_other(_REQUEST, chance), chance)))
+        except CallRefusedError:
             refused += 1
             continue
         passed += 1
         if isinstance(asked.params, SendMessage):
             forwarded = json.loads(msgspec.json.encode(asked.params))
             theirs = MessageToDict(ParseDict(forwarded, a2a_pb2.SendMessageRequest()))
-            again = strict.understood(strict.parse(json.dumps(theirs).encode()), SendMessage)
+            again = strict_schema.convert_strict(strict_schema.parse(json.dumps(theirs).encode()), SendMessage)
             assert _numbers(json.loads(msgspec.json.encode(again))) == _numbers(forwarded)
     return passed, refused
 
@@ -121,13 +121,15 @@ def _answers_read(rounds: int) -> int:
     chance, passed = random.Random(21), 0
     for _ in range(rounds):
         try:
-            event = strict.accepted(strict.parse(_written(_other(chance.choice(_ANSWERS), chance), chance)), Event)
-        except strict.Unreadable:
+            event = strict_schema.convert_lenient(
+                strict_schema.parse(_written(_other(chance.choice(_ANSWERS), chance), chance)), StreamResponse
+            )
+        except strict_schema.StrictSchemaError:
             continue
         passed += 1
         if event.artifact_update is msgspec.UNSET:
-            for content in of_answer(event):
-                assert isinstance(found_in(content), Contents | Unread)
+            for content in contents_of_answer(event):
+                assert isinstance(extract_payloads(content), Contents | UnparsableMessage)
     return passed
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from qwed_sdk.cache import MAX_ENTRIES, VerificationCache
 from tests.property.cache_hammer import BEGUN
-from tests.support.figures import Figure, campaign
+from tests.support.campaign_table import Figure, campaign
 
 ROOT = Path(__file__).parents[2]
 LOOKUPS = 100_000

@@ -1,6 +1,6 @@
-"""Every reporter, law and journal of reporters-db is known, and citations made by its own rules are told apart.
+"""Every reporter, law and journal of reporters-db is known, and citations built by its rules are distinguished.
 
-The oracle is the raw data of the package and arithmetic on years; nothing of the guard's index is used.
+The oracle is the raw data of the package and arithmetic on years; the index of the guard is not used.
 """
 
 from datetime import date
@@ -11,7 +11,7 @@ import pytest
 from reporters_db import JOURNALS, LAWS, REPORTERS
 
 from qwed_legal import CitationGuard
-from tests.support.figures import Figure, campaign
+from tests.support.campaign_table import Figure, campaign
 
 GUARD = CitationGuard(clock=lambda: date(2026, 11, 16))
 FEW, ALL = 300, 10_000
@@ -26,11 +26,11 @@ INVENTED = {
     "Tex. Empl. Code Ann. § 025:2-2",
     "1999 S.D. Sess. Laws ch\\w 12 § 40:441 03",
 }
-"""Examples of the package that are made to match its expressions: no such volume, no such code."""
+"""Examples of the package that only match its expressions: no such volume, no such code."""
 
 
 class Name(NamedTuple):
-    """A name of a reporter as it may be written."""
+    """Name of a reporter in one of its spellings."""
 
     written: str
     edition: str
@@ -38,7 +38,7 @@ class Name(NamedTuple):
 
 
 def names() -> list[Name]:
-    """Every edition and variation that is cited by volume and page."""
+    """Return every edition and variation that is cited by volume and page."""
     found = []
     for row in (each for rows in REPORTERS.values() for each in rows):
         counted = row["cite_type"] in ("neutral", "specialty_west", "specialty_lexis")
@@ -95,7 +95,7 @@ def _broken(text: str, random: Random) -> str:
     return random.choice(ways)
 
 
-def require_told_apart(many: int) -> None:
+def require_distinguished(many: int) -> None:
     random = Random(3)
     every = [name for name in names() if "(" not in name.written]
     taken, missed = [], []
@@ -112,11 +112,11 @@ def require_told_apart(many: int) -> None:
 
 
 def test_citations_and_broken_ones_are_told_apart() -> None:
-    require_told_apart(FEW)
+    require_distinguished(FEW)
 
 
 @pytest.mark.drill
 @campaign("packs", "citations in every reporter, and broken ones")
 def test_ten_thousand_citations_and_broken_ones_are_told_apart(figure: Figure) -> None:
-    require_told_apart(ALL)
+    require_distinguished(ALL)
     figure("citations", 2 * ALL)

@@ -1,4 +1,4 @@
-"""Deadlines against a calendar made by hand and against sums that are done another way."""
+"""Deadlines against a calendar made by hand and against independent date arithmetic."""
 
 from datetime import date, timedelta
 from random import Random
@@ -8,12 +8,12 @@ import holidays
 import pytest
 from dateutil.relativedelta import relativedelta
 
-from qwed.packs.result import Standing
+from qwed.packs.result import CheckStatus
 from qwed_legal import DeadlineGuard
-from qwed_legal._deadline.closed import why_closed
-from qwed_legal._deadline.place import Place
+from qwed_legal._deadline.calendar import CalendarRegion
+from qwed_legal._deadline.holidays import find_closure
 from tests.property.calendars import DAY, FIRST, LAST, PLACES, business_days, later, rolled
-from tests.support.figures import Figure, campaign
+from tests.support.campaign_table import Figure, campaign
 
 FEW, ALL = 600, 10_000
 WORDS = {
@@ -25,7 +25,7 @@ EVENTS = ("signing", "the Effective Date", "the date hereof", "receipt of the no
 
 
 class Case(NamedTuple):
-    """A term as somebody writes it, and the day that it comes to."""
+    """Term as it is written, and the date it results in."""
 
     country: str
     state: str | None
@@ -40,7 +40,7 @@ def count_of(number: int, random: Random) -> str:
 
 
 def framed(length: str, random: Random) -> str:
-    """A length after an event, in one of the ways of contracts."""
+    """Return a length after an event, in one of the forms of contracts."""
     event = random.choice(EVENTS)
     ways = (
         "{0}", "within {0}", "{0} after {1}", "within {0} of {1}", "no later than {0} after {1}", "{0} from {1}",
@@ -129,7 +129,7 @@ def moved(country: str, state: str | None, signed: date, number: int, random: Ra
 
 
 def wrong_claims(case: Case) -> set[date]:
-    """Days that somebody in a hurry would name."""
+    """Return plausible wrong dates."""
     right = case.deadline
     naive = [case.signed + timedelta(days=each) for each in (30, 60, 90)]
     found = {right + DAY, right - DAY, right + 7 * DAY, right + relativedelta(months=1), right - relativedelta(years=1)}
@@ -140,16 +140,16 @@ def wrong_claims(case: Case) -> set[date]:
 
 
 def judge(case: Case) -> tuple[int, int]:
-    """How many right and wrong claims were judged, each as it must be."""
+    """Check right and wrong claims; return the number of each."""
     guard = DeadlineGuard(case.country, case.state)
     result = guard.verify(case.signed, case.term, case.deadline.isoformat())
-    assert (result.status, result.computed_deadline) == (Standing.VERIFIED, case.deadline), (case, result)
+    assert (result.status, result.computed_deadline) == (CheckStatus.VERIFIED, case.deadline), (case, result)
     assert result.rule
     assert result.by_hand
     wrong = wrong_claims(case)
     for claim in wrong:
         refused = guard.verify(case.signed.isoformat(), case.term, claim)
-        assert (refused.status, refused.difference_days) == (Standing.FAILED, (claim - case.deadline).days), case
+        assert (refused.status, refused.difference_days) == (CheckStatus.FAILED, (claim - case.deadline).days), case
     return 1, len(wrong)
 
 
@@ -157,7 +157,9 @@ def test_every_day_of_eleven_years_is_a_business_day_where_the_calendar_made_by_
     for country, state in PLACES:
         by_hand = set(business_days(country, state))
         days = [date(FIRST, 1, 1) + DAY * each for each in range((date(LAST, 12, 31) - date(FIRST, 1, 1)).days + 1)]
-        differ = [day for day in days if (why_closed(Place(country, state), day) is None) is not (day in by_hand)]
+        differ = [
+            day for day in days if (find_closure(CalendarRegion(country, state), day) is None) is not (day in by_hand)
+        ]
         assert differ == [], (country, state)
 
 
@@ -197,14 +199,16 @@ def test_a_later_signing_never_has_an_earlier_deadline():
         assert found == sorted(day for day in found if day is not None), term
 
 
-def every_place(states: bool) -> list[Place]:
+def every_place(states: bool) -> list[CalendarRegion]:
     listed = holidays.list_supported_countries(include_aliases=False)
-    return [Place(country, state) for country, of in listed.items() for state in (None, *(of if states else ()))]
+    return [
+        CalendarRegion(country, state) for country, of in listed.items() for state in (None, *(of if states else ()))
+    ]
 
 
-def agrees_with_the_library(place: Place) -> None:
+def agrees_with_the_library(place: CalendarRegion) -> None:
     state = place.state or ("ENG" if place.country == "GB" else None)
-    # With the year in it: the library knows of working weekends only once a year is filled.
+    # With its year: the library loads working weekends only for a populated year.
     source = holidays.country_holidays(place.country, subdiv=state, years=2026)
     signed = date(2026, 3, 30)
     result = DeadlineGuard(place.country, place.state).verify(signed, "25 business days", signed)

@@ -1,4 +1,4 @@
-"""FinanceVerifier against oracles that share nothing with it: fractions, and mpmath at sixty digits."""
+"""FinanceVerifier against independent oracles: fractions, and mpmath at sixty digits."""
 
 from fractions import Fraction
 from random import Random
@@ -6,9 +6,9 @@ from random import Random
 import mpmath
 import pytest
 
-from qwed.packs.result import Standing
+from qwed.packs.result import CheckStatus
 from qwed_finance import FinanceVerifier
-from tests.support.figures import Figure, campaign
+from tests.support.campaign_table import Figure, campaign
 
 FEW, ALL = 60, 10_000
 verifier = FinanceVerifier()
@@ -16,7 +16,7 @@ TIMES = {"annual": 1, "semiannual": 2, "quarterly": 4, "monthly": 12, "weekly": 
 
 
 def cents(exact: Fraction, decimals: int = 2) -> str:
-    """Half up, by whole numbers alone."""
+    """Round half up, with integers alone."""
     scaled = abs(exact) * 10**decimals
     units = (2 * scaled.numerator + scaled.denominator) // (2 * scaled.denominator)
     digits = str(units).rjust(decimals + 1, "0")
@@ -33,7 +33,7 @@ def is_tie(exact: Fraction, decimals: int = 2) -> bool:
 
 
 def written(claim: str, random: Random) -> object:
-    """One of the ways in which the same amount is claimed."""
+    """Return one of the forms in which the same amount is claimed."""
     whole, _, rest = claim.lstrip("-").partition(".")
     sign = "-" if claim.startswith("-") else ""
     ways = [
@@ -47,7 +47,7 @@ def written(claim: str, random: Random) -> object:
 
 
 def payment(principal: Fraction, rate: Fraction, months: int) -> Fraction:
-    """By the recurrence of the balance: owed after all months is what was lent, grown, less the payments, grown."""
+    """Return the payment by the recurrence of the balance: the loan and the payments with interest cancel out."""
     grown, paid = Fraction(1), Fraction(0)
     for _ in range(months):
         grown, paid = grown * (1 + rate / 12), paid * (1 + rate / 12) + 1
@@ -74,7 +74,7 @@ def check_loans(seed: int, count: int) -> int:
             continue
         for by in (1, -1, random.randint(2, 999)):
             wrong = verifier.verify_monthly_payment(*given, written(off(claim, by), random))
-            assert wrong.status is Standing.FAILED, (given, claim, by, wrong)
+            assert wrong.status is CheckStatus.FAILED, (given, claim, by, wrong)
     return count
 
 
@@ -89,7 +89,7 @@ def check_flows(seed: int, count: int) -> int:
         assert verifier.verify_npv(*given, written(claim, random)).verified, (given, claim)
         for by in () if is_tie(exact) else (1, -1, random.randint(2, 999)):
             wrong = verifier.verify_npv(*given, written(off(claim, by), random))
-            assert wrong.status is Standing.FAILED, (given, claim, by)
+            assert wrong.status is CheckStatus.FAILED, (given, claim, by)
     return count
 
 
@@ -112,12 +112,12 @@ def check_growth(seed: int, count: int) -> int:
         assert right.verified, (given, name, claim, right)
         for by in () if is_tie(exact) else (1, -1, random.randint(2, 999)):
             wrong = verifier.verify_compound_interest(*given, written(off(claim, by), random), name, "amount")
-            assert wrong.status is Standing.FAILED, (given, name, claim, by)
+            assert wrong.status is CheckStatus.FAILED, (given, name, claim, by)
     return count
 
 
 def check_rates(seed: int, count: int) -> int:
-    """Flows that are made so that their rate is known: what is paid at first is what the rest is worth."""
+    """Check flows with a known rate: the first payment equals the value of the rest."""
     random = Random(seed)
     for _ in range(count):
         rate = Fraction(random.randint(-3000, 20_000), 10_000)
@@ -139,12 +139,12 @@ def check_rates(seed: int, count: int) -> int:
         assert verifier.verify_irr(flows, float(rate)).verified
         for by in (1, -1, random.randint(2, 500)):
             wrong = verifier.verify_irr(flows, f"{off(percent, by)}%")
-            assert wrong.status is Standing.FAILED, (flows, percent, by, wrong)
+            assert wrong.status is CheckStatus.FAILED, (flows, percent, by, wrong)
     return count
 
 
 def check_several(seed: int, count: int) -> int:
-    """Flows that are made of their rates: each factor (100 + p) x - 100 is nothing where the rate is p percent."""
+    """Check flows built from their rates: each factor (100 + p) x - 100 is zero at p percent."""
     random = Random(seed)
     for _ in range(count):
         percents = random.sample(range(-60, 200), random.randint(2, 5))
@@ -153,7 +153,7 @@ def check_several(seed: int, count: int) -> int:
             flows = [(100 + each) * one - 100 * other for one, other in zip([0, *flows], [*flows, 0], strict=True)]
         for each in percents:
             assert verifier.verify_irr(flows, f"{each}%").verified, (percents, flows)
-            assert verifier.verify_irr(flows, f"{each}.01%").status is Standing.FAILED, (percents, flows)
+            assert verifier.verify_irr(flows, f"{each}.01%").status is CheckStatus.FAILED, (percents, flows)
     return count
 
 

@@ -1,4 +1,4 @@
-"""Payment messages against an oracle that shares nothing with the guard: whole minor units, texts made by hand."""
+"""Payment messages against an independent oracle: integer minor units, texts made by hand."""
 
 from random import Random
 from typing import Any, NamedTuple
@@ -7,20 +7,20 @@ import pytest
 import stdnum.iso7064.mod_97_10 as check_digits
 
 from qwed_finance import ISOGuard
-from tests.support.figures import Figure, campaign
+from tests.support.campaign_table import Figure, campaign
 
 DECIMALS = {"EUR": 2, "USD": 2, "GBP": 2, "JPY": 0, "KRW": 0, "KWD": 3, "TND": 3}
-"""By hand, from ISO 4217."""
+"""Decimals of each currency, by hand from ISO 4217."""
 FEW, ALL = 150, 10_000
 FINEST = 3
-"""Every amount is a whole number of thousandths."""
+"""Decimals of the smallest unit; every amount is an integer number of thousandths."""
 
 
 class Payment(NamedTuple):
     thousandths: int
     currency: str
     decimals: int
-    """How many are written."""
+    """Number of decimals that are written."""
     iban: str
 
     @property
@@ -29,11 +29,11 @@ class Payment(NamedTuple):
 
 
 class Claims(NamedTuple):
-    """What a message says of its payments."""
+    """Totals that a message states about its payments."""
 
     many: int
     total: int
-    """In thousandths."""
+    """Total in thousandths."""
 
 
 class Case(NamedTuple):
@@ -51,7 +51,7 @@ def shown(thousandths: int, decimals: int) -> str:
 
 
 def account(random: Random) -> str:
-    """A German account with check digits of python-stdnum."""
+    """Return a German account with check digits of python-stdnum."""
     body = "".join(random.choices("0123456789", k=18))
     return "DE" + check_digits.calc_check_digits(body + "DE") + body
 
@@ -68,14 +68,14 @@ def right(payments: list[Payment]) -> Claims:
 
 
 def off(claims: Claims, random: Random) -> Claims:
-    """A claim that is wrong by a little."""
+    """Return claims with a small error."""
     if random.random() < 0.4:
         return claims._replace(many=max(0, claims.many + random.choice([-1, 1, 10])))
     return claims._replace(total=claims.total + random.choice([1, -1, 10, 1000, 9, 90]))
 
 
-def spoilt(one: Payment, random: Random) -> Payment:
-    """A payment that cannot be right by itself: a digit of its account, or decimals that its currency has not."""
+def damaged_payment(one: Payment, random: Random) -> Payment:
+    """Return an invalid payment: a wrong digit in its account, or decimals that its currency does not have."""
     if random.random() < 0.5:
         at = random.randrange(2, 22)
         return one._replace(
@@ -84,7 +84,7 @@ def spoilt(one: Payment, random: Random) -> Payment:
     return one._replace(decimals=one.decimals + random.randint(1, 2))
 
 
-def made(random: Random) -> Case:
+def random_case(random: Random) -> Case:
     groups = [
         [payment(random) for _ in range(random.choice([1, 1, 2, 3, 7]))] for _ in range(random.choice([1, 1, 2, 4]))
     ]
@@ -97,12 +97,12 @@ def made(random: Random) -> Case:
     elif wrong == "batch":
         batches[at] = (groups[at], off(batches[at][1], random))
     elif wrong:
-        groups[at][0] = spoilt(groups[at][0], random)
+        groups[at][0] = damaged_payment(groups[at][0], random)
     return Case(tuple((tuple(group), own) for group, own in batches), claims, not wrong)
 
 
 def xml(case: Case) -> str:
-    """pain.001.001.09, written line by line."""
+    """Return the pain.001.001.09 message as text."""
     top = '<Document xmlns="urn:iso:std:iso:20022:tech:xsd:pain.001.001.09"><CstmrCdtTrfInitn><GrpHdr><MsgId>M</MsgId>'
     lines = [top, "<CreDtTm>2026-01-15T10:00:00</CreDtTm>", _claims(case.claims)]
     lines.append("<InitgPty><Nm>A</Nm></InitgPty></GrpHdr>")
@@ -133,7 +133,7 @@ def _transaction(each: Payment) -> str:
 
 
 def tree(case: Case) -> dict[str, Any]:
-    """The same as an object."""
+    """Return the same message as an object."""
     own = {"PmtMtd": "TRF", "ReqdExctnDt": {"Dt": "2026-01-16"}, "Dbtr": {"Nm": "A"}}
     own |= {"DbtrAcct": {"Id": {"IBAN": "DE89370400440532013000"}}, "DbtrAgt": {"FinInstnId": {"BICFI": "COBADEFF"}}}
     batches = [
@@ -161,7 +161,7 @@ def _transfer(each: Payment) -> dict[str, Any]:
 def test_random_payments_are_judged_as_the_oracle_judges_them(many: int, figure: Figure) -> None:
     random, guard, honest = Random(many), ISOGuard(), 0
     for number in range(many):
-        case = made(random)
+        case = random_case(random)
         honest += case.honest
         given: Any = xml(case) if number % 2 else tree(case)
         result = guard.verify_payment_message(given, "pain.001.001.09")
@@ -186,7 +186,7 @@ def test_random_statements_close_as_the_oracle_says(many: int, figure: Figure) -
 
 
 def statement(opening: int, entries: list[int], closing: int) -> dict[str, Any]:
-    """camt.053 in cents; what is negative is a debit."""
+    """Return a camt.053 statement in cents; negative entries are debits."""
 
     def amount(cents: int) -> dict[str, Any]:
         return {"Amt": {"Ccy": "EUR", "value": shown(abs(cents) * 10, 2)}, "CdtDbtInd": "DBIT" if cents < 0 else "CRDT"}

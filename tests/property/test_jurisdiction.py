@@ -1,4 +1,4 @@
-"""Conventions against membership that is counted in another way: bits of days, symmetry, and pairs of all countries."""
+"""Conventions against membership counted another way: bits of days, symmetry, and all pairs of countries."""
 
 from datetime import date, timedelta
 from random import Random
@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from qwed.packs.countries import COUNTRIES
-from qwed.packs.result import Standing
+from qwed.packs.result import CheckStatus
 from qwed_legal import JurisdictionGuard
-from tests.support.figures import Figure, campaign
+from tests.support.campaign_table import Figure, campaign
 
 GUARD = JurisdictionGuard(clock=lambda: date(2026, 11, 16))
 FEW, ALL = 200, 10_000
@@ -18,7 +18,7 @@ AR AU AT BY BE BA BG BI CA CL CN HR CU CZ DK EC EG EE FI FR GE DE GR GN HU IQ IT
 PE PL RO RU RS SG SK SI ES SE CH SY UG UA US UY UZ ZM
 """
 IN_2000 = set(MEMBERS.split())
-"""Bound by the CISG on 31 December 2000, written down by hand beside the table: 58 states."""
+"""The 58 states bound by the CISG on 31 December 2000, written by hand."""
 NORDIC = {"DK", "FI", "IS", "NO", "SE"}
 
 
@@ -32,7 +32,7 @@ def require_as_counted(many: int) -> None:
     for _ in range(many):
         one, other = random.choice(codes), random.choice(codes)
         found = applies(one, other, "CISG", date(2000, 12, 31))
-        if found.status is Standing.UNVERIFIABLE:
+        if found.status is CheckStatus.UNVERIFIABLE:
             assert not {one, other} <= IN_2000
             continue
         expected = {one, other} <= IN_2000 and one != other and not {one, other} <= NORDIC

@@ -1,4 +1,4 @@
-"""Caps, tiers and indemnities against fractions of whole numbers: no Decimal, no rounding, no tolerance by float."""
+"""Caps, tiers and indemnities against fractions of integers: no Decimal, no rounding, no float tolerance."""
 
 from decimal import Decimal
 from fractions import Fraction
@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from qwed.packs.result import Standing
+from qwed.packs.result import CheckStatus
 from qwed_legal import LiabilityGuard
-from tests.support.figures import Figure, campaign
+from tests.support.campaign_table import Figure, campaign
 
 FEW, ALL = 400, 10_000
 
@@ -19,7 +19,7 @@ def amount(random: Random) -> Fraction:
 
 
 def written(exact: Fraction, random: Random) -> Any:
-    """One of the ways to write an amount whose decimals end."""
+    """Return one of the forms of an amount with finite decimals."""
     text = format(Decimal(exact.numerator) / Decimal(exact.denominator), "f")
     whole, _, rest = text.partition(".")
     grouped = f"{int(whole):,}" + (f".{rest}" if rest else "")
@@ -36,7 +36,7 @@ def cents(exact: Fraction) -> Fraction:
 
 
 def claims(computed: Fraction, random: Random) -> Fraction:
-    """Right, right to the cent, a little off, or wrong in one of the usual ways."""
+    """Return a claim that is right, right to the cent, a little off, or wrong in a usual way."""
     near = cents(computed)
     little = Fraction(random.randint(1, 300), 100)
     ways = [near, near, near, near + Fraction(1, 100), near - Fraction(1, 100), near + little, near * 10, near / 10]
@@ -72,7 +72,7 @@ def compare(seed: int, count: int) -> tuple[int, int]:
             result = verb(*values, format(Decimal(claimed.numerator) / Decimal(claimed.denominator), "f"))
             expected = judged(computed, claimed, tolerance)
             assert result.verified is expected, (values, claimed, result)
-            assert result.status is not Standing.UNVERIFIABLE
+            assert result.status is not CheckStatus.UNVERIFIABLE
             assert Fraction(result.difference) == claimed - computed
             right += expected
     return right, count * 3 - right
@@ -80,7 +80,7 @@ def compare(seed: int, count: int) -> tuple[int, int]:
 
 def test_amounts_are_judged_as_fractions_judge_them():
     right, wrong = compare(seed=1, count=FEW)
-    # Neither side may be so rare that nothing is compared.
+    # Both outcomes must be frequent enough to compare.
     assert min(right, wrong) > FEW / 2
 
 

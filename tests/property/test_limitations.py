@@ -1,4 +1,4 @@
-"""Limitation periods against a calendar of its own: days are counted one by one, and no library of dates is asked."""
+"""Limitation periods against an independent calendar that counts days one by one, without a date library."""
 
 from datetime import date
 from random import Random
@@ -6,8 +6,8 @@ from random import Random
 import pytest
 
 from qwed_legal import StatuteOfLimitationsGuard
-from qwed_legal._limitations.rows import ROWS, Row
-from tests.support.figures import Figure, campaign
+from qwed_legal._limitations.table import ROWS, LimitationRow
+from tests.support.campaign_table import Figure, campaign
 
 FEW, ALL = 200, 10_000
 VERIFY = StatuteOfLimitationsGuard().verify
@@ -28,7 +28,7 @@ def following(day: Day) -> Day:
 
 
 def last_day(start: Day, months: int) -> Day:
-    """Month after month, as with a paper calendar."""
+    """Return the last day, counted month by month."""
     year, month, number = start
     for _ in range(months):
         year, month = (year, month + 1) if month < 12 else (year + 1, 1)
@@ -39,7 +39,7 @@ def text(day: Day) -> str:
     return f"{day[0]:04}-{day[1]:02}-{day[2]:02}"
 
 
-def made(random: Random) -> tuple[Row, Day]:
+def random_limitation(random: Random) -> tuple[LimitationRow, Day]:
     place = random.choice(list(ROWS))
     row = random.choice(random.choice(list(ROWS[place].values())))
     while True:
@@ -53,7 +53,7 @@ def made(random: Random) -> tuple[Row, Day]:
 def compare(seed: int, count: int) -> None:
     random = Random(seed)
     for _ in range(count):
-        row, incident = made(random)
+        row, incident = random_limitation(random)
         start = (incident[0], 12, 31) if row.year_end else incident
         last = min(last_day(start, row.months), (row.latest.year, row.latest.month, row.latest.day))
         held = VERIFY(row.claim, row.place, text(incident), text(last))

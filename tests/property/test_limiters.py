@@ -1,4 +1,4 @@
-"""The limiter in memory, the one in a Redis and a list of all that ever passed say the same of every request."""
+"""The limiter in memory, the one in Redis and a list of all passed requests agree on every request."""
 
 import asyncio
 import itertools
@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qwed.limits.allowance import Allowance
-from qwed.limits.memory import MemoryLimiter
-from qwed.limits.redis import RedisLimiter
-from tests.support.clock import HandClock
-from tests.support.figures import Figure, campaign
-from tests.support.redis_hands import NOON, Hands, patient
+from qwed.ratelimit.limit_status import RateLimitStatus
+from qwed.ratelimit.memory_limiter import MemorySlidingWindow
+from qwed.ratelimit.redis_limiter import RedisSlidingWindow
+from tests.support.campaign_table import Figure, campaign
+from tests.support.manual_clock import ManualClock
+from tests.support.redis_manual_clock import NOON, RedisManualClock, long_reply_timeout
 from tests.support.redis_server import RedisServer
 
 PAUSES = st.one_of(
@@ -27,76 +27,78 @@ STEPS = st.lists(st.tuples(PAUSES, st.sampled_from("abc"), st.integers(1, 6)), m
 Steps = list[tuple[float, str, int]]
 
 
-class Model:
-    """Everything that passed, and when."""
+class LimiterModel:
+    """List of the requests that passed, with their times."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self._passed: defaultdict[str, list[int]] = defaultdict(list)
 
-    def hit(self, key: str, second: int) -> Allowance:
+    def hit(self, key: str, second: int) -> RateLimitStatus:
         counted = [moment for moment in self._passed[key] if moment >= second - 60]
         allowed = len(counted) < self.limit
         if allowed:
             self._passed[key].append(second)
             counted.append(second)
         oldest = min(counted, default=second)
-        return Allowance(self.limit, max(0, self.limit - len(counted)), oldest + 61 - second, allowed)
+        return RateLimitStatus(self.limit, max(0, self.limit - len(counted)), oldest + 61 - second, allowed)
 
 
-class Three:
-    """The three of them, at one time."""
+class LimiterComparison:
+    """The three limiters on one clock."""
 
-    def __init__(self, hands: Hands, runner: asyncio.Runner) -> None:
-        self._hands = hands
+    def __init__(self, manual_clock: RedisManualClock, runner: asyncio.Runner) -> None:
+        self._hands = manual_clock
         self._runner = runner
-        self._shared = RedisLimiter(1, hands.server.url, hands.installation, second=hands.second)
+        self._shared = RedisSlidingWindow(
+            1, manual_clock.server.url, manual_clock.installation, second=manual_clock.second
+        )
         self._rounds = itertools.count()
         self.compared = 0
 
     def compare(self, steps: Steps, limit: int, fraction: float) -> None:
-        """What each says of the same requests; a round has keys of its own."""
-        hands, prefix = HandClock(), f"round {next(self._rounds)}"
-        hands.monotonic = NOON + fraction
-        memory, model = MemoryLimiter(limit, hands.clock().monotonic), Model(limit)
+        """Require the same result from all three; each round has its own keys."""
+        manual_clock, prefix = ManualClock(), f"round {next(self._rounds)}"
+        manual_clock.monotonic = NOON + fraction
+        memory, model = MemorySlidingWindow(limit, manual_clock.clock().monotonic), LimiterModel(limit)
         self._shared.limit = limit
         for pause, name, times in steps:
-            hands.turn(pause)
-            self._hands.set(hands.monotonic)
+            manual_clock.advance(pause)
+            self._hands.set(manual_clock.monotonic)
             key = f"{prefix} {name}"
-            expected = [model.hit(key, int(hands.monotonic)) for _ in range(times)]
+            expected = [model.hit(key, int(manual_clock.monotonic)) for _ in range(times)]
             assert [memory.hit(key) for _ in range(times)] == expected
             assert self._runner.run(self._ask(key, times)) == expected
             self.compared += times
 
-    async def _ask(self, key: str, times: int) -> list[Allowance]:
+    async def _ask(self, key: str, times: int) -> list[RateLimitStatus]:
         return await asyncio.gather(*(self._shared.hit(key) for _ in range(times)))
 
     async def close(self) -> None:
-        await self._shared.line.close()
+        await self._shared.connection.close()
 
 
 @pytest.fixture(scope="module")
-def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Three]:
-    with patient(), RedisServer(tmp_path_factory.mktemp("redis")) as server, asyncio.Runner() as runner:
-        hands = Hands(server)
-        made = Three(hands, runner)
+def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LimiterComparison]:
+    with long_reply_timeout(), RedisServer(tmp_path_factory.mktemp("redis")) as server, asyncio.Runner() as runner:
+        manual_clock = RedisManualClock(server)
+        made = LimiterComparison(manual_clock, runner)
         yield made
         runner.run(made.close())
-        hands.client.close()
+        manual_clock.client.close()
 
 
 @given(steps=STEPS, limit=st.integers(1, 7), fraction=st.floats(0, 0.999))
 @settings(max_examples=40)
 def test_memory_and_redis_and_a_list_of_all_that_passed_agree(
-    three: Three, steps: Steps, limit: int, fraction: float
+    three: LimiterComparison, steps: Steps, limit: int, fraction: float
 ) -> None:
     three.compare(steps, limit, fraction)
 
 
 @pytest.mark.drill
 @campaign("P6", "two limiters beside a model")
-def test_they_agree_at_length(three: Three, figure: Figure) -> None:
+def test_they_agree_at_length(three: LimiterComparison, figure: Figure) -> None:
     before = three.compared
 
     @given(steps=STEPS, limit=st.integers(1, 7), fraction=st.floats(0, 0.999))

@@ -1,4 +1,4 @@
-"""RFC 6962, section 2.1: our trees and proofs are those of its recursive definitions, which are written out here."""
+"""Trees and proofs against the recursive definitions of RFC 6962, section 2.1."""
 
 import hashlib
 import json
@@ -20,8 +20,8 @@ LARGEST = 5000
 SMALL = range(1, 34)
 
 
-class Defined:
-    """The definitions of RFC 6962, for leaves that a seed makes."""
+class DefinedTree:
+    """Definitions of RFC 6962 on leaves from a seed."""
 
     def __init__(self, count: int, seed: int = 0) -> None:
         self.leaves = [b"leaf %d of %d" % (number, seed) for number in range(count)]
@@ -36,11 +36,11 @@ class Defined:
         return hashlib.sha256(b"\x01" + self.mth(start, middle) + self.mth(middle, end)).digest()
 
     def root(self, size: int) -> bytes:
-        """MTH(D[n])."""
+        """Return MTH(D[n])."""
         return self.mth(0, size)
 
     def path(self, m: int, start: int, end: int) -> list[bytes]:
-        """PATH(m, D[n]), where m counts from `start`."""
+        """Return PATH(m, D[n]), where m counts from `start`."""
         if end - start == 1:
             return []
         k = _k(end - start)
@@ -49,7 +49,7 @@ class Defined:
         return [*self.path(m - k, start + k, end), self.mth(start, start + k)]
 
     def proof(self, m: int, n: int) -> list[bytes]:
-        """PROOF(m, D[n])."""
+        """Return PROOF(m, D[n])."""
         return self._subproof(m, 0, n, True)
 
     def _subproof(self, m: int, start: int, end: int, whole: bool) -> list[bytes]:
@@ -62,15 +62,15 @@ class Defined:
 
 
 def _k(n: int) -> int:
-    """The largest power of two smaller than n."""
+    """Return the largest power of two smaller than n."""
     k = 1
     while k * 2 < n:
         k *= 2
     return k
 
 
-SHARED = Defined(LARGEST)
-"""One tree that is looked at in all its beginnings."""
+SHARED = DefinedTree(LARGEST)
+"""Tree whose prefixes all tests share."""
 
 
 def grown(leaves: Sequence[bytes]) -> Tree:
@@ -80,12 +80,12 @@ def grown(leaves: Sequence[bytes]) -> Tree:
     return tree
 
 
-def looked_up(defined: Defined, path: list[list[tuple[int, int]]]) -> list[bytes]:
-    """The hashes at the places of a path, joined as whoever serves a proof joins them."""
-    return [merkle.joined([_at(defined, place) for place in each]) for each in path]
+def resolve_path(defined: DefinedTree, path: list[list[tuple[int, int]]]) -> list[bytes]:
+    """Return the hashes of a path, joined as a server of proofs joins them."""
+    return [merkle.fold_hashes([_at(defined, place) for place in each]) for each in path]
 
 
-def _at(defined: Defined, place: tuple[int, int]) -> bytes:
+def _at(defined: DefinedTree, place: tuple[int, int]) -> bytes:
     level, position = place
     return defined.mth(position << level, position + 1 << level)
 
@@ -95,20 +95,20 @@ sizes = st.integers(1, LARGEST)
 
 @st.composite
 def places(draw: Any) -> tuple[int, int]:
-    """An index, and the size of a tree that has it."""
+    """Draw an index, and the size of a tree that contains it."""
     size = draw(sizes)
     return draw(st.integers(0, size - 1)), size
 
 
 @st.composite
 def pairs(draw: Any) -> tuple[int, int]:
-    """The size of a tree, and of one that it is the beginning of."""
+    """Draw the size of a tree, and that of a prefix."""
     second = draw(sizes)
     return draw(st.integers(0, second)), second
 
 
 def test_the_hashes_are_those_of_the_rfc() -> None:
-    assert EMPTY_ROOT == SHARED.root(0) == Tree().root() == merkle.joined([])
+    assert EMPTY_ROOT == SHARED.root(0) == Tree().root() == merkle.fold_hashes([])
     assert leaf_hash(b"x") == hashlib.sha256(b"\x00x").digest()
     assert node_hash(b"l" * 32, b"r" * 32) == hashlib.sha256(b"\x01" + b"l" * 32 + b"r" * 32).digest()
 
@@ -125,12 +125,12 @@ def test_a_tree_has_the_defined_root_at_every_size_on_its_way() -> None:
 @example(LARGEST, 7)
 @example(4096, 8)
 def test_a_tree_of_any_leaves_has_the_defined_root(size: int, seed: int) -> None:
-    defined = Defined(size, seed)
-    growth = merkle.Growth(0, [])
+    defined = DefinedTree(size, seed)
+    growth = merkle.MerkleFrontier(0, [])
     for each in defined.leaves:
         growth.add(leaf_hash(each))
     assert grown(defined.leaves).root() == growth.root() == defined.root(size)
-    assert growth.borders() == [_at(defined, place) for place in merkle.peaks(size)]
+    assert growth.peak_hashes() == [_at(defined, place) for place in merkle.peaks(size)]
 
 
 @many
@@ -138,7 +138,7 @@ def test_a_tree_of_any_leaves_has_the_defined_root(size: int, seed: int) -> None
 def test_an_audit_path_is_the_defined_one_and_proves_its_leaf(place: tuple[int, int]) -> None:
     index, size = place
     path = SHARED.path(index, 0, size)
-    assert looked_up(SHARED, merkle.inclusion(index, size)) == path
+    assert resolve_path(SHARED, merkle.inclusion_path(index, size)) == path
     hashed, root = leaf_hash(SHARED.leaves[index]), SHARED.root(size)
     assert verify_inclusion(hashed, index, size, path, root)
     assert not verify_inclusion(leaf_hash(b"another"), index, size, path, root)
@@ -151,7 +151,7 @@ def test_an_audit_path_is_the_defined_one_and_proves_its_leaf(place: tuple[int, 
 def test_a_consistency_proof_is_the_defined_one_and_proves_the_beginning(pair: tuple[int, int]) -> None:
     first, second = pair
     path = SHARED.proof(first, second) if 0 < first < second else []
-    assert looked_up(SHARED, merkle.consistency(first, second)) == path
+    assert resolve_path(SHARED, merkle.consistency_path(first, second)) == path
     roots = SHARED.root(first), SHARED.root(second)
     assert verify_consistency(first, second, path, *roots)
     assert not verify_consistency(first, second, path, leaf_hash(b"another"), roots[1])
@@ -164,15 +164,15 @@ def test_a_consistency_proof_is_the_defined_one_and_proves_the_beginning(pair: t
 def test_a_path_that_was_touched_proves_nothing(pair: tuple[int, int], data: st.DataObject) -> None:
     first, second = pair
     index = min(first, second - 1)
-    inclusion = data.draw(touched(SHARED.path(index, 0, second)))
+    inclusion = data.draw(damaged_paths(SHARED.path(index, 0, second)))
     assert not verify_inclusion(leaf_hash(SHARED.leaves[index]), index, second, inclusion, SHARED.root(second))
-    consistency = data.draw(touched(SHARED.proof(first, second) if 0 < first < second else []))
+    consistency = data.draw(damaged_paths(SHARED.proof(first, second) if 0 < first < second else []))
     assert not verify_consistency(first, second, consistency, SHARED.root(first), SHARED.root(second))
 
 
 @st.composite
-def touched(draw: Any, path: list[bytes]) -> list[bytes]:
-    """The path with a hash changed, cut short, lengthened, taken out, put in, or in another order."""
+def damaged_paths(draw: Any, path: list[bytes]) -> list[bytes]:
+    """Return the path with a hash changed, cut, extended, removed, inserted, or moved."""
     at = draw(st.integers(0, len(path)))
     inserted = [*path[:at], draw(st.sampled_from([b"", b"\x00" * 32, *path])), *path[at:]]
     if not path:
@@ -191,11 +191,11 @@ def test_every_proof_in_every_small_tree_is_the_defined_one() -> None:
     for size in SMALL:
         for index in range(size):
             path = SHARED.path(index, 0, size)
-            assert looked_up(SHARED, merkle.inclusion(index, size)) == path
+            assert resolve_path(SHARED, merkle.inclusion_path(index, size)) == path
             assert verify_inclusion(leaf_hash(SHARED.leaves[index]), index, size, path, SHARED.root(size))
         for first in range(size + 1):
             path = SHARED.proof(first, size) if 0 < first < size else []
-            assert looked_up(SHARED, merkle.consistency(first, size)) == path
+            assert resolve_path(SHARED, merkle.consistency_path(first, size)) == path
             assert verify_consistency(first, size, path, SHARED.root(first), SHARED.root(size))
 
 
@@ -214,7 +214,7 @@ def test_no_other_index_and_no_other_leaf_is_proven_by_a_path_in_a_small_tree() 
 
 
 def test_a_tree_that_is_not_the_beginning_cannot_be_proven_to_be_one() -> None:
-    other = Defined(max(SMALL), seed=1)
+    other = DefinedTree(max(SMALL), seed=1)
     for second in SMALL:
         for first in range(1, second + 1):
             for path in (SHARED.proof(first, second), other.proof(first, second)):
@@ -252,8 +252,8 @@ def test_a_proof_is_checked_with_one_hash_per_level_and_is_smaller_than_two_kilo
     levels = (size - 1).bit_length()
     for index in {0, size // 3, size // 2, size - 1}:
         hashed.clear()
-        path = [leaf_hash(bytes([level])) for level, _ in enumerate(merkle.inclusion(index, size))]
-        # The path leads to some root: what counts is how far it is to any.
+        path = [leaf_hash(bytes([level])) for level, _ in enumerate(merkle.inclusion_path(index, size))]
+        # The path need not lead to the right root: the test counts hashes.
         assert not verify_inclusion(leaf_hash(b"leaf"), index, size, path, EMPTY_ROOT)
         assert len(hashed) == len(path) <= levels
         proof = {"index": index, "size": size, "leaf_hash": "0" * 64, "path": [each.hex() for each in path]}

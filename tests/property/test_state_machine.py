@@ -1,6 +1,7 @@
-"""Decide, approve, reject, expire, suspend, degrade, elevate, rotate, revoke, erase, restart: the house and its model.
+"""State machine of decisions, approvals, expiry, suspension, trust, keys, erasure and restart against a model.
 
-The model is written from the seeds alone. Every rule asks both; after every rule everything they count is compared.
+The model is written from the specification alone. Every rule calls both; after every rule all their counters are
+compared.
 """
 
 import pytest
@@ -8,7 +9,8 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 
-from tests.property.machine import (
+from tests.property.model import ModelAnswer
+from tests.property.state_machine import (
     ACTIONS,
     AGENT,
     BETWEEN_ERASURES,
@@ -27,13 +29,12 @@ from tests.property.machine import (
     Limits,
     Machine,
 )
-from tests.property.model import Said
-from tests.support.figures import Figure, campaign
-from tests.support.patience import until
+from tests.support.campaign_table import Figure, campaign
+from tests.support.polling import until
 
 
 class Protocol(Machine):
-    """The rules: whatever an agent, a person or time can do."""
+    """Rules: everything that an agent, a person or time can do."""
 
     @precondition(lambda self: len(self.secrets) < MOST_KEYS)
     @rule(by=PICK, role=st.sampled_from(["owner", "approver", "member"]))
@@ -54,7 +55,7 @@ class Protocol(Machine):
         pick=PICK,
         how=st.sampled_from([TOKEN, TOKEN, OLD_TOKEN, "key", BOTH]),
         names=st.lists(st.sampled_from(sorted(ACTIONS)), min_size=1, max_size=8),
-        talk=TALK,
+        thread=TALK,
         ahead=st.sampled_from([1, 1, 1, 1, 1, 0, -1, 2, 49]),
         state=st.none() | st.sampled_from(STATES),
         cents=st.sampled_from([0, 0, 1, 3]),
@@ -66,18 +67,18 @@ class Protocol(Machine):
         pick: int,
         how: str,
         names: list[str],
-        talk: str,
+        thread: str,
         ahead: int,
         state: str | None,
         cents: int,
         tokens: int,
     ) -> None:
-        """Several in a row: what an agent has done of late counts."""
-        self._verify(agent, pick, how, names, talk, ahead, state, cents, tokens)
+        """Send several requests in a row: recent conduct counts."""
+        self._verify(agent, pick, how, names, thread, ahead, state, cents, tokens)
 
-    @rule(agent=AGENT, names=st.lists(st.sampled_from(HONEST), min_size=4, max_size=12), talk=TALK)
-    def work_honestly(self, agent: int, names: list[str], talk: str) -> None:
-        self._verify(agent, 0, TOKEN, names, talk, 1, None, 0, 0)
+    @rule(agent=AGENT, names=st.lists(st.sampled_from(HONEST), min_size=4, max_size=12), thread=TALK)
+    def work_honestly(self, agent: int, names: list[str], thread: str) -> None:
+        self._verify(agent, 0, TOKEN, names, thread, 1, None, 0, 0)
 
     @rule(agent=AGENT, names=st.sampled_from([["attack"], ["attack", "delete"], ["claim", "read", "broken"] * 8]))
     def misbehave(self, agent: int, names: list[str]) -> None:
@@ -85,27 +86,27 @@ class Protocol(Machine):
 
     @rule(agent=AGENT, name=st.sampled_from(["sum", "read", "mail", "broken"]), again=st.sampled_from(["r1", "r2"]))
     def retry_with_a_key(self, agent: int, name: str, again: str) -> None:
-        """Ruling 4.7: the first time it is judged, from then on it is remembered and costs nothing."""
-        model, place = self.house.agents[agent], (self.ids[agent], again)
+        """Evaluate the first request of a key; later ones return the stored answer and cost nothing (ruling 4.7)."""
+        model, place = self.organisation.agents[agent], (self.ids[agent], again)
         shown, by, _ = self._credential(agent, TOKEN, 0)
         shown["Idempotency-Key"] = again
         if model.active and self._remembers(place):
             arguments, before, _ = self.stored[place]
-            assert self._ask(agent, *arguments, shown=shown).body == before
+            assert self._ask(agent, *arguments, headers=shown).body == before
             return
-        deed, _action = ACTIONS[name]
+        action_case, _action = ACTIONS[name]
         step = model.talks["keyed"].last + 1 if "keyed" in model.talks else 1
         arguments = (name, "keyed", step, None, 0, 0)
-        told = self._ask(agent, *arguments, shown=shown)
-        expected = model.ask(deed, "keyed", step, None, 0, 0, by)
+        told = self._ask(agent, *arguments, headers=shown)
+        expected = model.ask(action_case, "keyed", step, None, 0, 0, by)
         self._same(told, expected)
         self._remember(agent, told)
         if expected.judged:
-            self.stored[place] = (arguments, told.body, self.house.now)
+            self.stored[place] = (arguments, told.body, self.organisation.now)
 
     @rule(agent=AGENT, again=st.sampled_from(["r1", "r2"]))
     def a_key_with_another_body_is_refused(self, agent: int, again: str) -> None:
-        model = self.house.agents[agent]
+        model = self.organisation.agents[agent]
         if self._remembers((self.ids[agent], again)):
             shown = self._credential(agent, TOKEN, 0)[0] | {"Idempotency-Key": again}
             told = self._ask(agent, "claim", "keyed", 50, None, 0, 0, shown)
@@ -115,11 +116,11 @@ class Protocol(Machine):
     @rule(agent=AGENT)
     def a_stranger_changes_nothing(self, agent: int) -> None:
         shown = {"Authorization": "Bearer qwed_agent_" + "0" * 52}
-        self._same(self._ask(agent, "sum", "one", 50, None, 0, 0, shown), Said("DENIED", "QWED-AGENT-002"))
+        self._same(self._ask(agent, "sum", "one", 50, None, 0, 0, shown), ModelAnswer("DENIED", "QWED-AGENT-002"))
 
     @rule(agent=AGENT)
     def a_request_without_context_is_recorded_and_costs_nothing(self, agent: int) -> None:
-        model = self.house.agents[agent]
+        model = self.organisation.agents[agent]
         body = {"action": ACTIONS["sum"][1]}
         told = self.door.ask("POST", f"/agents/{self.ids[agent]}/verify", body, self._credential(agent, TOKEN, 0)[0])
         self._same(told, model.refuse("DENIED", "QWED-AGENT-CTX-001" if model.active else "QWED-AGENT-003"))
@@ -127,54 +128,54 @@ class Protocol(Machine):
 
     @rule(agent=AGENT, pick=PICK, how=st.sampled_from(["key", TOKEN]))
     def ask_a_person(self, agent: int, pick: int, how: str) -> None:
-        """What the matrix leaves to a person, at whatever level the agent is."""
-        name = ("sum", "mail", "write", "careful")[self.house.agents[agent].trust]
+        """Send an action that the matrix leaves to a person, at any trust level."""
+        name = ("sum", "mail", "write", "careful")[self.organisation.agents[agent].trust]
         self._verify(agent, pick, how, [name], f"for people {len(self.approval_ids)}", 1, None, 0, 0)
 
     @rule(agent=AGENT, pick=PICK)
     def approve_ones_own_request(self, agent: int, pick: int) -> None:
         self.ask_a_person(agent, pick, "key")
-        if self.house.approvals:
-            self._resolve(0, pick, "approve", self.house.approve)
+        if self.organisation.approvals:
+            self._resolve(0, pick, "approve", self.organisation.approve)
 
-    @precondition(lambda self: len(self.house.approvals) > 4)
+    @precondition(lambda self: len(self.organisation.approvals) > 4)
     @rule(agent=AGENT)
     def approve_ones_own_request_alone(self, agent: int) -> None:
-        """Where there is no other key, there is nobody else to ask."""
+        """Approve with the requesting key if there is no other."""
         owner = self._owner()
         for pick in range(len(self.secrets)):
             key = f"key {pick}"
-            if key != owner and key not in self.house.revoked:
+            if key != owner and key not in self.organisation.revoked:
                 self._revoke(key, owner)
         self.everyone_goes_on()
         self.approve_ones_own_request(agent, 0)
 
     @rule(agent=AGENT, approver=PICK, names=st.permutations(["sum", "claim", "read", "wrong"]))
     def earn_trust(self, agent: int, approver: int, names: list[str]) -> None:
-        """A good day, and someone who looks at it."""
+        """Work for a good day, and approve a trust request."""
         self.everyone_goes_on()
         self.time_passes(25 * 3_600)
         self._verify(agent, 0, TOKEN, names, f"good day {len(self.action_ids[agent])}", 1, None, 0, 0)
         self.request_trust(agent, 0, TOKEN, 1)
-        if self.house.approvals:
-            self._resolve(0, approver, "approve", self.house.approve)
+        if self.organisation.approvals:
+            self._resolve(0, approver, "approve", self.organisation.approve)
 
-    @precondition(lambda self: self.house.approvals)
+    @precondition(lambda self: self.organisation.approvals)
     @rule(which=st.integers(0, 3), pick=PICK)
     def approve(self, which: int, pick: int) -> None:
-        self._resolve(which, pick, "approve", self.house.approve)
+        self._resolve(which, pick, "approve", self.organisation.approve)
 
-    @precondition(lambda self: self.house.approvals)
+    @precondition(lambda self: self.organisation.approvals)
     @rule(which=st.integers(0, 3), pick=PICK)
     def reject(self, which: int, pick: int) -> None:
-        self._resolve(which, pick, "reject", self.house.reject)
+        self._resolve(which, pick, "reject", self.organisation.reject)
 
     @rule(agent=AGENT, pick=PICK, how=st.sampled_from([TOKEN, "key", OLD_TOKEN]), more=st.sampled_from([1, 1, 1, 0, 2]))
     def request_trust(self, agent: int, pick: int, how: str, more: int) -> None:
-        model = self.house.agents[agent]
+        model = self.organisation.agents[agent]
         shown, by, refusal = self._credential(agent, how, pick)
         to = model.trust + more
-        expected = refusal or self.house.request_trust(model, to, by)
+        expected = refusal or self.organisation.request_trust(model, to, by)
         body = {"to_level": to, "justification": "it went well", "evidence": {"days_active": 999}}
         told = self._agree(self.door.ask("POST", f"/agents/{self.ids[agent]}/trust", body, shown), expected)
         if expected is None:
@@ -186,7 +187,7 @@ class Protocol(Machine):
     @rule(agent=AGENT, pick=PICK, to=st.integers(0, 2))
     def reduce_trust(self, agent: int, pick: int, to: int) -> None:
         key = self._key(pick)
-        expected = self.house.reduce_trust(self.house.agents[agent], to, key)
+        expected = self.organisation.reduce_trust(self.organisation.agents[agent], to, key)
         body = {"request": "trust_reduction", "to_level": to}
         self._agree(self.door.ask("POST", f"/agents/{self.ids[agent]}/trust", body, self._with(key)), expected)
 
@@ -194,7 +195,7 @@ class Protocol(Machine):
     def stop(self, agent: int, pick: int, verb: str) -> None:
         key = self._key(pick)
         event = {"suspend": "suspended"}.get(verb, verb)
-        expected = self.house.stop(self.house.agents[agent], event, key)
+        expected = self.organisation.stop(self.organisation.agents[agent], event, key)
         self._agree(self.door.ask("POST", f"/agents/{self.ids[agent]}/{verb}", REASON, self._with(key)), expected)
         self.request_trust(agent, pick, TOKEN, 1)
 
@@ -204,7 +205,7 @@ class Protocol(Machine):
 
     @rule()
     def everyone_goes_on(self) -> None:
-        """By an owner who is left, so that a campaign does not end in standstill."""
+        """Release the kill switch as an owner, so that a campaign does not stall."""
         owner = self._owner()
         self._halt(owner, False)
         for agent in range(len(self.ids)):
@@ -213,7 +214,7 @@ class Protocol(Machine):
     @rule(agent=AGENT, pick=PICK)
     def rotate_token(self, agent: int, pick: int) -> None:
         key = self._key(pick)
-        expected = self.house.rotate(self.house.agents[agent], key)
+        expected = self.organisation.rotate(self.organisation.agents[agent], key)
         path = f"/agents/{self.ids[agent]}/rotate-token"
         told = self._agree(self.door.ask("POST", path, headers=self._with(key)), expected)
         if expected is None:
@@ -226,17 +227,17 @@ class Protocol(Machine):
     @precondition(lambda self: any(self.action_ids))
     @rule(agent=AGENT, which=st.integers(0, 9), pick=PICK, how=st.sampled_from([TOKEN, "key", OLD_TOKEN]))
     def log_execution(self, agent: int, which: int, pick: int, how: str) -> None:
-        model = self.house.agents[agent]
+        model = self.organisation.agents[agent]
         if not model.actions:
             return
         place = -1 - which % len(model.actions)
         action, action_id = model.actions[place], self.action_ids[agent][place]
         shown, by, refusal = self._credential(agent, how, pick)
-        expected = refusal or self.house.execute(model, action, by)
+        expected = refusal or self.organisation.execute(model, action, by)
         path = f"/agents/{self.ids[agent]}/actions/{action_id}"
         self._agree(self.door.ask("POST", f"{path}/execution", {"success": True}, shown), expected)
         seen = self.door.look.get_action(self.ids[agent], action_id)
-        # A stopped agent is shown no permission, whatever it was given before.
+        # A stopped agent sees no permission, whatever it had before.
         stopped = not model.active and action.now in ("APPROVED", "CORRECTED")
         now = "DENIED" if stopped else action.now
         assert (seen["decision"], seen["first_decision"]) == (now, action.first)
@@ -246,14 +247,14 @@ class Protocol(Machine):
 
     @rule(seconds=st.sampled_from([600, 3_600, 25 * 3_600]))
     def time_passes(self, seconds: int) -> None:
-        self.house.pass_time(seconds)
-        # Nobody waits for what time settles, so it is on disk a moment later than it is looked at first.
+        self.organisation.pass_time(seconds)
+        # Expiries are written without waiting, so they are on disk a moment after the first read.
         until(self._is_settled)
 
     @precondition(lambda self: self.since_erasure > BETWEEN_ERASURES)
     @rule(pick=PICK)
     def erase(self, pick: int) -> None:
-        """DESIGN 7: what was said is forgotten; what was decided, spent, held and used is not."""
+        """Erase content; decisions, costs, reservations and executions stay (DESIGN 7)."""
         self._erase(self._key(pick))
 
     @precondition(lambda self: self.since_restart > BETWEEN_RESTARTS)
@@ -272,7 +273,7 @@ MUST_BE_MET = (
     *("refused QWED-AGENT-002", "refused QWED-AGENT-003", "refused QWED-REQ-005", "DENIED QWED-AGENT-003"),
     *("APPROVED None", "CORRECTED None", "PENDING QWED-AGENT-TRUST-002", "DENIED QWED-AGENT-TRUST-002"),
 )
-"""A campaign that never came to one of these has shown nothing about it."""
+"""Events that a campaign must reach to prove anything about them."""
 
 
 def _play(examples: int, *, by_lot: bool) -> None:

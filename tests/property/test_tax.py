@@ -1,4 +1,4 @@
-"""The tax pack against an oracle in whole numbers: bracket by bracket, in hundredths of a cent, without a Fraction."""
+"""Tax pack against an oracle in integers: bracket by bracket, in hundredths of a cent, without a Fraction."""
 
 from random import Random
 from typing import Any, NamedTuple
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from qwed_tax import TaxVerifier
-from tests.support.figures import Figure, campaign
+from tests.support.campaign_table import Figure, campaign
 
 FEW, ALL = 80, 10_000
 VERIFIER = TaxVerifier()
@@ -45,12 +45,12 @@ PERIODS = {"annual": 1, "monthly": 12, "semimonthly": 24, "biweekly": 26, "weekl
 
 
 def half_up(number: int, by: int) -> int:
-    """A whole division that rounds half up; nothing here is negative."""
+    """Divide and round half up; nothing here is negative."""
     return (2 * number + by) // (2 * by)
 
 
 def marginal(cents: int, ends: tuple[int, ...]) -> int:
-    """The tax on `cents` in hundredths of a cent, one bracket after the other."""
+    """Return the tax on `cents` in hundredths of a cent, one bracket after the other."""
     tax, start = 0, 0
     for end, rate in zip((*ends, None), RATES, strict=True):
         top = cents if end is None else min(cents, end * 100)
@@ -85,7 +85,7 @@ class Payslip(NamedTuple):
 
     @property
     def withheld(self) -> tuple[int, int]:
-        """Line by line, and rounded once; the employee's whole year less the deduction, taxed bracket by bracket."""
+        """Return the withholding: annual income less the deduction, taxed by bracket, rounded once per line."""
         ends, deduction = YEARS[self.year][self.status]
         periods = PERIODS[self.frequency]
         yearly = marginal(max(0, self.gross * periods - deduction * 100), ends)
@@ -161,7 +161,7 @@ def test_ten_thousand_payslips_each(seed: int, figure: Figure) -> None:
 
 
 def compare_taxes(seed: int, count: int) -> None:
-    """Income tax on taxable income, sales tax and GST."""
+    """Compare income tax, sales tax and GST."""
     random = Random(seed)
     for _ in range(count):
         year, status = random.choice(list(YEARS)), random.choice(["single", "married_filing_jointly"])

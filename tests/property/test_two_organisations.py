@@ -1,7 +1,7 @@
-"""Ruling 4.18: another organisation's id is indistinguishable from one that does not exist, over every route.
+"""Ruling 4.18: another organisation's id is indistinguishable from one that does not exist, on every route.
 
-`Bravo` is full of everything, and its name stands in every text of it. `Alpha` asks each route for what is Bravo's and
-for what does not exist: the answers are the same, nothing of Bravo's is ever in one, and nothing of Bravo's changes.
+`Bravo` has data of every kind, and its name is in every text of it. `Alpha` calls each route with ids of Bravo and with
+unknown ids: the answers are the same, nothing of Bravo is in any of them, and nothing of Bravo changes.
 """
 
 import itertools
@@ -16,12 +16,22 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from qwed.api.openapi import document
+from qwed.api.openapi.document import document
 from qwed.api.routes import ROUTES, Route
-from tests.support.answers import answer_to
-from tests.support.figures import Figure, campaign
+from tests.support.campaign_table import Figure, campaign
+from tests.support.full_organisations import (
+    BODIES,
+    ROLES,
+    SHARED_TOOL,
+    Tenant,
+    auth_headers,
+    body_of,
+    create_tenant,
+    fill_tenant,
+    shape_of,
+)
+from tests.support.route_caller import answer_to
 from tests.support.server import Server
-from tests.support.tenants import BODIES, ROLES, SHARED_TOOL, Tenant, asking, body_of, found, furnish, shape_of
 
 _IN_PATH = re.compile(r"{(\w+)}")
 OPERATIONS = {
@@ -52,36 +62,36 @@ class Tenants(NamedTuple):
 
 @pytest.fixture(scope="module")
 def tenants(server: Server, client: httpx.Client) -> Tenants:
-    both = [furnish(found(client, server.owner_key, marker)) for marker in ("Alpha4711", "Bravo0815")]
+    both = [fill_tenant(create_tenant(client, server.owner_key, marker)) for marker in ("Alpha4711", "Bravo0815")]
     return Tenants(*both)
 
 
-class Question(NamedTuple):
-    """One request of Alpha's: with Bravo's ids, and the same with ids that nobody has."""
+class CrossTenantRequest(NamedTuple):
+    """One request of Alpha: with ids of Bravo, and the same with unknown ids."""
 
     route: Route
     shown: dict[str, str]
     foreign: dict[str, str]
     missing: dict[str, str]
-    """By the name of the place: in the path, or in the query."""
+    """Unknown ids by the name of the path or query parameter."""
     query: dict[str, str]
     body: Any
 
     @property
     def same(self) -> bool:
-        """Whether both askings must be answered alike: they are, where the one id is Bravo's and the other nobody's."""
+        """Return True if both requests must get the same answer: one id is Bravo's, the other unknown."""
         return self.foreign != self.missing
 
 
-class Questions:
-    """Alpha's requests, drawn by lot over the whole table of routes."""
+class CrossTenantRequests:
+    """Random requests of Alpha over the whole table of routes."""
 
     def __init__(self, alpha: Tenant, bravo: Tenant, seed: int) -> None:
         self.alpha, self.bravo = alpha, bravo
         self.lot = random.Random(seed)
         self.asked: Counter[str] = Counter()
 
-    def draw(self) -> Question:
+    def draw(self) -> CrossTenantRequest:
         route = self.lot.choice(ROUTES)
         operation = OPERATIONS[route.method, route.path]
         self.asked[operation] += 1
@@ -97,18 +107,18 @@ class Questions:
         body = body_of(operation)
         if isinstance(body, dict) and operation in ("verify", "verify_tool", "change_trust"):
             body = body | self.lot.choice([{}, {"agent_id": foreign.get("agent_id")}])
-        return Question(route, self._shown(operation), foreign, missing, query, body)
+        return CrossTenantRequest(route, self._shown(operation), foreign, missing, query, body)
 
     def _shown(self, operation: str) -> dict[str, str]:
         who = self.lot.choice(CREDENTIALS)
         alpha = self.alpha
-        # Alpha's own agents would remember the first of the two askings under it.
+        # Alpha's own agents would store the first of the two requests under it.
         more = {"Idempotency-Key": f"retry-{self.bravo.marker}"} if operation == "verify" else {}
         if who == "token":
-            return asking(token=alpha.tokens[0]) | more
+            return auth_headers(token=alpha.tokens[0]) | more
         if who in ROLES:
-            return asking(alpha.keys[who]) | more
-        return asking(alpha.keys["member"], alpha.tokens[0]) | more
+            return auth_headers(alpha.keys[who]) | more
+        return auth_headers(alpha.keys["member"], alpha.tokens[0]) | more
 
     def _ids(self, name: str, *, own: bool) -> tuple[str, str]:
         if name == "name":
@@ -124,7 +134,7 @@ class Questions:
         else:
             theirs = self.lot.choice(sorted(self.bravo.key_ids.values()))
             mine = theirs
-        return (mine, mine) if own else (theirs, nobody_like(theirs, self.lot))
+        return (mine, mine) if own else (theirs, unknown_id_like(theirs, self.lot))
 
     def _query(self, name: str) -> str:
         bravo = self.bravo
@@ -148,13 +158,13 @@ class Questions:
         return self.lot.choice(values[name])
 
 
-def nobody_like(known: str, lot: random.Random) -> str:
-    """An id of the same shape that nobody has."""
+def unknown_id_like(known: str, lot: random.Random) -> str:
+    """Return an unknown id of the same shape."""
     prefix, _, digits = known.rpartition("_")
     return f"{prefix}_{lot.getrandbits(4 * len(digits)):0{len(digits)}x}"
 
 
-def _ask(client: httpx.Client, question: Question, ids: dict[str, str]) -> httpx.Response:
+def _ask(client: httpx.Client, question: CrossTenantRequest, ids: dict[str, str]) -> httpx.Response:
     path = _IN_PATH.sub(lambda found: ids[found[1]], question.route.path)
     content = {} if question.body is None else {"json": _with_ids(question, ids)}
     asked = {name: ids[name] for name in question.route.query if name in ids}
@@ -162,7 +172,7 @@ def _ask(client: httpx.Client, question: Question, ids: dict[str, str]) -> httpx
     return answer_to(client, question.route.method, path, params=query, headers=question.shown, **content)
 
 
-def _with_ids(question: Question, ids: dict[str, str]) -> Any:
+def _with_ids(question: CrossTenantRequest, ids: dict[str, str]) -> Any:
     if isinstance(question.body, dict) and question.body.get("agent_id") is not None and "agent_id" in ids:
         return question.body | {"agent_id": ids["agent_id"]}
     return question.body
@@ -170,12 +180,12 @@ def _with_ids(question: Question, ids: dict[str, str]) -> Any:
 
 def _campaign(client: httpx.Client, tenants: Tenants, requests: int, seed: int) -> Counter[str]:
     alpha, bravo = tenants
-    questions = Questions(alpha, bravo, seed)
+    questions = CrossTenantRequests(alpha, bravo, seed)
     before, sent = bravo.dump(), 0
     while sent < requests:
         question = questions.draw()
         if question.route.path == "/suspend-all":
-            question = question._replace(shown=asking(alpha.keys["approver"]))
+            question = question._replace(shown=auth_headers(alpha.keys["approver"]))
         first = _ask(client, question, question.foreign)
         second = _ask(client, question, question.missing)
         sent += 2
@@ -191,8 +201,8 @@ def _campaign(client: httpx.Client, tenants: Tenants, requests: int, seed: int) 
     return questions.asked
 
 
-def _said(question: Question, ids: dict[str, str]) -> str:
-    """What Alpha has said itself may be said back."""
+def _said(question: CrossTenantRequest, ids: dict[str, str]) -> str:
+    """Return the texts of Alpha's own request, which the answer may repeat."""
     return " ".join([*ids.values(), *question.query.values()])
 
 
@@ -216,7 +226,7 @@ def test_5000_requests_of_one_organisation_find_nothing_of_another(
 
 
 def test_where_a_page_ends_says_nothing_of_what_others_do(client: httpx.Client, tenants: Tenants) -> None:
-    """Bravo acts between two askings of Alpha's; the cursors of Alpha's pages count Alpha's entries alone."""
+    """Bravo acts between two requests of Alpha; Alpha's cursors count Alpha's entries alone."""
     alpha, bravo = tenants
     steps = []
     for busy in (0, 7, 0, 23):
@@ -226,12 +236,12 @@ def test_where_a_page_ends_says_nothing_of_what_others_do(client: httpx.Client, 
         alpha.ask("POST", f"/agents/{alpha.agents[0]}/verify", body_of("verify"))
         steps.append(alpha.ask("GET", f"/agents/{alpha.agents[0]}/activity?limit=1")["next_cursor"])
     numbers = [int(cursor) for cursor in steps if cursor.isdigit()]
-    # Two decisions of Alpha's own, and what they may have brought about.
+    # Two decisions of Alpha, and their consequences.
     assert [gap for gap in (after - before for before, after in itertools.pairwise(numbers)) if gap > 4] == []
 
 
 def test_a_cursor_into_what_others_did_leads_nowhere(client: httpx.Client, tenants: Tenants) -> None:
-    """Every number up to the end of Alpha's log is tried, and many beyond it: none of them is one of Bravo's."""
+    """No number up to the end of Alpha's log, or far beyond it, is a cursor into Bravo's."""
     alpha, bravo = tenants
     agent = alpha.agents[0]
     alpha.ask("POST", f"/agents/{agent}/verify", body_of("verify"))
@@ -247,7 +257,7 @@ def test_a_cursor_into_what_others_did_leads_nowhere(client: httpx.Client, tenan
     before = [shown(number) for number in range(end, end + 60)]
     for _ in range(5):
         bravo.ask("POST", f"/agents/{bravo.agents[0]}/verify", body_of("verify"))
-    # Whatever Bravo does, the numbers after the end of Alpha's log mean what they meant.
+    # Actions of Bravo do not change the meaning of numbers past the end of Alpha's log.
     assert [shown(number) for number in range(end, end + 60)] == before
 
 
@@ -262,7 +272,7 @@ def test_ids_do_not_count_what_others_do(client: httpx.Client, tenants: Tenants)
         for _ in range(busy):
             bravo.ask("POST", f"/agents/{bravo.agents[0]}/verify", body_of("verify"))
         second = alpha.ask("POST", f"/agents/{alpha.agents[0]}/verify", body_of("verify"))["action_id"]
-        # After the time in milliseconds (twelve digits) stands whatever makes an id unlike the others of its moment.
+        # After the time in milliseconds (twelve digits) comes the random part of an id.
         gaps.append([int(second[end - 6 : end], 16) - int(first[end - 6 : end], 16) for end in range(22, 31)])
     counting = [gap for gap in zip(*gaps, strict=True) if all(0 < g - b < 9 for g, b in zip(gap, BUSY, strict=True))]
     assert counting == []
@@ -275,14 +285,14 @@ SCRIPT: tuple[tuple[str, str, str | None], ...] = tuple(
     if OPERATIONS[route.method, route.path] not in _OF_THE_NODE
     for role in (None, *ROLES, "token")
 )
-"""Everything Alpha can do with what is its own, in the order of the table."""
+"""Every call that Alpha can make on its own data, in the order of the table."""
 
 _SHORT = {"limit": "3"}
 _QUERIES = {
     "list_changes": _SHORT,
     "get_activity": _SHORT,
     "list_approvals": _SHORT,
-    # A year without an entry: what a leaf says of durations is new every time.
+    # A year without an entry: durations in leaves differ every time.
     "get_compliance_report": {"format": "json", "from": "2000-01-01", "to": "2000-12-31"},
 }
 
@@ -294,14 +304,14 @@ def _play(client: httpx.Client, alpha: Tenant) -> list[Any]:
     ids["attestation_id"] = alpha.attestations[0]
     told = []
     for method, path, role in SCRIPT:
-        shown = asking(token=alpha.tokens[0]) if role == "token" else asking(alpha.keys.get(role or ""))
+        shown = auth_headers(token=alpha.tokens[0]) if role == "token" else auth_headers(alpha.keys.get(role or ""))
         operation = OPERATIONS[method, path]
         body = body_of(operation)
         content = {} if body is None else {"json": body}
         url = _IN_PATH.sub(lambda found: ids[found[1]], path)
         response = answer_to(client, method, url, headers=shown, params=_QUERIES.get(operation, {}), **content)
         text = re.sub(r"conv \d+|Alpha4711 \d+", "conv", shape_of(response)[2])
-        if operation == "list_agents":  # in the order of their ids, which are drawn by lot
+        if operation == "list_agents":  # in the order of their random ids
             text = "".join(sorted(text))
         told.append((method, path, role, response.status_code, text))
     return told
@@ -312,10 +322,10 @@ def _answers_to_alpha(folder: Path, *, crowded: bool) -> list[Any]:
     try:
         with httpx.Client(base_url=server.base_url, timeout=30) as client:
             if crowded:
-                furnish(found(client, server.owner_key, "Bravo0815"))
-            alpha = furnish(found(client, server.owner_key, "Alpha4711"))
+                fill_tenant(create_tenant(client, server.owner_key, "Bravo0815"))
+            alpha = fill_tenant(create_tenant(client, server.owner_key, "Alpha4711"))
             if crowded:
-                furnish(found(client, server.owner_key, "Charlie99"))
+                fill_tenant(create_tenant(client, server.owner_key, "Charlie99"))
             return _play(client, alpha)
     finally:
         server.stop()

@@ -1,4 +1,4 @@
-"""UCPVerifier against an oracle in whole minor units; whatever is changed by one unit is refused."""
+"""UCPVerifier against an oracle in integer minor units; every change by one unit is refused."""
 
 import copy
 import json
@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from qwed.packs.result import Standing
+from qwed.packs.result import CheckStatus
 from qwed_ucp import UCPVerifier
-from tests.support.figures import Figure, campaign
+from tests.support.campaign_table import Figure, campaign
 
 FEW, ALL = 60, 10_000
 DECIMALS = {"USD": 2, "EUR": 2, "GBP": 2, "JPY": 0, "KRW": 0, "KWD": 3, "TND": 3, "CLF": 4}
@@ -30,7 +30,7 @@ def written(units: int, decimals: int, random: Random) -> Any:
 
 
 def simple(random: Random) -> tuple[dict[str, Any], list[Path]]:
-    """A checkout in major units that is right, and where its amounts stand."""
+    """Return a valid checkout in major units, and the paths of its amounts."""
     currency = random.choice(list(DECIMALS))
     decimals = DECIMALS[currency]
     lines = [
@@ -58,7 +58,7 @@ def simple(random: Random) -> tuple[dict[str, Any], list[Path]]:
 
 
 def enveloped(random: Random) -> tuple[dict[str, Any], list[Path]]:
-    """A checkout of UCP in minor units that is right, and where its amounts stand."""
+    """Return a valid UCP checkout in minor units, and the paths of its amounts."""
     lines: list[dict[str, Any]] = []
     allocations: list[dict[str, Any]] = []
     for at in range(random.randint(1, 6)):
@@ -109,7 +109,7 @@ def enveloped(random: Random) -> tuple[dict[str, Any], list[Path]]:
 
 
 def changed(members: dict[str, Any], path: Path, by: int, decimals: int) -> dict[str, Any]:
-    """The same with one number changed by units of its last decimal."""
+    """Return the checkout with one number changed by units of its last decimal."""
     found = copy.deepcopy(members)
     inner: Any = found
     for step in path[:-1]:
@@ -141,10 +141,10 @@ def compare(form: str, seed: int, count: int) -> int:
         decimals = DECIMALS[members["currency"]] if form == "simple" else 0
         given = json.dumps(members) if random.random() < 0.5 else members
         right = verifier.verify_checkout(given)
-        assert right.status is Standing.VERIFIED, (members, right.error)
+        assert right.status is CheckStatus.VERIFIED, (members, right.error)
         for wrong in mutations(members, paths, decimals, random):
             found = verifier.verify_checkout(wrong)
-            assert found.status is Standing.FAILED, (wrong, found)
+            assert found.status is CheckStatus.FAILED, (wrong, found)
             refused += 1
     return refused
 

@@ -1,11 +1,11 @@
-"""Servers that want another environment, or are not Python, are stood before where `make test-servers` put them."""
+"""Tests with published servers that need their own environment, installed by `make test-servers`."""
 
 from collections.abc import Iterator
 
 import httpx
 import pytest
 
-from tests.servers.published import FILES, SQLITE, People
+from tests.servers.published import FILES, SQLITE, ControlPlane
 from tests.support.server import Server
 
 collect_ignore = [
@@ -14,11 +14,11 @@ collect_ignore = [
 
 
 @pytest.fixture(scope="session")
-def people(server: Server, api: httpx.Client) -> Iterator[People]:
-    """The control plane the proxies ask with the owner's key, and an approver with another one."""
-    made = api.post("/keys", json={"name": "an approver of tools", "role": "approver"})
-    assert made.status_code == 201, made.text
+def control_plane(server: Server, api: httpx.Client) -> Iterator[ControlPlane]:
+    """Control plane of the proxies, and an approver with another key."""
+    response = api.post("/keys", json={"name": "an approver of tools", "role": "approver"})
+    assert response.status_code == 201, response.text
     environment = {"QWED_BASE_URL": server.base_url, "QWED_API_KEY": server.owner_key}
-    key = {"X-API-Key": made.json()["key"]}
+    key = {"X-API-Key": response.json()["key"]}
     with httpx.Client(base_url=server.base_url, headers=key, timeout=30) as approver:
-        yield People(environment, approver)
+        yield ControlPlane(environment, approver)

@@ -1,4 +1,4 @@
-"""Published MCP servers, not written here, and a client before each: without us, and through the proxy."""
+"""Published MCP servers, with a client for each: direct, and through the proxy."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -9,26 +9,26 @@ from typing import Any, NamedTuple
 import httpx
 from mcp_types import CallToolResult
 
-from tests.support.proxies import PROXY, Session, session, text_of, until
+from tests.support.mcp_proxies import PROXY, Session, session, text_of, until
 
 ROOT = Path(__file__).parents[2]
-ELSEWHERE = ROOT / ".venv-servers"
-SQLITE = ELSEWHERE / "bin" / "mcp-server-sqlite"
-FILES = ELSEWHERE / "node_modules" / "@modelcontextprotocol" / "server-filesystem" / "dist" / "index.js"
+SERVERS_DIRECTORY = ROOT / ".venv-servers"
+SQLITE = SERVERS_DIRECTORY / "bin" / "mcp-server-sqlite"
+FILES = SERVERS_DIRECTORY / "node_modules" / "@modelcontextprotocol" / "server-filesystem" / "dist" / "index.js"
 GIT = Path(sys.executable).with_name("mcp-server-git")
 SHIM = Path(__file__).with_name("shim.py")
 
 
-class People(NamedTuple):
-    """A control plane, and a person with a key of their own who decides there."""
+class ControlPlane(NamedTuple):
+    """Control plane, and an approver with their own key."""
 
     environment: dict[str, str]
     approver: httpx.Client
 
     def waiting(self, tool: str) -> list[dict[str, Any]]:
-        """What waits for them about one tool, the newest first."""
-        found = self.approver.get("/approvals?state=pending&limit=1000").json()["approvals"]
-        return [each for each in found if each["action"]["tool"] == tool]
+        """Return the pending approvals for one tool, newest first."""
+        approvals = self.approver.get("/approvals?state=pending&limit=1000").json()["approvals"]
+        return [approval for approval in approvals if approval["action"]["tool"] == tool]
 
     def approve(self, approval_id: str) -> None:
         answer = self.approver.post(f"/approvals/{approval_id}/approve", json={"reason": "looked at it"})
@@ -37,26 +37,26 @@ class People(NamedTuple):
 
 @contextmanager
 def proxied(
-    home: Path, name: str, command: Sequence[str], *options: str, people: People | None = None
+    home: Path, name: str, command: Sequence[str], *options: str, control_plane: ControlPlane | None = None
 ) -> Iterator[Session]:
-    """A client before the proxy before a server; without people the proxy decides with a Gate of its own."""
-    whole = [*PROXY, "--name", name, *options, "--", *command]
-    with session(whole, home, people.environment if people else None) as found:
-        yield found
+    """Client of a server through the proxy; without a control plane the proxy uses a local Gate."""
+    proxy_command = [*PROXY, "--name", name, *options, "--", *command]
+    with session(proxy_command, home, control_plane.environment if control_plane else None) as connected:
+        yield connected
 
 
-def shimmed(place: Path, command: Sequence[str]) -> list[str]:
-    """The command of a server that says other things of its tools from its second start on."""
-    return [sys.executable, str(SHIM), str(place / "starts"), str(place / "change.json"), *command]
+def shim_command(directory: Path, command: Sequence[str]) -> list[str]:
+    """Return the command of a server that changes its tools at its second start."""
+    return [sys.executable, str(SHIM), str(directory / "starts"), str(directory / "change.json"), *command]
 
 
-def told(result: CallToolResult) -> tuple[bool, str, Any]:
-    """What the server answered, without what is said beside it."""
+def answer_of(result: CallToolResult) -> tuple[bool, str, Any]:
+    """Return the parts of an answer that the server determines."""
     return bool(result.is_error), text_of(result), result.structured_content
 
 
-def held(session: Session, tool: str, **arguments: Any) -> tuple[str, str]:
-    """What a call of a held tool is told, and the approval that would release it."""
+def wait_for_quarantine(session: Session, tool: str, **arguments: Any) -> tuple[str, str]:
+    """Return the refusal text and the approval id of a call of a quarantined tool."""
 
     def refused() -> tuple[str, str] | None:
         result = session.call(tool, **arguments)

@@ -1,4 +1,4 @@
-"""`qwed-mcp proxy` before the file server of the protocol's authors, which is written for Node."""
+"""`qwed-mcp proxy` with the reference file server, which is written for Node."""
 
 import shutil
 from collections.abc import Iterator
@@ -6,73 +6,75 @@ from pathlib import Path
 
 import pytest
 
-from tests.servers.published import FILES, proxied, told
-from tests.support.proxies import Session, session
+from tests.servers.published import FILES, answer_of, proxied
+from tests.support.mcp_proxies import Session, session
 
 NODE = shutil.which("node") or "node"
 
 
 @pytest.fixture(scope="module")
-def ours(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory that is allowed, in one the server may serve whole."""
-    place = tmp_path_factory.mktemp("files") / "allowed"
-    place.mkdir()
-    (place / "notes.txt").write_text("tea at four\n")
-    (place.parent / "theirs.txt").write_text("nobody's business\n")
-    return place
+def allowed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Allowed directory, inside one that the server serves completely."""
+    directory = tmp_path_factory.mktemp("files") / "allowed"
+    directory.mkdir()
+    (directory / "notes.txt").write_text("tea at four\n")
+    (directory.parent / "theirs.txt").write_text("nobody's business\n")
+    return directory
 
 
 @pytest.fixture(scope="module")
-def command(ours: Path) -> list[str]:
-    """The server itself would read more than is allowed: what is refused is refused before it."""
-    return [NODE, str(FILES), str(ours.parent)]
+def command(allowed: Path) -> list[str]:
+    """Server command; the server itself would read more than is allowed."""
+    return [NODE, str(FILES), str(allowed.parent)]
 
 
 @pytest.fixture(scope="module")
-def guarded(ours: Path, command: list[str]) -> Iterator[Session]:
-    """A client before a proxy that decides by itself."""
-    with proxied(ours.parent / "home", "files", command, "--wait", "0", "--allow-path", str(ours)) as found:
-        yield found
+def proxied_session(allowed: Path, command: list[str]) -> Iterator[Session]:
+    """Client of a proxy with a local Gate."""
+    with proxied(allowed.parent / "home", "files", command, "--wait", "0", "--allow-path", str(allowed)) as connected:
+        yield connected
 
 
 @pytest.fixture(scope="module")
-def bare(ours: Path, command: list[str]) -> Iterator[Session]:
-    """A client before the server alone."""
-    with session(command, ours.parent / "bare") as found:
-        yield found
+def direct_session(allowed: Path, command: list[str]) -> Iterator[Session]:
+    """Client of the server without a proxy."""
+    with session(command, allowed.parent / "bare") as connected:
+        yield connected
 
 
-def test_the_tools_are_listed_as_the_server_lists_them(guarded: Session, bare: Session) -> None:
-    assert set(guarded.tools()) == set(bare.tools())
+def test_the_tools_are_listed_as_the_server_lists_them(proxied_session: Session, direct_session: Session) -> None:
+    assert set(proxied_session.tools()) == set(direct_session.tools())
 
 
 @pytest.mark.parametrize("tool", ["read_text_file", "list_directory", "get_file_info"])
 def test_what_reads_in_the_allowed_directory_is_answered_as_without_us(
-    tool: str, guarded: Session, bare: Session, ours: Path
+    tool: str, proxied_session: Session, direct_session: Session, allowed: Path
 ) -> None:
-    path = str(ours if tool == "list_directory" else ours / "notes.txt")
-    assert told(guarded.call(tool, path=path)) == told(bare.call(tool, path=path))
+    path = str(allowed if tool == "list_directory" else allowed / "notes.txt")
+    assert answer_of(proxied_session.call(tool, path=path)) == answer_of(direct_session.call(tool, path=path))
 
 
 WAYS_OUT = ("{0}/../theirs.txt", "{0}/./../theirs.txt", "{0}/%2e%2e/theirs.txt", "/etc/passwd", "{0}/../../etc/passwd")
 
 
 @pytest.mark.parametrize("way", WAYS_OUT)
-def test_nothing_outside_the_allowed_directory_is_read(way: str, guarded: Session, ours: Path) -> None:
+def test_nothing_outside_the_allowed_directory_is_read(way: str, proxied_session: Session, allowed: Path) -> None:
     for tool in ("read_text_file", "get_file_info", "directory_tree"):
-        reason = guarded.refused(tool, path=way.format(ours))
+        reason = proxied_session.call_refused(tool, path=way.format(allowed))
         assert reason.startswith("DENIED: "), reason
         assert "nobody's" not in reason
 
 
-def test_nothing_is_moved_or_written_outside(guarded: Session, ours: Path) -> None:
-    out = f"{ours}/../moved.txt"
-    assert guarded.refused("move_file", source=str(ours / "notes.txt"), destination=out).startswith("DENIED: ")
-    assert guarded.refused("write_file", path=out, content="x").startswith("DENIED: ")
-    assert sorted(each.name for each in ours.parent.iterdir() if each.is_file()) == ["theirs.txt"]
-    assert (ours / "notes.txt").read_text() == "tea at four\n"
+def test_nothing_is_moved_or_written_outside(proxied_session: Session, allowed: Path) -> None:
+    out = f"{allowed}/../moved.txt"
+    assert proxied_session.call_refused("move_file", source=str(allowed / "notes.txt"), destination=out).startswith(
+        "DENIED: "
+    )
+    assert proxied_session.call_refused("write_file", path=out, content="x").startswith("DENIED: ")
+    assert sorted(path.name for path in allowed.parent.iterdir() if path.is_file()) == ["theirs.txt"]
+    assert (allowed / "notes.txt").read_text() == "tea at four\n"
 
 
-def test_what_lies_outside_is_not_read_among_what_lies_inside(guarded: Session, ours: Path) -> None:
-    paths = [str(ours / "notes.txt"), f"{ours}/../theirs.txt"]
-    assert "nobody's" not in guarded.refused("read_multiple_files", paths=paths)
+def test_what_lies_outside_is_not_read_among_what_lies_inside(proxied_session: Session, allowed: Path) -> None:
+    paths = [str(allowed / "notes.txt"), f"{allowed}/../theirs.txt"]
+    assert "nobody's" not in proxied_session.call_refused("read_multiple_files", paths=paths)

@@ -1,4 +1,4 @@
-"""`qwed-mcp proxy` before mcp-server-sqlite: what reads passes as it is, what writes is asked, what destroys is not."""
+"""`qwed-mcp proxy` with mcp-server-sqlite: reads pass, writes need approval, destructive queries are denied."""
 
 import json
 import sqlite3
@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.servers.published import SQLITE, People, held, proxied, shimmed, told
-from tests.support.proxies import Session, session, until
+from tests.servers.published import SQLITE, ControlPlane, answer_of, proxied, shim_command, wait_for_quarantine
+from tests.support.mcp_proxies import Session, session, until
 
 SHOP = """
 CREATE TABLE orders (id INTEGER PRIMARY KEY, item TEXT, price REAL);
@@ -19,12 +19,12 @@ INSERT INTO people VALUES ('user', 'user@example.com');
 """
 
 
-def shop(place: Path) -> Path:
-    place.mkdir(parents=True, exist_ok=True)
-    database = sqlite3.connect(place / "shop.db")
+def shop(directory: Path) -> Path:
+    directory.mkdir(parents=True, exist_ok=True)
+    database = sqlite3.connect(directory / "shop.db")
     database.executescript(SHOP)
     database.close()
-    return place / "shop.db"
+    return directory / "shop.db"
 
 
 def dump(file: Path) -> list[str]:
@@ -44,23 +44,23 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def guarded(file: Path) -> Iterator[Session]:
-    """A client before a proxy that decides by itself."""
+def proxied_session(file: Path) -> Iterator[Session]:
+    """Client of a proxy with a local Gate."""
     with proxied(
         file.parent / "home", "sqlite", served(file), "--wait", "0", "--allow-path", str(file.parent)
-    ) as found:
-        yield found
+    ) as connected:
+        yield connected
 
 
 @pytest.fixture(scope="module")
-def bare(file: Path) -> Iterator[Session]:
-    """A client before the server alone."""
-    with session(served(file), file.parent / "bare") as found:
-        yield found
+def direct_session(file: Path) -> Iterator[Session]:
+    """Client of the server without a proxy."""
+    with session(served(file), file.parent / "bare") as connected:
+        yield connected
 
 
-def test_the_tools_are_listed_as_the_server_lists_them(guarded: Session, bare: Session) -> None:
-    assert guarded.tools() == bare.tools()
+def test_the_tools_are_listed_as_the_server_lists_them(proxied_session: Session, direct_session: Session) -> None:
+    assert proxied_session.tools() == direct_session.tools()
 
 
 READS: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -75,9 +75,9 @@ READS: tuple[tuple[str, dict[str, Any]], ...] = (
 
 @pytest.mark.parametrize(("tool", "arguments"), READS, ids=str)
 def test_what_reads_is_answered_as_without_us(
-    tool: str, arguments: dict[str, Any], guarded: Session, bare: Session
+    tool: str, arguments: dict[str, Any], proxied_session: Session, direct_session: Session
 ) -> None:
-    assert told(guarded.call(tool, **arguments)) == told(bare.call(tool, **arguments))
+    assert answer_of(proxied_session.call(tool, **arguments)) == answer_of(direct_session.call(tool, **arguments))
 
 
 DESTROYS = (
@@ -104,50 +104,54 @@ DESTROYS = (
 
 @pytest.mark.parametrize(("tool", "query"), DESTROYS)
 def test_what_destroys_is_refused_under_every_name_and_nothing_is_touched(
-    tool: str, query: str, guarded: Session, file: Path
+    tool: str, query: str, proxied_session: Session, file: Path
 ) -> None:
     before = dump(file)
-    reason = guarded.refused(tool, query=query)
+    reason = proxied_session.call_refused(tool, query=query)
     assert reason.startswith("DENIED: "), reason
     assert dump(file) == before
 
 
-def test_a_write_waits_for_another_person_and_is_executed_once(tmp_path: Path, people: People) -> None:
+def test_a_write_waits_for_another_person_and_is_executed_once(tmp_path: Path, control_plane: ControlPlane) -> None:
     file = shop(tmp_path / "data")
     call = {"query": "INSERT INTO orders VALUES (3, 'pot', 12)"}
-    with proxied(tmp_path / "home", "sqlite-writes", served(file), "--wait", "0", people=people) as guarded:
-        first = guarded.call("write_query", **call)
+    with proxied(
+        tmp_path / "home", "sqlite-writes", served(file), "--wait", "0", control_plane=control_plane
+    ) as proxied_session:
+        first = proxied_session.call("write_query", **call)
         assert first.is_error
         assert first.meta
         assert first.meta["qwed/decision"] == "PENDING"
         assert len(dump(file)) == len(dump(shop(tmp_path / "other")))
-        people.approve(first.meta["qwed/approval_id"])
-        assert told(guarded.call("write_query", **call)) == (False, "[{'affected_rows': 1}]", None)
+        control_plane.approve(first.meta["qwed/approval_id"])
+        assert answer_of(proxied_session.call("write_query", **call)) == (False, "[{'affected_rows': 1}]", None)
         assert "INSERT INTO \"orders\" VALUES(3,'pot',12.0);" in dump(file)
-        again = guarded.call("write_query", **call)
+        again = proxied_session.call("write_query", **call)
         assert again.meta
         assert again.meta["qwed/decision"] == "PENDING"
         assert again.meta["qwed/approval_id"] != first.meta["qwed/approval_id"]
 
 
-def test_a_write_that_waits_is_executed_when_the_person_approves(tmp_path: Path, people: People) -> None:
+def test_a_write_that_waits_is_executed_when_the_person_approves(tmp_path: Path, control_plane: ControlPlane) -> None:
     file = shop(tmp_path / "data")
-    with proxied(tmp_path / "home", "sqlite-waits", served(file), "--wait", "60", people=people) as guarded:
+    with proxied(
+        tmp_path / "home", "sqlite-waits", served(file), "--wait", "60", control_plane=control_plane
+    ) as proxied_session:
         call = {"query": "UPDATE orders SET price = 4 WHERE id = 1"}
-        running = guarded.begin(guarded.client.call_tool, "write_query", call)
-        (asked,) = until(lambda: people.waiting("mcp__sqlite-waits__write_query"))
-        people.approve(asked["approval_id"])
-        assert told(running.result(60)) == (False, "[{'affected_rows': 1}]", None)
+        running = proxied_session.begin(proxied_session.client.call_tool, "write_query", call)
+        (pending,) = until(lambda: control_plane.waiting("mcp__sqlite-waits__write_query"))
+        control_plane.approve(pending["approval_id"])
+        assert answer_of(running.result(60)) == (False, "[{'affected_rows': 1}]", None)
 
 
 SQL = {"type": "string", "description": "SELECT SQL query to execute"}
 
 
 def test_a_server_that_changes_its_tools_at_its_second_start_is_held_until_released(
-    tmp_path: Path, people: People
+    tmp_path: Path, control_plane: ControlPlane
 ) -> None:
     file = shop(tmp_path / "data")
-    command = shimmed(tmp_path, served(file))
+    command = shim_command(tmp_path, served(file))
     with_log = {"type": "object", "properties": {"query": SQL, "log": {"type": "string"}}, "required": ["query"]}
     (tmp_path / "change.json").write_text(
         json.dumps(
@@ -158,16 +162,22 @@ def test_a_server_that_changes_its_tools_at_its_second_start_is_held_until_relea
             }
         )
     )
-    with proxied(tmp_path / "home", "sqlite-pulled", command, people=people) as guarded:
-        known = guarded.tools()
+    with proxied(tmp_path / "home", "sqlite-pulled", command, control_plane=control_plane) as proxied_session:
+        first_tools = proxied_session.tools()
 
-    with proxied(tmp_path / "home", "sqlite-pulled", command, people=people) as guarded:
-        assert set(guarded.tools()) == set(known) - {"list_tables", "read_query"}
-        assert "`log` was added to the input schema" in held(guarded, "read_query", query="SELECT 1")[0]
-        assert "its name looks like `read_query`" in held(guarded, "read_qurey", query="SELECT 1")[0]
-        text, approval = held(guarded, "list_tables")
+    with proxied(tmp_path / "home", "sqlite-pulled", command, control_plane=control_plane) as proxied_session:
+        assert set(proxied_session.tools()) == set(first_tools) - {"list_tables", "read_query"}
+        assert (
+            "`log` was added to the input schema"
+            in wait_for_quarantine(proxied_session, "read_query", query="SELECT 1")[0]
+        )
+        assert (
+            "its name looks like `read_query`"
+            in wait_for_quarantine(proxied_session, "read_qurey", query="SELECT 1")[0]
+        )
+        text, approval = wait_for_quarantine(proxied_session, "list_tables")
         assert text.startswith("PENDING: its definition is held: description changed")
-        people.approve(approval)
-        assert until(lambda: guarded.tools().get("list_tables"))
-        assert not guarded.call("list_tables").is_error
-        assert set(guarded.tools()) == set(known) - {"read_query"}
+        control_plane.approve(approval)
+        assert until(lambda: proxied_session.tools().get("list_tables"))
+        assert not proxied_session.call("list_tables").is_error
+        assert set(proxied_session.tools()) == set(first_tools) - {"read_query"}

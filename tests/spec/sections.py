@@ -1,4 +1,4 @@
-"""The sections of the two documents that these tests read out; a coverage test keeps the list true."""
+"""Sections of the specification covered by these tests; a coverage test keeps the list complete."""
 
 import pytest
 
@@ -81,5 +81,5 @@ LATER: dict[str, str] = {}
 
 
 def spec(*sections: str) -> pytest.MarkDecorator:
-    """Marks a test with the sections it reads out, such as `9.2` or `guide/Decision matrix`."""
+    """Mark a test with the sections it shows, such as `9.2` or `guide/Decision matrix`."""
     return pytest.mark.spec(*sections)

@@ -1,11 +1,11 @@
-"""Spec 2.2, Verification Types for Agents; risk as ruling 4.3 settles it, from what the action would do."""
+"""Spec 2.2, Verification Types for Agents; risk follows from the action's effects (ruling 4.3)."""
 
 from collections.abc import Callable
 
 import pytest
 
-from tests.conftest import Asking
-from tests.spec.asking import Json
+from tests.conftest import AgentConversation
+from tests.spec.requests import Json
 from tests.spec.sections import spec
 
 # Action type, verification engine, risk level: each row of the table as one real action.
@@ -42,7 +42,7 @@ ROWS: list[tuple[Json, str, str]] = [
 @spec("2.2", "guide/Risk assessment")
 @pytest.mark.parametrize(("action", "engine", "risk"), ROWS, ids=lambda value: str(value)[:60])
 def test_each_type_is_verified_by_its_engine_at_its_risk(
-    asking: Callable[..., Asking], action: Json, engine: str, risk: str
+    asking: Callable[..., AgentConversation], action: Json, engine: str, risk: str
 ) -> None:
     answer = asking(type="trusted")(action, 1)
     found = answer["verification"]
@@ -61,7 +61,9 @@ def test_each_type_is_verified_by_its_engine_at_its_risk(
         ({"type": "tool_call", "tool": "delete_files", "parameters": {"path": "x"}}, "DELETE"),
     ],
 )
-def test_one_deed_is_one_effect_in_every_language(asking: Callable[..., Asking], action: Json, effect: str) -> None:
+def test_one_deed_is_one_effect_in_every_language(
+    asking: Callable[..., AgentConversation], action: Json, effect: str
+) -> None:
     found = asking(type="trusted")(action, 1)["verification"]
     assert effect in [each["effect"] for each in found["effects"]]
     assert found["risk_level"] == "critical"
@@ -69,7 +71,7 @@ def test_one_deed_is_one_effect_in_every_language(asking: Callable[..., Asking],
 
 @spec("2.2")
 @pytest.mark.parametrize("action_type", ["verify_fact", "verify_stats", "verify_image"])
-def test_an_engine_that_is_given_nothing_to_look_at_denies(ask: Asking, action_type: str) -> None:
+def test_an_engine_that_is_given_nothing_to_look_at_denies(ask: AgentConversation, action_type: str) -> None:
     answer = ask({"type": action_type, "query": "the sky is blue"}, 1)
     assert answer["decision"] == "DENIED"
     assert answer["error"]["code"] == "QWED-AGENT-005"
@@ -77,7 +79,7 @@ def test_an_engine_that_is_given_nothing_to_look_at_denies(ask: Asking, action_t
 
 @spec("2.2")
 @pytest.mark.parametrize(("claim", "decision"), [("1998", "APPROVED"), ("1999", "DENIED")])
-def test_a_fact_is_verified_against_its_context(ask: Asking, claim: str, decision: str) -> None:
+def test_a_fact_is_verified_against_its_context(ask: AgentConversation, claim: str, decision: str) -> None:
     context = {"context": "The plant opened in 1998."}
     action = {"type": "verify_fact", "query": f"The plant opened in {claim}", "parameters": context}
     assert ask(action, 1)["decision"] == decision
@@ -93,7 +95,7 @@ UNKNOWN: list[tuple[Json, str, str]] = [
 @spec("2.2")
 @pytest.mark.parametrize(("action", "name", "known"), UNKNOWN)
 def test_an_unknown_language_or_dialect_is_refused_by_name(
-    asking: Callable[..., Asking], action: Json, name: str, known: str
+    asking: Callable[..., AgentConversation], action: Json, name: str, known: str
 ) -> None:
     answer = asking(type="trusted")(action, 1)
     assert answer["decision"] == "DENIED"

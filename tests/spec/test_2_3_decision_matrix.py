@@ -1,4 +1,4 @@
-"""Spec 2.3 and the guide's Decision matrix, typed out again from the documents and compared cell by cell."""
+"""Spec 2.3 and the guide's Decision matrix, copied from the documents and compared cell by cell."""
 
 import itertools
 from collections.abc import Callable
@@ -6,20 +6,10 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from qwed.kernel.tables import STATUS_MATRIX, TRUST_MATRIX, stricter
-from qwed.words import Decision, Risk, Status, Trust
-from tests.conftest import Asking
-from tests.spec.asking import (
-    EMAIL,
-    FALSE,
-    OF_RISK,
-    RISK_WORDS,
-    UNDECIDED,
-    WRONG_SUM,
-    Json,
-    proof_of,
-    said,
-)
+from qwed.kernel.decision_matrix import STATUS_MATRIX, TRUST_MATRIX, stricter
+from qwed.model import Decision, Risk, Status, Trust
+from tests.conftest import AgentConversation
+from tests.spec.requests import EMAIL, FALSE, OF_RISK, RISK_WORDS, UNDECIDED, WRONG_SUM, Json, proof_of, said
 from tests.spec.sections import spec
 
 # Guide, Decision matrix.
@@ -54,7 +44,7 @@ ORDER = ("DENIED", "PENDING", "CORRECTED", "APPROVED")
 
 
 def expected(level: int, risk: str, status: str = "VERIFIED") -> str:
-    """Ruling 4.1: two tables, the stricter wins."""
+    """Return the stricter of the two tables (ruling 4.1)."""
     return min(BY_TRUST[level, risk], BY_STATUS[READS.get(status, status), risk], key=ORDER.index)
 
 
@@ -79,7 +69,7 @@ CELLS = [(level, risk, action) for level in range(4) for risk, actions in OF_RIS
 @spec("2.3", "guide/Decision matrix", "8.1")
 @pytest.mark.parametrize(("level", "risk", "action"), CELLS)
 def test_a_real_action_of_each_risk_gets_the_cell_of_its_agent(
-    asking: Callable[..., Asking], level: int, risk: str, action: Json
+    asking: Callable[..., AgentConversation], level: int, risk: str, action: Json
 ) -> None:
     ask = asking(trust_level=level)
     answer = ask(action, 1)
@@ -92,20 +82,22 @@ def test_a_real_action_of_each_risk_gets_the_cell_of_its_agent(
 
 @spec("2.3")
 @pytest.mark.parametrize("level", range(4))
-def test_failed_is_blocked_at_every_trust_level(asking: Callable[..., Asking], level: int) -> None:
+def test_failed_is_blocked_at_every_trust_level(asking: Callable[..., AgentConversation], level: int) -> None:
     assert said(asking(trust_level=level)(FALSE, 1)) == ("DENIED", "QWED-AGENT-005")
 
 
 @spec("2.3")
 @pytest.mark.parametrize("level", range(4))
-def test_uncertain_asks_the_principal_at_every_trust_level(asking: Callable[..., Asking], level: int) -> None:
+def test_uncertain_asks_the_principal_at_every_trust_level(
+    asking: Callable[..., AgentConversation], level: int
+) -> None:
     answer = asking(trust_level=level)(UNDECIDED, 1)
     assert said(answer) == ("PENDING", "QWED-AGENT-TRUST-002")
     assert answer["verification"]["status"] == "UNCERTAIN"
 
 
 @spec("2.3")
-def test_uncertain_at_critical_risk_asks_even_for_a_trusted_agent(asking: Callable[..., Asking]) -> None:
+def test_uncertain_at_critical_risk_asks_even_for_a_trusted_agent(asking: Callable[..., AgentConversation]) -> None:
     answer = asking(type="trusted")({"type": "shell_command", "query": "$TOOL y"}, 1)
     assert (answer["decision"], answer["verification"]["status"]) == ("PENDING", "UNCERTAIN")
 
@@ -113,7 +105,7 @@ def test_uncertain_at_critical_risk_asks_even_for_a_trusted_agent(asking: Callab
 @spec("2.3")
 @pytest.mark.parametrize("level", range(4))
 def test_corrected_at_low_risk_is_executed_corrected_unless_trust_asks(
-    asking: Callable[..., Asking], level: int
+    asking: Callable[..., AgentConversation], level: int
 ) -> None:
     answer = asking(trust_level=level)(WRONG_SUM, 1)
     assert answer["decision"] == expected(level, "low", "CORRECTED")
@@ -124,7 +116,7 @@ def test_corrected_at_low_risk_is_executed_corrected_unless_trust_asks(
 @spec("2.3")
 @pytest.mark.parametrize("risk", RISK_WORDS[1:])
 def test_corrected_above_low_risk_asks_on_the_corrected_action(
-    api: httpx.Client, asking: Callable[..., Asking], risk: str
+    api: httpx.Client, asking: Callable[..., AgentConversation], risk: str
 ) -> None:
     tool = f"ledger_{risk}"
     assert api.put(f"/tools/{tool}", json={"risk_level": risk, "verification_engine": "math"}).status_code == 200
@@ -135,7 +127,7 @@ def test_corrected_above_low_risk_asks_on_the_corrected_action(
 
 @spec("2.3")
 def test_the_correction_of_a_tool_call_leaves_nothing_of_the_wrong_claim(
-    api: httpx.Client, asking: Callable[..., Asking]
+    api: httpx.Client, asking: Callable[..., AgentConversation]
 ) -> None:
     api.put("/tools/check_totals", json={"risk_level": "low", "verification_engine": "math"})
     call = {"type": "tool_call", "tool": "check_totals", "parameters": {"expression": "2+2 = 5"}}
@@ -146,7 +138,9 @@ def test_the_correction_of_a_tool_call_leaves_nothing_of_the_wrong_claim(
 
 @spec("2.3")
 @pytest.mark.parametrize("risk", RISK_WORDS)
-def test_verified_at_high_risk_or_above_always_carries_an_attestation(asking: Callable[..., Asking], risk: str) -> None:
+def test_verified_at_high_risk_or_above_always_carries_an_attestation(
+    asking: Callable[..., AgentConversation], risk: str
+) -> None:
     ask = asking(type="trusted")
     answers = [ask(action, step) for step, action in enumerate(OF_RISK[risk], start=1)]
     assert {answer["decision"] for answer in answers} == {"APPROVED"}
@@ -163,7 +157,9 @@ def test_verified_at_high_risk_or_above_always_carries_an_attestation(asking: Ca
         {**EMAIL, "parameters": {"to": "a@example.com", "body": "AKIAIOSFODNN7EXAMPLE"}},
     ],
 )
-def test_what_is_blocked_is_denied_even_to_a_trusted_agent(asking: Callable[..., Asking], action: Json) -> None:
+def test_what_is_blocked_is_denied_even_to_a_trusted_agent(
+    asking: Callable[..., AgentConversation], action: Json
+) -> None:
     answer = asking(type="trusted")(action, 1)
     assert said(answer) == ("DENIED", "QWED-AGENT-005")
     assert answer["verification"]["status"] == "BLOCKED"

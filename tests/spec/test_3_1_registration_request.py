@@ -5,8 +5,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.conftest import Asking
-from tests.spec.asking import SUM, Json, said
+from tests.conftest import AgentConversation
+from tests.spec.requests import SUM, Json, said
 from tests.spec.sections import spec
 
 LEAST: Json = {"name": "CustomerSupportBot", "principal_id": "org_abc123"}
@@ -233,7 +233,7 @@ NARROW: list[tuple[Json, Json, str]] = [
 def test_what_the_permissions_leave_out_is_denied(
     api: httpx.Client, register: Any, permissions: Json, action: Json, code: str
 ) -> None:
-    ask = Asking(api, register(type="trusted", permissions=permissions))
+    ask = AgentConversation(api, register(type="trusted", permissions=permissions))
     assert said(ask(action, 1)) == ("DENIED", code)
 
 
@@ -255,13 +255,13 @@ ALLOWED: list[tuple[Json, Json]] = [
 def test_what_the_permissions_name_is_allowed(
     api: httpx.Client, register: Any, permissions: Json, action: Json
 ) -> None:
-    ask = Asking(api, register(type="trusted", permissions=permissions))
+    ask = AgentConversation(api, register(type="trusted", permissions=permissions))
     assert said(ask(action, 1)) == ("APPROVED", None)
 
 
 @spec("3.1")
 def test_the_permissions_hold_for_parameters_that_say_otherwise(api: httpx.Client, register: Any) -> None:
-    ask = Asking(api, register(type="trusted", permissions={"allowed_tables": ["orders"]}))
+    ask = AgentConversation(api, register(type="trusted", permissions={"allowed_tables": ["orders"]}))
     action = {
         "type": "execute_sql",
         "query": "SELECT id FROM users",

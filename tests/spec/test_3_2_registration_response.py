@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from tests.conftest import Register
-from tests.spec.asking import Json
+from tests.spec.requests import Json
 from tests.spec.sections import spec
 
 

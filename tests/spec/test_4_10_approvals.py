@@ -1,4 +1,4 @@
-"""Ruling 4.10, what spec 2.3 and 8.1 call approval: who decides about what waits, once, for one exact action."""
+"""Ruling 4.10, approvals: a person decides once, about one exact action."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -9,8 +9,9 @@ import httpx
 import pytest
 
 from qwed.gate import GateError
-from tests.conftest import Asking
-from tests.spec.asking import (
+from tests.conftest import AgentConversation
+from tests.spec.conftest import Keyholders, SpecServer, keyholders_of, start_spec_server
+from tests.spec.requests import (
     EMAIL,
     WRITE,
     Json,
@@ -23,12 +24,11 @@ from tests.spec.asking import (
     said,
     settle,
 )
-from tests.spec.conftest import House, People, furnished, living_in
 from tests.spec.sections import spec
-from tests.support.clock import HandClock
-from tests.support.opening import open_gate
-from tests.support.patience import until
-from tests.support.wire import asked_at_once, message
+from tests.support.gate_factory import open_gate
+from tests.support.manual_clock import ManualClock
+from tests.support.polling import until
+from tests.support.raw_http import message, send_concurrently
 
 DAY = 86_400
 CONFLICT = (409, "QWED-REQ-009")
@@ -40,10 +40,10 @@ def _at(moment: str) -> float:
 
 
 @spec("2.3", "8.1")
-def test_an_approval_shows_a_person_what_waits_and_until_when(house: House, people: People) -> None:
-    ask = people.hire(trust_level=2)
+def test_an_approval_shows_a_person_what_waits_and_until_when(spec_server: SpecServer, keyholders: Keyholders) -> None:
+    ask = keyholders.create_agent(trust_level=2)
     waiting = ask({**WRITE, "cost": {"usd": 0.25}}, 1, user_intent="save the report")
-    shown = people.approver.get(f"/approvals/{waiting['approval_id']}").json()
+    shown = keyholders.approver.get(f"/approvals/{waiting['approval_id']}").json()
     assert shown["approval_id"] == waiting["approval_id"]
     assert (shown["kind"], shown["state"], shown["resolution"]) == ("action", "pending", None)
     assert (shown["agent_id"], shown["action_id"]) == (ask.agent_id, waiting["action_id"])
@@ -52,37 +52,37 @@ def test_an_approval_shows_a_person_what_waits_and_until_when(house: House, peop
     assert shown["action_hash"] == f"sha256:{hash_of(WRITE)}"
     assert shown["expires_at"] == waiting["expires_at"]
     assert _at(shown["expires_at"]) - _at(shown["created_at"]) == DAY
-    keys = {each["id"]: each["role"] for each in people.owner.get("/keys").json()["keys"]}
+    keys = {each["id"]: each["role"] for each in keyholders.owner.get("/keys").json()["keys"]}
     assert keys[shown["requested_by"]] == "member"
 
 
 @spec("2.3")
-def test_the_justification_of_a_tool_call_is_shown_with_it(people: People) -> None:
-    ask = people.hire()
+def test_the_justification_of_a_tool_call_is_shown_with_it(keyholders: Keyholders) -> None:
+    ask = keyholders.create_agent()
     body = {
         "parameters": EMAIL["parameters"],
         "justification": "User requested order status update",
         "context": {"conversation_id": "c", "step_number": 1},
     }
     waiting = ask.api.post(f"/agents/{ask.agent_id}/tools/send_email", json=body).json()
-    shown = people.approver.get(f"/approvals/{waiting['approval_id']}").json()
+    shown = keyholders.approver.get(f"/approvals/{waiting['approval_id']}").json()
     assert shown["justification"] == "User requested order status update"
 
 
 @spec("2.3")
 @pytest.mark.parametrize("role", ["owner", "approver"])
-def test_an_approved_action_may_be_executed_as_it_was_asked_for(people: People, role: str) -> None:
-    ask = people.hire(trust_level=2)
+def test_an_approved_action_may_be_executed_as_it_was_asked_for(keyholders: Keyholders, role: str) -> None:
+    ask = keyholders.create_agent(trust_level=2)
     waiting = ask(SQL, 1)
     assert waiting["decision"] == "PENDING"
     assert "attestation" not in waiting
     assert "verified_query" not in waiting
-    settled = settle(getattr(people, role), waiting["approval_id"], reason="seen", approver="Ada")
+    settled = settle(getattr(keyholders, role), waiting["approval_id"], reason="seen", approver="Ada")
     assert settled.status_code == 200
     resolution = settled.json()["resolution"]
     assert (settled.json()["state"], resolution["state"], resolution["decision"]) == ("approved",) * 2 + ("APPROVED",)
     assert (resolution["reason"], resolution["approver"], resolution["self_approved"]) == ("seen", "Ada", False)
-    keys = {each["id"]: each["role"] for each in people.owner.get("/keys").json()["keys"]}
+    keys = {each["id"]: each["role"] for each in keyholders.owner.get("/keys").json()["keys"]}
     assert keys[resolution["by"]] == role
     action = action_of(ask, waiting["action_id"])
     assert (action["decision"], action["error"], action["verified_query"]) == ("APPROVED", None, SQL["query"])
@@ -103,10 +103,10 @@ def test_an_approved_action_may_be_executed_as_it_was_asked_for(people: People, 
 
 
 @spec("2.3")
-def test_a_rejected_action_is_denied_and_says_why(people: People) -> None:
-    ask = people.hire()
+def test_a_rejected_action_is_denied_and_says_why(keyholders: Keyholders) -> None:
+    ask = keyholders.create_agent()
     waiting = ask(EMAIL, 1)
-    settled = settle(people.approver, waiting["approval_id"], "reject", reason="wrong customer").json()
+    settled = settle(keyholders.approver, waiting["approval_id"], "reject", reason="wrong customer").json()
     assert (settled["state"], settled["resolution"]["decision"]) == ("rejected", "DENIED")
     action = action_of(ask, waiting["action_id"])
     assert (action["decision"], action["first_decision"]) == ("DENIED", "PENDING")
@@ -117,18 +117,20 @@ def test_a_rejected_action_is_denied_and_says_why(people: People) -> None:
 
 @spec("2.3", "8.1")
 @pytest.mark.parametrize("verb", ["approve", "reject"])
-def test_only_an_owner_or_approver_of_the_organisation_decides(house: House, people: People, verb: str) -> None:
-    ask = people.hire()
+def test_only_an_owner_or_approver_of_the_organisation_decides(
+    spec_server: SpecServer, keyholders: Keyholders, verb: str
+) -> None:
+    ask = keyholders.create_agent()
     approval_id = ask(EMAIL, 1)["approval_id"]
     refusals = {"member": (403, "QWED-AUTH-003"), "foreign": (404, "QWED-REQ-007"), "revoked": (401, "QWED-AUTH-002")}
     for key, refusal in refusals.items():
-        with house.client(key) as client:
+        with spec_server.client(key) as client:
             assert refusal_of(settle(client, approval_id, verb)) == refusal
-    with house.client(token=ask.agent["agent_token"]) as agent:
+    with spec_server.client(token=ask.agent["agent_token"]) as agent:
         assert refusal_of(settle(agent, approval_id, verb)) == (403, "QWED-AUTH-003")
-    with house.client() as stranger:
+    with spec_server.client() as stranger:
         assert refusal_of(settle(stranger, approval_id, verb)) == (401, "QWED-AUTH-001")
-    assert people.owner.get(f"/approvals/{approval_id}").json()["state"] == "pending"
+    assert keyholders.owner.get(f"/approvals/{approval_id}").json()["state"] == "pending"
 
 
 @spec("2.3")
@@ -148,36 +150,36 @@ def test_only_an_owner_or_approver_of_the_organisation_decides(house: House, peo
     ids=lambda value: str(value)[:30],
 )
 def test_a_decision_has_a_reason_and_nothing_it_should_not_have(
-    people: People, verb: str, body: object, code: str
+    keyholders: Keyholders, verb: str, body: object, code: str
 ) -> None:
-    approval_id = people.hire()(EMAIL, 1)["approval_id"]
-    assert refusal_of(people.approver.post(f"/approvals/{approval_id}/{verb}", json=body)) == (400, code)
-    assert people.owner.get(f"/approvals/{approval_id}").json()["state"] == "pending"
+    approval_id = keyholders.create_agent()(EMAIL, 1)["approval_id"]
+    assert refusal_of(keyholders.approver.post(f"/approvals/{approval_id}/{verb}", json=body)) == (400, code)
+    assert keyholders.owner.get(f"/approvals/{approval_id}").json()["state"] == "pending"
 
 
 @spec("2.3")
 @pytest.mark.parametrize("first", ["approve", "reject"])
 @pytest.mark.parametrize("second", ["approve", "reject"])
-def test_what_is_decided_is_decided(people: People, first: str, second: str) -> None:
-    ask = people.hire()
+def test_what_is_decided_is_decided(keyholders: Keyholders, first: str, second: str) -> None:
+    ask = keyholders.create_agent()
     waiting = ask(EMAIL, 1)
-    settled = settle(people.approver, waiting["approval_id"], first)
-    assert refusal_of(settle(people.owner, waiting["approval_id"], second)) == CONFLICT
-    assert people.owner.get(f"/approvals/{waiting['approval_id']}").json() == settled.json()
+    settled = settle(keyholders.approver, waiting["approval_id"], first)
+    assert refusal_of(settle(keyholders.owner, waiting["approval_id"], second)) == CONFLICT
+    assert keyholders.owner.get(f"/approvals/{waiting['approval_id']}").json() == settled.json()
     assert len(changes_of(ask, "approved", "rejected")) == 1
 
 
 @spec("2.3", "9.4")
-def test_of_many_who_decide_at_once_one_does(house: House, people: People) -> None:
-    ask = people.hire(budget={"max_daily_cost_usd": 1})
+def test_of_many_who_decide_at_once_one_does(spec_server: SpecServer, keyholders: Keyholders) -> None:
+    ask = keyholders.create_agent(budget={"max_daily_cost_usd": 1})
     waiting = ask({**EMAIL, "cost": {"usd": 1}}, 1)
     place = f"/approvals/{waiting['approval_id']}"
     calls = [
-        message(f"{place}/{verb}", {"reason": verb}, {"x-api-key": house.keys[role]})
+        message(f"{place}/{verb}", {"reason": verb}, {"x-api-key": spec_server.keys[role]})
         for role in ("owner", "approver")
         for verb in ("approve", "reject")
     ] * 4
-    heard = asked_at_once(house.base_url, calls, len(calls))
+    heard = send_concurrently(spec_server.base_url, calls, len(calls))
     statuses = sorted(0 if each is None else each.status for each in heard)
     assert statuses == [200] + [409] * (len(calls) - 1)
     assert len(changes_of(ask, "approved", "rejected")) == 1
@@ -188,23 +190,23 @@ def test_of_many_who_decide_at_once_one_does(house: House, people: People) -> No
 
 @spec("8.1")
 @pytest.mark.parametrize("role", ["owner", "approver"])
-def test_nobody_approves_what_was_asked_with_their_own_key(people: People, role: str) -> None:
-    mine: httpx.Client = getattr(people, role)
-    ask = Asking(mine, people.hire().agent)
+def test_nobody_approves_what_was_asked_with_their_own_key(keyholders: Keyholders, role: str) -> None:
+    mine: httpx.Client = getattr(keyholders, role)
+    ask = AgentConversation(mine, keyholders.create_agent().agent)
     first, second = ask(EMAIL, 1), ask(EMAIL, 2)
     assert refusal_of(settle(mine, first["approval_id"])) == (403, "QWED-AUTH-004")
     assert action_of(ask, first["action_id"])["decision"] == "PENDING"
-    other = people.approver if role == "owner" else people.owner
+    other = keyholders.approver if role == "owner" else keyholders.owner
     assert settle(other, first["approval_id"]).json()["resolution"]["self_approved"] is False
     assert settle(mine, second["approval_id"], "reject").status_code == 200
 
 
 @spec("8.1")
-def test_whoever_is_alone_approves_and_the_record_says_so(house: House) -> None:
-    with house.client("owner") as landlord:
-        made = landlord.post("/organisations", json={"name": "a hermit"}).json()
-    with house.client(made["owner_key"]) as owner:
-        ask = Asking(owner, owner.post("/agents/register", json={"name": "a", "principal_id": "u"}).json())
+def test_whoever_is_alone_approves_and_the_record_says_so(spec_server: SpecServer) -> None:
+    with spec_server.client("owner") as operator:
+        made = operator.post("/organisations", json={"name": "a hermit"}).json()
+    with spec_server.client(made["owner_key"]) as owner:
+        ask = AgentConversation(owner, owner.post("/agents/register", json={"name": "a", "principal_id": "u"}).json())
         first, second = ask(EMAIL, 1), ask(EMAIL, 2)
         assert settle(owner, first["approval_id"]).json()["resolution"]["self_approved"] is True
         (approved,) = changes_of(ask, "approved")
@@ -216,15 +218,15 @@ def test_whoever_is_alone_approves_and_the_record_says_so(house: House) -> None:
 
 
 @spec("2.3")
-def test_the_list_is_newest_first_and_narrowed_by_state_and_agent(family: People) -> None:
-    ask, other = family.hire(), family.hire()
+def test_the_list_is_newest_first_and_narrowed_by_state_and_agent(new_keyholders: Keyholders) -> None:
+    ask, other = new_keyholders.create_agent(), new_keyholders.create_agent()
     mine = [ask({**EMAIL, "target": str(step)}, step)["approval_id"] for step in (1, 2, 3)]
     foreign = other(EMAIL, 1)["approval_id"]
-    settle(family.approver, mine[0])
-    settle(family.approver, mine[1], "reject")
+    settle(new_keyholders.approver, mine[0])
+    settle(new_keyholders.approver, mine[1], "reject")
 
     def listed(**query: Any) -> list[str]:
-        answer = family.member.get("/approvals", params=query)
+        answer = new_keyholders.member.get("/approvals", params=query)
         assert answer.status_code == 200
         return [each["approval_id"] for each in answer.json()["approvals"]]
 
@@ -239,13 +241,13 @@ def test_the_list_is_newest_first_and_narrowed_by_state_and_agent(family: People
 
 @spec("2.3")
 @pytest.mark.parametrize("limit", [1, 2, 3, 5, 6])
-def test_pages_of_approvals_follow_each_other_without_gap_or_repeat(family: People, limit: int) -> None:
-    ask = family.hire()
+def test_pages_of_approvals_follow_each_other_without_gap_or_repeat(new_keyholders: Keyholders, limit: int) -> None:
+    ask = new_keyholders.create_agent()
     made = [ask({**EMAIL, "target": str(step)}, step)["approval_id"] for step in range(1, 6)]
     seen: list[str] = []
     query: Json = {"limit": limit}
     while query:
-        page = family.owner.get("/approvals", params=query).json()
+        page = new_keyholders.owner.get("/approvals", params=query).json()
         assert len(page["approvals"]) <= limit
         seen += [each["approval_id"] for each in page["approvals"]]
         query = {"limit": limit, "cursor": page["next_cursor"]} if page["next_cursor"] else {}
@@ -254,14 +256,14 @@ def test_pages_of_approvals_follow_each_other_without_gap_or_repeat(family: Peop
 
 @spec("2.3")
 @pytest.mark.parametrize("query", [{"state": "open"}, {"state": "PENDING"}, {"limit": "0"}, {"limit": "x"}], ids=str)
-def test_a_list_that_cannot_be_made_is_refused(people: People, query: Json) -> None:
-    assert refusal_of(people.owner.get("/approvals", params=query)) == (400, "QWED-REQ-005")
+def test_a_list_that_cannot_be_made_is_refused(keyholders: Keyholders, query: Json) -> None:
+    assert refusal_of(keyholders.owner.get("/approvals", params=query)) == (400, "QWED-REQ-005")
 
 
 @spec("2.3")
-def test_another_organisation_sees_no_approval(house: House, people: People) -> None:
-    approval_id = people.hire()(EMAIL, 1)["approval_id"]
-    with house.client("foreign") as foreign:
+def test_another_organisation_sees_no_approval(spec_server: SpecServer, keyholders: Keyholders) -> None:
+    approval_id = keyholders.create_agent()(EMAIL, 1)["approval_id"]
+    with spec_server.client("foreign") as foreign:
         assert refusal_of(foreign.get(f"/approvals/{approval_id}")) == (404, "QWED-REQ-007")
         assert foreign.get("/approvals").json()["approvals"] == []
         missing, other = foreign.get("/approvals/apr_0"), foreign.get(f"/approvals/{approval_id}")
@@ -269,65 +271,65 @@ def test_another_organisation_sees_no_approval(house: House, people: People) -> 
 
 
 @spec("2.3", "5.3")
-def test_approving_asks_again_whether_the_tool_is_still_the_same(family: People) -> None:
-    family.owner.put("/tools/post_invoice", json={"risk_level": "medium"})
-    ask = family.hire()
+def test_approving_asks_again_whether_the_tool_is_still_the_same(new_keyholders: Keyholders) -> None:
+    new_keyholders.owner.put("/tools/post_invoice", json={"risk_level": "medium"})
+    ask = new_keyholders.create_agent()
     waiting = ask({"type": "tool_call", "tool": "post_invoice"}, 1)
     assert waiting["decision"] == "PENDING"
-    family.owner.put("/tools/post_invoice", json={"risk_level": "critical"})
-    refused = settle(family.approver, waiting["approval_id"])
+    new_keyholders.owner.put("/tools/post_invoice", json={"risk_level": "critical"})
+    refused = settle(new_keyholders.approver, waiting["approval_id"])
     assert refusal_of(refused) == CONFLICT
     assert refused.json()["error"]["check"] == "policy_unchanged"
     assert action_of(ask, waiting["action_id"])["decision"] == "PENDING"
-    family.owner.put("/tools/post_invoice", json={"risk_level": "medium"})
-    assert settle(family.approver, waiting["approval_id"]).status_code == 200
+    new_keyholders.owner.put("/tools/post_invoice", json={"risk_level": "medium"})
+    assert settle(new_keyholders.approver, waiting["approval_id"]).status_code == 200
 
 
 @spec("2.3")
-def test_an_approval_is_of_one_action_and_no_other(people: People) -> None:
-    ask = people.hire()
+def test_an_approval_is_of_one_action_and_no_other(keyholders: Keyholders) -> None:
+    ask = keyholders.create_agent()
     first = ask(EMAIL, 1)
-    settle(people.approver, first["approval_id"])
+    settle(keyholders.approver, first["approval_id"])
     # The same words again are another action, and wait again.
     assert ask(EMAIL, 2)["decision"] == "PENDING"
     assert said(ask(EMAIL, 1)) == ("DENIED", "QWED-AGENT-LOOP-002")
 
 
 @spec("2.3")
-def test_an_answer_remembered_as_pending_stays_pending(people: People) -> None:
-    ask = people.hire()
+def test_an_answer_remembered_as_pending_stays_pending(keyholders: Keyholders) -> None:
+    ask = keyholders.create_agent()
     body = {"action": EMAIL, "context": {"conversation_id": "c", "step_number": 1}}
     first = ask.send(body, {"Idempotency-Key": "once"}).json()
-    settle(people.approver, first["approval_id"])
+    settle(keyholders.approver, first["approval_id"])
     assert ask.send(body, {"Idempotency-Key": "once"}).json() == first
     assert action_of(ask, first["action_id"])["decision"] == "APPROVED"
 
 
 @spec("2.3", "7.1")
-def test_a_secret_in_a_reason_is_not_kept_in_the_clear(people: People) -> None:
-    ask = people.hire()
+def test_a_secret_in_a_reason_is_not_kept_in_the_clear(keyholders: Keyholders) -> None:
+    ask = keyholders.create_agent()
     approval_id = ask(EMAIL, 1)["approval_id"]
     settled = settle(
-        people.approver, approval_id, reason="used AKIAIOSFODNN7EXAMPLE to check", approver="ghp_" + "a" * 36
+        keyholders.approver, approval_id, reason="used AKIAIOSFODNN7EXAMPLE to check", approver="ghp_" + "a" * 36
     )
     assert settled.status_code == 200
-    kept = settled.text + str(changes_of(ask)) + str(people.owner.get("/changes").text)
+    kept = settled.text + str(changes_of(ask)) + str(keyholders.owner.get("/changes").text)
     assert "AKIAIOSFODNN7EXAMPLE" not in kept
     assert "ghp_" + "a" * 36 not in kept
 
 
 @pytest.fixture(scope="module")
-def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[People]:
+def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keyholders]:
     """A house in which each agent may have two actions before people."""
     directory = Path(tmp_path_factory.mktemp("crowded")) / "data"
-    with furnished(directory, QWED_MAX_OPEN_APPROVALS="2") as house, living_in(house) as found:
+    with start_spec_server(directory, QWED_MAX_OPEN_APPROVALS="2") as spec_server, keyholders_of(spec_server) as found:
         yield found
 
 
 @spec("2.3")
 @pytest.mark.parametrize("verb", ["approve", "reject"])
-def test_an_agent_has_only_so_many_actions_before_people(crowded: People, verb: str) -> None:
-    ask, other = crowded.hire(), crowded.hire()
+def test_an_agent_has_only_so_many_actions_before_people(crowded: Keyholders, verb: str) -> None:
+    ask, other = crowded.create_agent(), crowded.create_agent()
     first, _second = ask(EMAIL, 1), ask(EMAIL, 2)
     third = ask(another_email(3), 3)
     assert said(third) == ("DENIED", "QWED-AGENT-TRUST-002")
@@ -350,14 +352,14 @@ def another_email(number: int) -> Json:
 
 @spec("2.3")
 def test_an_approval_nobody_gives_in_a_day_is_expired_and_not_rejected() -> None:
-    hands = HandClock()
-    with open_gate(clock=hands.clock()) as gate:
+    manual_clock = ManualClock()
+    with open_gate(clock=manual_clock.clock()) as gate:
         agent = gate.register_agent(name="patient", principal_id="u")["agent_id"]
         waiting = gate.verify_action(agent, EMAIL, {"conversation_id": "c", "step_number": 1})
-        assert _at(waiting["expires_at"]) == hands.now + DAY
-        hands.turn(DAY - 1)
+        assert _at(waiting["expires_at"]) == manual_clock.now + DAY
+        manual_clock.advance(DAY - 1)
         assert gate.get_action(agent, waiting["action_id"])["decision"] == "PENDING"
-        hands.turn(1)
+        manual_clock.advance(1)
         for late in (gate.approve, gate.reject):
             with pytest.raises(GateError, match="already expired"):
                 late(waiting["approval_id"], "too late")
@@ -370,23 +372,23 @@ def test_an_approval_nobody_gives_in_a_day_is_expired_and_not_rejected() -> None
 
 @spec("2.3")
 def test_an_approval_a_second_before_its_end_is_in_time() -> None:
-    hands = HandClock()
-    with open_gate(clock=hands.clock()) as gate:
+    manual_clock = ManualClock()
+    with open_gate(clock=manual_clock.clock()) as gate:
         agent = gate.register_agent(name="patient", principal_id="u")["agent_id"]
         waiting = gate.verify_action(agent, EMAIL, {"conversation_id": "c", "step_number": 1})
-        hands.turn(DAY - 1)
+        manual_clock.advance(DAY - 1)
         assert gate.approve(waiting["approval_id"], "in time")["state"] == "approved"
-        hands.turn(DAY)
+        manual_clock.advance(DAY)
         assert gate.get_action(agent, waiting["action_id"])["decision"] == "APPROVED"
 
 
 @spec("2.3")
 def test_an_expired_approval_shows_its_end_wherever_it_is_looked_at() -> None:
-    hands = HandClock()
-    with open_gate(clock=hands.clock()) as gate:
+    manual_clock = ManualClock()
+    with open_gate(clock=manual_clock.clock()) as gate:
         agent = gate.register_agent(name="patient", principal_id="u")["agent_id"]
         waiting = gate.verify_action(agent, EMAIL, {"conversation_id": "c", "step_number": 1})
-        hands.turn(DAY)
+        manual_clock.advance(DAY)
         (listed,) = gate.list_approvals(state="expired")
         assert listed["state"] == "expired"
         resolution = listed["resolution"]
@@ -394,7 +396,7 @@ def test_an_expired_approval_shows_its_end_wherever_it_is_looked_at() -> None:
         # Looking at a list writes nothing down.
         assert resolution["activity_id"] is None
         assert gate.get_action(agent, waiting["action_id"])["resolution"]["state"] == "expired"
-        # Nobody waits for what time settles.
+        # An expired request needs no decision.
         (expired,) = until(
             lambda: [each for each in gate.get_agent_activity(agent, kind="change") if each["event"] == "expired"]
         )
@@ -407,12 +409,12 @@ def test_an_expired_approval_shows_its_end_wherever_it_is_looked_at() -> None:
 
 @spec("2.3")
 def test_what_has_run_out_a_moment_ago_reads_the_same_in_every_part_of_the_answer() -> None:
-    hands = HandClock()
-    with open_gate(clock=hands.clock()) as gate:
+    manual_clock = ManualClock()
+    with open_gate(clock=manual_clock.clock()) as gate:
         agent = gate.register_agent(name="patient", principal_id="u")["agent_id"]
         waiting = gate.verify_action(agent, EMAIL, {"conversation_id": "c", "step_number": 1})
-        hands.turn(DAY - 0.5)
+        manual_clock.advance(DAY - 0.5)
         assert gate.get_action(agent, waiting["action_id"])["approval"]["state"] == "pending"
-        hands.turn(0.5)
+        manual_clock.advance(0.5)
         action = gate.get_action(agent, waiting["action_id"])
         assert (action["decision"], action["approval"]["state"]) == ("DENIED", "expired")

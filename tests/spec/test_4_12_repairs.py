@@ -1,4 +1,4 @@
-"""Ruling 4.12: a repair is verified by itself before it is offered; the endpoints of the engines only tell of it."""
+"""Ruling 4.12: a repair is verified before it is offered; the engine endpoints only report it."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -7,14 +7,14 @@ from typing import Any
 import httpx
 import pytest
 
-from qwed.engines.verdicts import Question
+from qwed.engines.verdict_cache import VerdictRequest
 from qwed.gate import Gate
-from qwed.words import Status, Verdict
-from tests.conftest import Asking
-from tests.spec.asking import Json, said
+from qwed.model import Status, Verdict
+from tests.conftest import AgentConversation
+from tests.spec.requests import Json, said
 from tests.spec.sections import spec
-from tests.support.failing import Instead
-from tests.support.opening import open_gate
+from tests.support.fault_injection import ReplacingProxy
+from tests.support.gate_factory import open_gate
 
 CLAIM: Json = {"type": "verify_logic", "query": "a wrong formula"}
 WRONG = Verdict(
@@ -32,11 +32,11 @@ def _decided(gate: Gate, again: Verdict) -> tuple[Json, list[str]]:
     """What is answered where the engine offers a repair, and says this of the repair itself; and what it was asked."""
     asked: list[str] = []
 
-    def ask(question: Question) -> Verdict:
+    def ask(question: VerdictRequest) -> Verdict:
         asked.append(question.request.query)
         return WRONG if question.request.query == CLAIM["query"] else again
 
-    engines: Any = Instead(gate.services.engines, ask=ask)
+    engines: Any = ReplacingProxy(gate.services.engines, ask=ask)
     gate.services = replace(gate.services, engines=engines)
     agent = gate.register_agent(name="a", principal_id="u", trust_level=3).agent_id
     return dict(gate.verify_action(agent, CLAIM, {"conversation_id": "c", "step_number": 1})), asked
@@ -103,7 +103,7 @@ NARROWER: list[tuple[Json, str, str]] = [
 @spec("4.3")
 @pytest.mark.parametrize(("permissions", "query", "narrower"), NARROWER, ids=lambda value: str(value)[:50])
 def test_a_query_is_narrowed_in_each_way_and_only_where_it_is_too_wide(
-    asking: Callable[..., Asking], permissions: Json, query: str, narrower: str
+    asking: Callable[..., AgentConversation], permissions: Json, query: str, narrower: str
 ) -> None:
     ask = asking(permissions=permissions)
     answers = [ask({"type": "execute_sql", "query": text}, step) for step, text in enumerate((query, narrower), 1)]

@@ -1,4 +1,4 @@
-"""Ruling 4.18 and spec 9.8: how keys and tokens are looked up, compared, shown and counted."""
+"""Ruling 4.18 and spec 9.8: lookup, comparison, display and counting of keys and tokens."""
 
 import hmac
 import sqlite3
@@ -11,11 +11,11 @@ import pytest
 from qwed.gate import Gate
 from qwed.kernel.stages.authenticate import find_key
 from qwed.store import credentials
-from tests.spec.asking import SUM, Json
-from tests.spec.conftest import House, People
+from tests.spec.conftest import Keyholders, SpecServer
+from tests.spec.requests import SUM, Json
 from tests.spec.sections import spec
-from tests.support.opening import open_gate
-from tests.support.scrape import Scrape
+from tests.support.gate_factory import open_gate
+from tests.support.metrics_scrape import Scrape
 
 HERE = {"conversation_id": "c", "step_number": 1}
 NOBODY = "agent_" + "0" * 24
@@ -90,29 +90,33 @@ def test_a_key_is_looked_up_by_its_prefix_through_an_index(gate: Gate) -> None:
 
 
 @spec("9.8", "3.2")
-def test_a_key_and_a_token_are_shown_once(house: House, family: People) -> None:
-    made = family.owner.post("/keys", json={"name": "k", "role": "member"}).json()
-    agent = family.hire().agent
-    rotated = family.owner.post(f"/agents/{agent['agent_id']}/rotate-token").json()
+def test_a_key_and_a_token_are_shown_once(spec_server: SpecServer, new_keyholders: Keyholders) -> None:
+    made = new_keyholders.owner.post("/keys", json={"name": "k", "role": "member"}).json()
+    agent = new_keyholders.create_agent().agent
+    rotated = new_keyholders.owner.post(f"/agents/{agent['agent_id']}/rotate-token").json()
     shown = [made["key"], agent["agent_token"], rotated["agent_token"]]
     assert len(set(shown)) == 3
     assert made["key"].startswith("qwed_live_")
     places = ["/keys", "/changes", "/agents", f"/agents/{agent['agent_id']}", "/audit/entries", "/approvals"]
-    told = "".join(family.owner.get(place).text for place in places)
+    told = "".join(new_keyholders.owner.get(place).text for place in places)
     for text in shown:
         assert text not in told
         assert credentials.digest_of(text).hex() not in told
 
 
 @spec("9.8", "7.1")
-def test_strangers_are_counted_and_leave_no_leaf(house: House, family: People) -> None:
-    agent, scrape = family.hire(), Scrape(house.base_url, house.keys["owner"])
-    size = family.owner.get("/audit/head").json()["size"]
-    before = scrape.value("qwed_strangers_refused_total")
+def test_strangers_are_counted_and_leave_no_leaf(spec_server: SpecServer, new_keyholders: Keyholders) -> None:
+    agent, scrape = new_keyholders.create_agent(), Scrape(spec_server.base_url, spec_server.keys["owner"])
+    size = new_keyholders.owner.get("/audit/head").json()["size"]
+    before = scrape.value("qwed_unauthenticated_total")
     body: Json = {"action": SUM, "context": HERE}
-    with house.client() as nobody, house.client("qwed_live_" + "f" * 52) as guessing, house.client("revoked") as former:
+    with (
+        spec_server.client() as nobody,
+        spec_server.client("qwed_live_" + "f" * 52) as guessing,
+        spec_server.client("revoked") as former,
+    ):
         for client in (nobody, guessing, former):
             assert client.post(f"/agents/{agent.agent_id}/verify", json=body).status_code == 401
             assert client.get("/agents").status_code == 401
-    assert scrape.value("qwed_strangers_refused_total") == before + 6
-    assert family.owner.get("/audit/head").json()["size"] == size
+    assert scrape.value("qwed_unauthenticated_total") == before + 6
+    assert new_keyholders.owner.get("/audit/head").json()["size"] == size

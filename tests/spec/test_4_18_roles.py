@@ -1,4 +1,4 @@
-"""Rulings 4.10 and 4.18: who may use which route, and that no agent helps itself with a member's key."""
+"""Rulings 4.10 and 4.18: roles of each route, and an agent with a member key gains nothing."""
 
 import itertools
 import re
@@ -9,11 +9,19 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from tests.spec.conftest import House, furnished
+from tests.spec.conftest import SpecServer, start_spec_server
 from tests.spec.sections import spec
-from tests.support.answers import answer_to
+from tests.support.full_organisations import (
+    BODIES,
+    SHARED_TOOL,
+    Tenant,
+    auth_headers,
+    body_of,
+    create_tenant,
+    fill_tenant,
+)
+from tests.support.route_caller import answer_to
 from tests.support.server import Server
-from tests.support.tenants import BODIES, SHARED_TOOL, Tenant, asking, body_of, found, furnish
 
 _IN_PATH = re.compile(r"{(\w+)}")
 
@@ -96,10 +104,8 @@ WHO: dict[str, tuple[str, ...]] = {
     "health": EVERYONE,
     "ready": EVERYONE,
 }
-"""Typed from the design: an agent's token is for its own affairs, a member works, people decide, an owner rules.
-
-The key of a machine that scrapes metrics opens those and nothing else.
-"""
+"""Roles by operation: an agent token for the agent's own data, a member works, an approver decides, an owner
+administers. A metrics key reads metrics only."""
 
 _DECIDES = frozenset({"verify", "verify_tool"})
 _NO_CREDENTIAL, _UNKNOWN, _ROLE, _BAD_TOKEN = "QWED-AUTH-001", "QWED-AUTH-002", "QWED-AUTH-003", "QWED-AGENT-002"
@@ -115,15 +121,15 @@ class Operation(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+def spec_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SpecServer]:
     """One of its own: whoever may stop everybody does so here."""
-    with furnished(Path(tmp_path_factory.mktemp("roles_house")) / "data") as found:
+    with start_spec_server(Path(tmp_path_factory.mktemp("roles_house")) / "data") as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-def operations(house: House) -> list[Operation]:
-    paths = httpx.get(f"{house.base_url}/openapi.json").json()["paths"]
+def operations(spec_server: SpecServer) -> list[Operation]:
+    paths = httpx.get(f"{spec_server.base_url}/openapi.json").json()["paths"]
     return [
         Operation(operation["operationId"], method.upper(), path)
         for path, methods in paths.items()
@@ -132,19 +138,19 @@ def operations(house: House) -> list[Operation]:
 
 
 class Scene(NamedTuple):
-    """An active agent of the house with an action that waits, and a spare key."""
+    """An active agent with a pending action, and a spare key."""
 
-    house: House
+    spec_server: SpecServer
     client: httpx.Client
     agent: dict[str, Any]
     ids: dict[str, str]
 
     def headers(self, caller: str) -> dict[str, str]:
         if caller == "token":
-            return asking(token=self.agent["agent_token"])
+            return auth_headers(token=self.agent["agent_token"])
         if caller == "nobody":
             return {}
-        return asking("qwed_live_" + "0" * 60 if caller == "made up" else self.house.keys[caller])
+        return auth_headers("qwed_live_" + "0" * 60 if caller == "made up" else self.spec_server.keys[caller])
 
     def ask(self, operation: Operation, headers: dict[str, str], ids: dict[str, str] | None = None) -> httpx.Response:
         path = _IN_PATH.sub(lambda found: (ids or self.ids)[found[1]], operation.path)
@@ -154,14 +160,14 @@ class Scene(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def client(house: House) -> Iterator[httpx.Client]:
-    with house.client() as opened:
+def client(spec_server: SpecServer) -> Iterator[httpx.Client]:
+    with spec_server.client() as opened:
         yield opened
 
 
 @pytest.fixture
-def scene(house: House, client: httpx.Client) -> Scene:
-    with house.client("owner") as owner:
+def scene(spec_server: SpecServer, client: httpx.Client) -> Scene:
+    with spec_server.client("owner") as owner:
         owner.post("/reactivate-all", json={"reason": "a new scene"})
         profile = {"name": "played", "principal_id": "user_1", "trust_level": 1}
         agent = owner.post("/agents/register", json=profile).json()
@@ -180,7 +186,7 @@ def scene(house: House, client: httpx.Client) -> Scene:
     ids = {"agent_id": agent["agent_id"], "action_id": asked["action_id"], "approval_id": asked["approval_id"]}
     ids |= {"key_id": spare["id"], "tool": SHARED_TOOL, "name": SHARED_TOOL, "job_id": job["job_id"]}
     ids["attestation_id"] = attested["attestation_id"]
-    return Scene(house, client, agent, ids)
+    return Scene(spec_server, client, agent, ids)
 
 
 def _code(response: httpx.Response) -> str | None:
@@ -234,7 +240,7 @@ def test_a_token_opens_nothing_of_another_agent_and_says_nothing_about_it(
     operations: list[Operation], scene: Scene
 ) -> None:
     """Ruling 4.18: with an agent token any id but its own is 401, whether or not it exists."""
-    with scene.house.client("owner") as owner:
+    with scene.spec_server.client("owner") as owner:
         other = owner.post("/agents/register", json={"name": "other", "principal_id": "user_2"}).json()
     for operation in operations:
         if "{agent_id}" not in operation.path or "token" not in WHO[operation.name]:
@@ -248,7 +254,7 @@ def test_a_token_opens_nothing_of_another_agent_and_says_nothing_about_it(
 
 @spec("B")
 def test_a_key_for_metrics_opens_nothing_beside_a_good_token_either(operations: list[Operation], scene: Scene) -> None:
-    both = asking(scene.house.keys["metrics"], scene.agent["agent_token"])
+    both = auth_headers(scene.spec_server.keys["metrics"], scene.agent["agent_token"])
     for operation in operations:
         if WHO[operation.name] is not EVERYONE and operation.name != "metrics":
             response = scene.ask(operation, both)
@@ -256,41 +262,43 @@ def test_a_key_for_metrics_opens_nothing_beside_a_good_token_either(operations: 
 
 
 @spec("B")
-def test_only_the_first_organisation_has_keys_for_metrics(house: House) -> None:
-    with house.client("foreign") as elsewhere:
+def test_only_the_first_organisation_has_keys_for_metrics(spec_server: SpecServer) -> None:
+    with spec_server.client("foreign") as elsewhere:
         refused = elsewhere.post("/keys", json={"name": "prometheus", "role": "metrics"})
         assert (refused.status_code, _code(refused)) == (403, _ROLE)
-        assert "the first organisation reads them" in refused.text
+        assert "only a key of the first organisation may read them" in refused.text
         assert elsewhere.get("/metrics").status_code == 403
 
 
 @spec("9.8")
 @pytest.mark.parametrize("role", KEYS)
-def test_a_key_is_told_which_one_it_is_and_nothing_of_the_others(house: House, role: str) -> None:
-    with house.client("owner") as owner, house.client(role) as holder:
+def test_a_key_is_told_which_one_it_is_and_nothing_of_the_others(spec_server: SpecServer, role: str) -> None:
+    with spec_server.client("owner") as owner, spec_server.client(role) as holder:
         told = holder.get("/keys/self")
-        (known,) = [key for key in owner.get("/keys").json()["keys"] if house.keys[role].startswith(key["prefix"])]
+        (known,) = [
+            key for key in owner.get("/keys").json()["keys"] if spec_server.keys[role].startswith(key["prefix"])
+        ]
     assert told.json() == known | {"organisation_id": told.json()["organisation_id"]}
     assert told.json()["role"] == role
-    assert house.keys[role] not in told.text
+    assert spec_server.keys[role] not in told.text
 
 
 @spec("9.8")
 def test_a_revoked_key_opens_no_route_from_the_next_request_on(operations: list[Operation], scene: Scene) -> None:
-    with scene.house.client("owner") as owner:
+    with scene.spec_server.client("owner") as owner:
         made = owner.post("/keys", json={"name": "short-lived", "role": "owner"}).json()
-        used = scene.ask(next(each for each in operations if each.name == "list_keys"), asking(made["key"]))
+        used = scene.ask(next(each for each in operations if each.name == "list_keys"), auth_headers(made["key"]))
         assert used.status_code == 200
         assert owner.delete(f"/keys/{made['id']}").status_code == 200
     for operation in operations:
         if WHO[operation.name] is not EVERYONE:
-            response = scene.ask(operation, asking(made["key"]))
+            response = scene.ask(operation, auth_headers(made["key"]))
             assert (response.status_code, _code(response)) == (401, _UNKNOWN), operation
 
 
 @spec("9.8")
 def test_a_revoked_key_beside_a_good_token_opens_nothing_either(operations: list[Operation], scene: Scene) -> None:
-    both = asking(scene.house.keys["revoked"], scene.agent["agent_token"])
+    both = auth_headers(scene.spec_server.keys["revoked"], scene.agent["agent_token"])
     for operation in operations:
         if WHO[operation.name] is not EVERYONE:
             response = scene.ask(operation, both)
@@ -303,7 +311,7 @@ def test_what_a_member_may_do_works(operations: list[Operation], scene: Scene) -
     allowed = [operation for operation in operations if "member" in WHO[operation.name]]
     allowed.sort(key=lambda operation: operation.name in _LAST)
     statuses = {operation.name: scene.ask(operation, member).status_code for operation in allowed}
-    # The action still waits and there is no evidence yet: asked for rightly, and not possible as things stand.
+    # The action still waits and there is no evidence yet: a valid request that the current state does not allow.
     expected = {"change_trust": 409, "report_execution": 409, "register_agent": 201}
     # Nobody has said which leaf is to be proven, and since when.
     expected |= {"audit_inclusion": 400, "audit_consistency": 400}
@@ -315,7 +323,7 @@ def test_what_a_member_may_do_works(operations: list[Operation], scene: Scene) -
 
 @pytest.fixture(scope="module")
 def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Where evidence is always enough, so that only people stand between an agent and more trust."""
+    """A server on which the elevation evidence always suffices, so that only people limit trust."""
     data = Path(tmp_path_factory.mktemp("roles")) / "data"
     running = Server(data, QWED_TRUST_MIN_DAYS="0", QWED_TRUST_MIN_ACTIONS="0", QWED_TRUST_MAX_DENIAL_RATE="1")
     yield running
@@ -347,21 +355,21 @@ ATTEMPTS: dict[str, list[Any]] = {
     "add_key": [{"name": "more", "role": role} for role in ("owner", "approver", "member", "metrics")],
     "put_tool": [{"risk_level": "low"}, {"risk_level": "low", "requires_approval": False, "dangerous": False}],
 }
-"""Beside the plain body of each operation: what someone would try who wants more."""
+"""Bodies that try to gain more, in addition to the plain body of each operation."""
 
 _LAST = ("suspend", "file_complaint", "suspend_all")
-"""Any key may stop an agent, so these work; whoever tries them has tried everything else before."""
+"""Operations that any key may use to stop an agent; they are tried last."""
 
 
 class Captive(NamedTuple):
-    """A tenant whose first agent waits for approvals and holds the member key."""
+    """A tenant whose first agent has pending approvals and holds the member key."""
 
     tenant: Tenant
     ids: dict[str, list[str]]
 
 
 def _captive(client: httpx.Client, server: Server, marker: str, standing: str) -> Captive:
-    tenant = furnish(found(client, server.owner_key, marker))
+    tenant = fill_tenant(create_tenant(client, server.owner_key, marker))
     agent = tenant.agents[0]
     tenant.ask("POST", f"/agents/{agent}/trust", {"to_level": 2}, "approver")
     waiting = [entry["approval_id"] for entry in tenant.ask("GET", "/approvals?state=pending")["approvals"]]
@@ -424,7 +432,7 @@ def test_an_agent_with_a_member_key_cannot_make_anything_better_for_itself(
         captive = _captive(client, strict, f"{standing}{credential}", standing)
         tenant = captive.tenant
         key = None if credential == "token" else tenant.keys["member"]
-        headers = asking(key, None if credential == "member" else tenant.tokens[0])
+        headers = auth_headers(key, None if credential == "member" else tenant.tokens[0])
         before, spent = _standing_of(captive), tenant.ask("GET", f"/agents/{tenant.agents[0]}/budget")["cost"]
         permitted = 0
         for operation in sorted(operations, key=lambda each: each.name in _LAST):

@@ -1,4 +1,4 @@
-"""Ruling 4.18: everything belongs to an organisation, and another's is nothing at all. See also tests/property."""
+"""Ruling 4.18: everything belongs to an organisation and is invisible to others. See also tests/property."""
 
 import re
 from collections.abc import Iterator
@@ -8,11 +8,20 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from qwed.api.openapi import document
+from qwed.api.openapi.document import document
 from tests.spec.sections import spec
-from tests.support.answers import answer_to
+from tests.support.full_organisations import (
+    ROLES,
+    SHARED_TOOL,
+    Tenant,
+    auth_headers,
+    body_of,
+    create_tenant,
+    fill_tenant,
+    shape_of,
+)
+from tests.support.route_caller import answer_to
 from tests.support.server import Server
-from tests.support.tenants import ROLES, SHARED_TOOL, Tenant, asking, body_of, found, furnish, shape_of
 
 _IN_PATH = re.compile(r"{(\w+)}")
 OPERATIONS = [
@@ -34,7 +43,9 @@ class Neighbours(NamedTuple):
 def neighbours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neighbours]:
     server = Server(Path(tmp_path_factory.mktemp("neighbours")) / "data")
     with httpx.Client(base_url=server.base_url, timeout=30) as client:
-        ours, theirs = (furnish(found(client, server.owner_key, name)) for name in ("Ourselves", "Themselves"))
+        ours, theirs = (
+            fill_tenant(create_tenant(client, server.owner_key, name)) for name in ("Ourselves", "Themselves")
+        )
         yield Neighbours(client, ours, theirs)
     assert server.stop() == 0
 
@@ -73,7 +84,7 @@ def test_an_id_of_another_organisation_is_answered_like_one_that_does_not_exist(
     theirs = _ids_of(neighbours.theirs)
     nobodys = {name: value if name in ("tool", "name") else _like(value) for name, value in theirs.items()}
     for role in ROLES:
-        shown = asking(neighbours.ours.keys[role])
+        shown = auth_headers(neighbours.ours.keys[role])
         foreign = _ask(neighbours, operation, shown, theirs)
         missing = _ask(neighbours, operation, shown, nobodys)
         assert foreign.status_code in (403, 404)
@@ -84,7 +95,7 @@ def test_an_id_of_another_organisation_is_answered_like_one_that_does_not_exist(
 @pytest.mark.parametrize("name", ["get_action", "report_execution"])
 def test_an_action_of_another_organisation_is_none_of_our_agents(neighbours: Neighbours, name: str) -> None:
     operation = next(each for each in OPERATIONS if each[0] == name)
-    shown = asking(neighbours.ours.keys["owner"])
+    shown = auth_headers(neighbours.ours.keys["owner"])
     ids = _ids_of(neighbours.ours) | {"action_id": neighbours.theirs.actions[0]}
     response = _ask(neighbours, operation, shown, ids)
     assert (response.status_code, response.json()["error"]["code"]) == (404, "QWED-REQ-007")
@@ -95,7 +106,7 @@ def test_lists_are_the_callers_organisation_only(neighbours: Neighbours) -> None
     ours, theirs = neighbours.ours, neighbours.theirs
     lists = ["/agents", "/approvals", f"/approvals?agent_id={theirs.agents[0]}", "/keys", "/changes", "/tools"]
     for path in lists:
-        text = neighbours.client.get(path, headers=asking(ours.keys["owner"])).text
+        text = neighbours.client.get(path, headers=auth_headers(ours.keys["owner"])).text
         own = [each for each in theirs.ids if each in text]
         assert own == [], path
     empty = ours.ask("GET", f"/approvals?agent_id={theirs.agents[0]}")
@@ -131,7 +142,7 @@ def test_the_kill_switch_stops_one_organisation_and_no_other(neighbours: Neighbo
     try:
         body = body_of("verify")
         stopped = neighbours.client.post(
-            f"/agents/{ours.agents[0]}/verify", json=body, headers=asking(ours.keys["owner"])
+            f"/agents/{ours.agents[0]}/verify", json=body, headers=auth_headers(ours.keys["owner"])
         )
         assert (stopped.status_code, stopped.json()["error"]["code"]) == (403, "QWED-AGENT-003")
         assert theirs.ask("POST", f"/agents/{theirs.agents[0]}/verify", body)["decision"] == "APPROVED"
@@ -142,7 +153,7 @@ def test_the_kill_switch_stops_one_organisation_and_no_other(neighbours: Neighbo
 @spec("9.8")
 def test_a_key_of_one_organisation_beside_a_token_of_another_opens_nothing(neighbours: Neighbours) -> None:
     ours, theirs = neighbours.ours, neighbours.theirs
-    both = asking(ours.keys["owner"], theirs.tokens[0])
+    both = auth_headers(ours.keys["owner"], theirs.tokens[0])
     for operation in OPERATIONS:
         names = set(_IN_PATH.findall(operation[2]))
         if "agent_id" in names:

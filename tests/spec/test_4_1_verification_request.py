@@ -7,15 +7,15 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.conftest import Asking
-from tests.spec.asking import OF_RISK, RISK_WORDS, SUM, Json, proof_of, said
+from tests.conftest import AgentConversation
+from tests.spec.requests import OF_RISK, RISK_WORDS, SUM, Json, proof_of, said
 from tests.spec.sections import spec
 
 HERE = {"conversation_id": "conv_123", "step_number": 5, "user_intent": "Get list of active customers"}
 
 
 @spec("4.1")
-def test_every_field_of_the_request_is_read(stranger: httpx.Client, ask: Asking) -> None:
+def test_every_field_of_the_request_is_read(stranger: httpx.Client, ask: AgentConversation) -> None:
     body = {
         "agent_id": ask.agent_id,
         "agent_token": ask.agent["agent_token"],
@@ -33,14 +33,14 @@ def test_every_field_of_the_request_is_read(stranger: httpx.Client, ask: Asking)
 
 
 @spec("4.1")
-def test_step_numbers_may_leave_gaps_but_never_go_back(ask: Asking) -> None:
+def test_step_numbers_may_leave_gaps_but_never_go_back(ask: AgentConversation) -> None:
     assert said(ask(SUM, 5)) == ("APPROVED", None)
     assert said(ask({"type": "calculate", "query": "3+3"}, 9)) == ("APPROVED", None)
     assert said(ask({"type": "calculate", "query": "4+4"}, 8)) == ("DENIED", "QWED-AGENT-LOOP-002")
 
 
 @spec("4.1")
-def test_action_type_is_another_spelling_of_type(ask: Asking) -> None:
+def test_action_type_is_another_spelling_of_type(ask: AgentConversation) -> None:
     assert said(ask({"action_type": "calculate", "query": "2+2"}, 1)) == ("APPROVED", None)
     both_differ = {"type": "calculate", "action_type": "verify_logic", "query": "2+2"}
     assert said(ask(both_differ, 2)) == ("DENIED", "QWED-REQ-001")
@@ -89,7 +89,9 @@ BAD_BODIES: list[tuple[Any, str, str]] = [
 
 @spec("4.1")
 @pytest.mark.parametrize(("body", "code", "named"), BAD_BODIES)
-def test_what_does_not_fit_is_refused_by_name_and_holds_no_step(ask: Asking, body: Any, code: str, named: str) -> None:
+def test_what_does_not_fit_is_refused_by_name_and_holds_no_step(
+    ask: AgentConversation, body: Any, code: str, named: str
+) -> None:
     response = ask.send(body)
     answer = response.json()
     assert response.status_code == 400
@@ -101,7 +103,7 @@ def test_what_does_not_fit_is_refused_by_name_and_holds_no_step(ask: Asking, bod
 
 @spec("4.1")
 @pytest.mark.parametrize("field", ["action", "context", "options"])
-def test_a_refusal_of_an_unknown_name_lists_the_known_ones(ask: Asking, field: str) -> None:
+def test_a_refusal_of_an_unknown_name_lists_the_known_ones(ask: AgentConversation, field: str) -> None:
     known = {"action": "query", "context": "conversation_id", "options": "risk_threshold"}
     body = {**WHOLE, "options": {}}
     answer = ask.send({**body, field: {**body[field], "nonsense": 1}}).json()
@@ -112,7 +114,7 @@ def test_a_refusal_of_an_unknown_name_lists_the_known_ones(ask: Asking, field: s
 @pytest.mark.parametrize("threshold", RISK_WORDS)
 @pytest.mark.parametrize("risk", RISK_WORDS)
 def test_anything_above_the_risk_threshold_needs_approval(
-    asking: Callable[..., Asking], threshold: str, risk: str
+    asking: Callable[..., AgentConversation], threshold: str, risk: str
 ) -> None:
     answer = asking(type="trusted")(OF_RISK[risk][0], 1, options={"risk_threshold": threshold})
     above = RISK_WORDS.index(risk) > RISK_WORDS.index(threshold)
@@ -120,7 +122,7 @@ def test_anything_above_the_risk_threshold_needs_approval(
 
 
 @spec("4.1")
-def test_a_high_threshold_loosens_nothing(asking: Callable[..., Asking]) -> None:
+def test_a_high_threshold_loosens_nothing(asking: Callable[..., AgentConversation]) -> None:
     answer = asking(type="supervised")(OF_RISK["medium"][0], 1, options={"risk_threshold": "critical"})
     assert answer["decision"] == "PENDING"
 
@@ -130,20 +132,20 @@ def test_a_high_threshold_loosens_nothing(asking: Callable[..., Asking]) -> None
     ("asked", "given"), [({"require_attestation": True}, "token"), ({}, "receipt"), (None, "receipt")]
 )
 def test_an_attestation_is_given_when_required_and_a_receipt_when_not(
-    ask: Asking, asked: Json | None, given: str
+    ask: AgentConversation, asked: Json | None, given: str
 ) -> None:
     assert proof_of(ask(SUM, 1, options=asked)) == given
 
 
 @spec("4.1")
-def test_explicit_nulls_mean_absent(ask: Asking) -> None:
+def test_explicit_nulls_mean_absent(ask: AgentConversation) -> None:
     action = {**SUM, "code": None, "target": None, "parameters": None, "tool": None, "cost": None}
     body = {"action": action, "context": WHOLE["context"], "options": None, "agent_id": None, "agent_token": None}
     assert said(ask.send(body).json()) == ("APPROVED", None)
 
 
 @spec("4.1")
-def test_an_unknown_action_type_is_denied_by_name_with_the_known_ones(ask: Asking) -> None:
+def test_an_unknown_action_type_is_denied_by_name_with_the_known_ones(ask: AgentConversation) -> None:
     answer = ask({"type": "my_custom_tool"}, 1)
     assert said(answer) == ("DENIED", "QWED-AGENT-ACTION-001")
     assert "`my_custom_tool`" in answer["error"]["message"]
@@ -152,7 +154,7 @@ def test_an_unknown_action_type_is_denied_by_name_with_the_known_ones(ask: Askin
 
 
 @spec("4.1")
-def test_the_content_type_does_not_matter_only_the_json_does(ask: Asking) -> None:
+def test_the_content_type_does_not_matter_only_the_json_does(ask: AgentConversation) -> None:
     # `curl -d` sends a form's content type.
     form = {"content-type": "application/x-www-form-urlencoded"}
     path = f"/agents/{ask.agent_id}/verify"

@@ -1,4 +1,4 @@
-"""Ruling 4.21: whatever is unknown is refused by name, with the list of what is known, and nothing is done about it."""
+"""Ruling 4.21: an unknown name is refused with the list of known ones, and nothing is changed."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,10 +6,10 @@ from typing import Any
 import httpx
 import pytest
 
-from qwed.engines.table import ENGINE_NAMES
-from tests.spec.asking import SUM, Json
-from tests.spec.conftest import House, People
-from tests.spec.scene import STATE, Scene
+from qwed.engines.registry import ENGINE_NAMES
+from tests.spec.conftest import Keyholders, SpecServer
+from tests.spec.requests import SUM, Json
+from tests.spec.scenario import STATE, Scene
 from tests.spec.sections import spec
 
 ODD = "frobnicate"
@@ -75,12 +75,12 @@ UNKNOWN: dict[str, tuple[list[str], Callable[[Scene], httpx.Response]]] = {
 }
 
 UNNAMED = frozenset({"risk threshold", "agent type", "trust level", "risk of a tool", "role", "event of a webhook"})
-"""Where the message names the field and what it may be; what was sent instead is not repeated."""
+"""Cases whose message names the field and its permitted values, but not the submitted value."""
 
 
 @pytest.fixture
-def scene(house: House, people: People, neighbour: Json) -> Scene:
-    return Scene(house, people, people.hire(trust_level=3), neighbour)
+def scene(spec_server: SpecServer, keyholders: Keyholders, foreign_agent: Json) -> Scene:
+    return Scene(spec_server, keyholders, keyholders.create_agent(trust_level=3), foreign_agent)
 
 
 @spec("4.1", "A")

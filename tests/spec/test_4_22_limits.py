@@ -1,4 +1,4 @@
-"""Ruling 4.22: what an agent says narrows what it may touch and never widens it; a path in a request opens nothing."""
+"""Ruling 4.22: parameters of an agent can only narrow its permissions; a path in a request is never opened."""
 
 import base64
 from collections.abc import Callable
@@ -8,11 +8,11 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.conftest import Asking
-from tests.spec.asking import Json, said
+from tests.conftest import AgentConversation
+from tests.spec.requests import Json, said
 from tests.spec.sections import spec
 
-Make = Callable[..., Asking]
+Make = Callable[..., AgentConversation]
 REFUSED = ("DENIED", "QWED-AGENT-005")
 DDL = "CREATE TABLE t (id INT)"
 WIDE_DDL = "CREATE TABLE t (id INT, salary INT)"
@@ -119,7 +119,7 @@ def _with_file(size: int) -> Json:
 
 
 @spec("2.2")
-def test_a_file_of_an_agent_has_ten_mebibytes_at_most(ask: Asking) -> None:
+def test_a_file_of_an_agent_has_ten_mebibytes_at_most(ask: AgentConversation) -> None:
     larger = ask.send(_with_file(TEN_MIB + 2))
     assert (larger.status_code, said(larger.json())) == (200, REFUSED)
     assert f"larger than {TEN_MIB} bytes" in larger.json()["error"]["message"]

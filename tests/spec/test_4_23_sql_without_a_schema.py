@@ -1,10 +1,10 @@
-"""Ruling 4.23: what can be said of a query when nobody has said what the tables are."""
+"""Ruling 4.23: verification of a query without a schema."""
 
 import httpx
 import pytest
 
-from tests.conftest import Asking
-from tests.spec.asking import said
+from tests.conftest import AgentConversation
+from tests.spec.requests import said
 from tests.spec.sections import spec
 
 SENSITIVE = """
@@ -17,14 +17,14 @@ def _sql(query: str) -> dict[str, str]:
 
 
 @spec("4.2")
-def test_a_star_passes(ask: Asking) -> None:
+def test_a_star_passes(ask: AgentConversation) -> None:
     answer = ask(_sql("SELECT * FROM users"), 1)
     assert (said(answer), answer["verified_query"]) == (("APPROVED", None), "SELECT * FROM users")
     assert "schema_valid" in answer["verification"]["checks_passed"]
 
 
 @spec("4.2")
-def test_schema_valid_means_that_it_parses_in_the_dialect(ask: Asking) -> None:
+def test_schema_valid_means_that_it_parses_in_the_dialect(ask: AgentConversation) -> None:
     unheard_of = ask(_sql("SELECT whatever FROM nobody_knows WHERE nothing = 1"), 1)
     assert "schema_valid" in unheard_of["verification"]["checks_passed"]
     quoted = {**_sql("SELECT `id` FROM `users`"), "parameters": {"dialect": "mysql"}}
@@ -37,7 +37,7 @@ def test_schema_valid_means_that_it_parses_in_the_dialect(ask: Asking) -> None:
 
 @spec("4.2")
 @pytest.mark.parametrize("column", SENSITIVE)
-def test_these_columns_are_sensitive_by_default(ask: Asking, column: str) -> None:
+def test_these_columns_are_sensitive_by_default(ask: AgentConversation, column: str) -> None:
     for query in (f"SELECT {column} FROM users", f"SELECT id FROM users WHERE {column.upper()} = 'x'"):
         answer = ask(_sql(query), 1)
         assert (said(answer), answer["error"]["check"]) == (("DENIED", "QWED-AGENT-005"), "no_sensitive_columns")

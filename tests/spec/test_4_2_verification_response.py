@@ -1,4 +1,4 @@
-"""Spec 4.2, Verification Response; the attestation as INTERFACES 4 has it, checked by another implementation."""
+"""Spec 4.2, Verification Response; the attestation is checked by another implementation."""
 
 import re
 from collections.abc import Callable
@@ -10,8 +10,8 @@ from joserfc import jwt
 from joserfc.errors import BadSignatureError
 from joserfc.jwk import KeySet
 
-from tests.conftest import Asking
-from tests.spec.asking import DELETE, EMAIL, FALSE, SUM, WRITE, WRONG_SUM, Json, hash_of, said
+from tests.conftest import AgentConversation
+from tests.spec.requests import DELETE, EMAIL, FALSE, SUM, WRITE, WRONG_SUM, Json, hash_of, said
 from tests.spec.sections import spec
 
 ATTESTED = {"require_attestation": True}
@@ -29,7 +29,7 @@ def claims_of(token: str, keys: KeySet) -> tuple[Json, Json]:
 
 
 @spec("4.2")
-def test_an_approval_has_these_parts(asking: Callable[..., Asking]) -> None:
+def test_an_approval_has_these_parts(asking: Callable[..., AgentConversation]) -> None:
     ask = asking(budget={"max_daily_cost_usd": 100, "max_requests_per_hour": 500})
     answer = ask(SUM, 1, options=ATTESTED)
     assert set(answer) == {
@@ -55,19 +55,19 @@ def test_an_approval_has_these_parts(asking: Callable[..., Asking]) -> None:
 
 
 @spec("4.2")
-def test_status_engine_and_risk_are_words_of_the_documents(ask: Asking) -> None:
+def test_status_engine_and_risk_are_words_of_the_documents(ask: AgentConversation) -> None:
     found = ask(SUM, 1)["verification"]
     assert (found["status"], found["engine"], found["risk_level"]) == ("VERIFIED", "math", "low")
     assert {"agent_active", "within_budget", "trust_level_sufficient"} <= set(found["checks_passed"])
 
 
 @spec("4.2")
-def test_no_limit_is_shown_as_null(ask: Asking) -> None:
+def test_no_limit_is_shown_as_null(ask: AgentConversation) -> None:
     assert ask(SUM, 1)["budget_remaining"] == {"daily_cost_usd": None, "hourly_requests": None}
 
 
 @spec("4.2")
-def test_a_proven_read_names_the_three_checks_of_the_example(ask: Asking) -> None:
+def test_a_proven_read_names_the_three_checks_of_the_example(ask: AgentConversation) -> None:
     answer = ask({"type": "execute_sql", "query": "SELECT id, name FROM customers WHERE status = 'active'"}, 1)
     found = answer["verification"]
     assert said(answer) == ("APPROVED", None)
@@ -76,7 +76,7 @@ def test_a_proven_read_names_the_three_checks_of_the_example(ask: Asking) -> Non
 
 
 @spec("4.2")
-def test_a_denial_says_which_check_refused_and_whether_trying_again_can_help(ask: Asking) -> None:
+def test_a_denial_says_which_check_refused_and_whether_trying_again_can_help(ask: AgentConversation) -> None:
     answer = ask(FALSE, 1)
     error = answer["error"]
     assert error["check"] == "claim_holds"
@@ -87,7 +87,7 @@ def test_a_denial_says_which_check_refused_and_whether_trying_again_can_help(ask
 
 
 @spec("4.2")
-def test_a_refusal_by_trust_names_the_failed_check_and_what_to_do(ask: Asking) -> None:
+def test_a_refusal_by_trust_names_the_failed_check_and_what_to_do(ask: AgentConversation) -> None:
     answer = ask(DELETE, 1)
     assert answer["error"]["check"] == "trust_level_sufficient"
     assert "trust_level_sufficient" in answer["verification"]["checks_failed"]
@@ -96,7 +96,7 @@ def test_a_refusal_by_trust_names_the_failed_check_and_what_to_do(ask: Asking) -
 
 
 @spec("4.2")
-def test_an_answer_given_before_judgement_has_no_verification(ask: Asking) -> None:
+def test_an_answer_given_before_judgement_has_no_verification(ask: AgentConversation) -> None:
     ask(SUM, 1)
     replay = ask(SUM, 1)
     assert "verification" not in replay
@@ -104,7 +104,7 @@ def test_an_answer_given_before_judgement_has_no_verification(ask: Asking) -> No
 
 
 @spec("4.2")
-def test_the_effects_say_what_the_action_would_do(asking: Callable[..., Asking]) -> None:
+def test_the_effects_say_what_the_action_would_do(asking: Callable[..., AgentConversation]) -> None:
     ask = asking(type="trusted")
     assert ask(WRITE, 1)["verification"]["effects"] == [{"effect": "WRITE", "target": "reports/today.txt"}]
     assert ask(DELETE, 2)["verification"]["effects"] == [{"effect": "DELETE", "target": "reports/today.txt"}]
@@ -113,7 +113,7 @@ def test_the_effects_say_what_the_action_would_do(asking: Callable[..., Asking])
 
 @spec("4.2")
 def test_verified_query_is_there_where_the_action_has_a_query_and_may_be_executed(
-    asking: Callable[..., Asking],
+    asking: Callable[..., AgentConversation],
 ) -> None:
     ask = asking(type="trusted")
     assert ask(SUM, 1)["verified_query"] == "2+2"
@@ -123,14 +123,14 @@ def test_verified_query_is_there_where_the_action_has_a_query_and_may_be_execute
 
 
 @spec("4.2")
-def test_the_attestation_is_signed_es256_by_a_key_of_the_jwks(keys: KeySet, ask: Asking) -> None:
+def test_the_attestation_is_signed_es256_by_a_key_of_the_jwks(keys: KeySet, ask: AgentConversation) -> None:
     header, _claims = claims_of(ask(SUM, 1, options=ATTESTED)["attestation"], keys)
     (key,) = keys.keys
     assert header == {"alg": "ES256", "kid": key.thumbprint(), "typ": "qwed-attestation+jwt"}
 
 
 @spec("4.2")
-def test_the_attestation_claims_what_was_decided(keys: KeySet, asking: Callable[..., Asking]) -> None:
+def test_the_attestation_claims_what_was_decided(keys: KeySet, asking: Callable[..., AgentConversation]) -> None:
     ask = asking(type="trusted")
     answer = ask(WRITE, 1)
     _header, claims = claims_of(answer["attestation"], keys)
@@ -149,7 +149,7 @@ def test_the_attestation_claims_what_was_decided(keys: KeySet, asking: Callable[
 
 
 @spec("4.2")
-def test_the_attestation_names_its_place_in_the_log(keys: KeySet, ask: Asking) -> None:
+def test_the_attestation_names_its_place_in_the_log(keys: KeySet, ask: AgentConversation) -> None:
     _header, claims = claims_of(ask(SUM, 1, options=ATTESTED)["attestation"], keys)
     place = claims["qwed"]["log"]
     assert set(place) == {"index", "size", "root"}
@@ -158,7 +158,7 @@ def test_the_attestation_names_its_place_in_the_log(keys: KeySet, ask: Asking) -
 
 
 @spec("4.2")
-def test_the_subject_of_a_correction_is_what_may_be_executed(keys: KeySet, ask: Asking) -> None:
+def test_the_subject_of_a_correction_is_what_may_be_executed(keys: KeySet, ask: AgentConversation) -> None:
     answer = ask(WRONG_SUM, 1, options=ATTESTED)
     _header, claims = claims_of(answer["attestation"], keys)
     assert claims["sub"] == f"sha256:{hash_of(answer['corrected'])}"
@@ -166,7 +166,7 @@ def test_the_subject_of_a_correction_is_what_may_be_executed(keys: KeySet, ask: 
 
 
 @spec("4.2")
-def test_the_cost_is_no_part_of_what_an_attestation_names(keys: KeySet, ask: Asking) -> None:
+def test_the_cost_is_no_part_of_what_an_attestation_names(keys: KeySet, ask: AgentConversation) -> None:
     plain = claims_of(ask(SUM, 1, options=ATTESTED)["attestation"], keys)[1]
     priced = claims_of(ask({**SUM, "cost": {"usd": 0.5}}, 2, options=ATTESTED)["attestation"], keys)[1]
     assert plain["sub"] == priced["sub"]
@@ -174,7 +174,7 @@ def test_the_cost_is_no_part_of_what_an_attestation_names(keys: KeySet, ask: Ask
 
 
 @spec("4.2")
-def test_another_policy_is_another_policy_hash(keys: KeySet, asking: Callable[..., Asking]) -> None:
+def test_another_policy_is_another_policy_hash(keys: KeySet, asking: Callable[..., AgentConversation]) -> None:
     def policy_of(**fields: Any) -> str:
         answer = asking(**fields)(SUM, 1, options=ATTESTED)
         policy: str = claims_of(answer["attestation"], keys)[1]["qwed"]["policy_hash"]
@@ -186,7 +186,7 @@ def test_another_policy_is_another_policy_hash(keys: KeySet, asking: Callable[..
 
 @spec("4.2", "5.3")
 def test_a_tool_that_is_described_anew_is_another_policy_from_then_on(
-    keys: KeySet, api: httpx.Client, asking: Callable[..., Asking]
+    keys: KeySet, api: httpx.Client, asking: Callable[..., AgentConversation]
 ) -> None:
     ask = asking(type="trusted", permissions={"allowed_tools": ["press_button"]})
     call = {"type": "tool_call", "tool": "press_button", "parameters": {"which": 1}}
@@ -203,7 +203,7 @@ def test_a_tool_that_is_described_anew_is_another_policy_from_then_on(
 
 
 @spec("4.2")
-def test_a_token_with_one_letter_changed_is_not_ours(keys: KeySet, ask: Asking) -> None:
+def test_a_token_with_one_letter_changed_is_not_ours(keys: KeySet, ask: AgentConversation) -> None:
     token = ask(SUM, 1, options=ATTESTED)["attestation"]
     head, body, signature = token.split(".")
     flipped = ("A" if signature[0] != "A" else "B") + signature[1:]
@@ -212,7 +212,7 @@ def test_a_token_with_one_letter_changed_is_not_ours(keys: KeySet, ask: Asking) 
 
 
 @spec("4.2")
-def test_nothing_that_may_not_be_executed_is_attested(asking: Callable[..., Asking]) -> None:
+def test_nothing_that_may_not_be_executed_is_attested(asking: Callable[..., AgentConversation]) -> None:
     for level, action in ((0, SUM), (1, EMAIL), (1, DELETE), (3, FALSE)):
         answer = asking(trust_level=level)(action, 1, options=ATTESTED)
         assert answer["decision"] in ("PENDING", "DENIED")

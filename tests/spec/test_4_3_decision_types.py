@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.conftest import Asking
-from tests.spec.asking import EMAIL, FALSE, SUM, WRONG_SUM, Json, said
+from tests.conftest import AgentConversation
+from tests.spec.requests import EMAIL, FALSE, SUM, WRONG_SUM, Json, said
 from tests.spec.sections import spec
 
 
@@ -17,7 +17,7 @@ def _body(action: Json, step: int = 1) -> Json:
 @pytest.mark.parametrize(
     ("action", "decision"), [(SUM, "APPROVED"), (FALSE, "DENIED"), (WRONG_SUM, "CORRECTED"), (EMAIL, "PENDING")]
 )
-def test_a_decision_is_200_whatever_it_says(ask: Asking, action: Json, decision: str) -> None:
+def test_a_decision_is_200_whatever_it_says(ask: AgentConversation, action: Json, decision: str) -> None:
     response = ask.send(_body(action))
     assert response.status_code == 200
     assert response.headers["content-type"] == "application/json"
@@ -25,14 +25,14 @@ def test_a_decision_is_200_whatever_it_says(ask: Asking, action: Json, decision:
 
 
 @spec("4.3")
-def test_budget_exceeded_is_429(asking: Callable[..., Asking]) -> None:
+def test_budget_exceeded_is_429(asking: Callable[..., AgentConversation]) -> None:
     response = asking(budget={"max_requests_per_hour": 0}).send(_body(SUM))
     assert response.status_code == 429
     assert response.json()["decision"] == "BUDGET_EXCEEDED"
 
 
 @spec("4.3")
-def test_pending_names_its_approval_and_when_it_expires(ask: Asking) -> None:
+def test_pending_names_its_approval_and_when_it_expires(ask: AgentConversation) -> None:
     answer = ask(EMAIL, 1)
     assert answer["approval_id"].startswith("apr_")
     assert answer["expires_at"].endswith("Z")
@@ -45,7 +45,7 @@ def test_pending_names_its_approval_and_when_it_expires(ask: Asking) -> None:
     ("claim", "repaired"),
     [("2+2 = 5", "2+2 = 4"), ("0.1 + 0.2 = 0.4", "0.1 + 0.2 = 0.3"), ("10 / 4 = 3", "10 / 4 = 2.5")],
 )
-def test_corrected_offers_the_one_right_value(ask: Asking, claim: str, repaired: str) -> None:
+def test_corrected_offers_the_one_right_value(ask: AgentConversation, claim: str, repaired: str) -> None:
     answer = ask({"type": "calculate", "query": claim, "target": "ledger"}, 1)
     assert said(answer) == ("CORRECTED", None)
     assert answer["corrected"] == {"type": "calculate", "query": repaired, "target": "ledger"}
@@ -53,13 +53,13 @@ def test_corrected_offers_the_one_right_value(ask: Asking, claim: str, repaired:
 
 
 @spec("4.3")
-def test_a_correction_verifies_itself(ask: Asking) -> None:
+def test_a_correction_verifies_itself(ask: AgentConversation) -> None:
     corrected = ask(WRONG_SUM, 1)["corrected"]
     assert said(ask(corrected, 2)) == ("APPROVED", None)
 
 
 @spec("4.3")
-def test_an_identity_that_is_simply_false_has_no_correction(ask: Asking) -> None:
+def test_an_identity_that_is_simply_false_has_no_correction(ask: AgentConversation) -> None:
     answer = ask(FALSE, 1)
     assert said(answer) == ("DENIED", "QWED-AGENT-005")
     assert "corrected" not in answer
@@ -67,14 +67,14 @@ def test_an_identity_that_is_simply_false_has_no_correction(ask: Asking) -> None
 
 @spec("4.3")
 @pytest.mark.parametrize("query", ["2+2 = 4", "2+2", "  2 +  2 = 4"])
-def test_an_action_with_nothing_wrong_is_never_rewritten(ask: Asking, query: str) -> None:
+def test_an_action_with_nothing_wrong_is_never_rewritten(ask: AgentConversation, query: str) -> None:
     answer = ask({"type": "calculate", "query": query}, 1)
     assert (answer["decision"], answer["verified_query"]) == ("APPROVED", query)
     assert "corrected" not in answer
 
 
 @spec("4.3")
-def test_a_query_wider_than_the_agent_may_ask_is_narrowed(asking: Callable[..., Asking]) -> None:
+def test_a_query_wider_than_the_agent_may_ask_is_narrowed(asking: Callable[..., AgentConversation]) -> None:
     permissions = {
         "schema_ddl": "CREATE TABLE users (id INT, name TEXT, password TEXT)",
         "allowed_columns": ["id", "name"],
@@ -89,7 +89,9 @@ def test_a_query_wider_than_the_agent_may_ask_is_narrowed(asking: Callable[..., 
 
 
 @spec("4.3")
-def test_corrected_commits_is_charged_and_counts_under_the_submitted_action(asking: Callable[..., Asking]) -> None:
+def test_corrected_commits_is_charged_and_counts_under_the_submitted_action(
+    asking: Callable[..., AgentConversation],
+) -> None:
     ask = asking()
     assert [ask(WRONG_SUM, step)["decision"] for step in (1, 2)] == ["CORRECTED", "CORRECTED"]
     assert said(ask(WRONG_SUM, 2)) == ("DENIED", "QWED-AGENT-LOOP-002")

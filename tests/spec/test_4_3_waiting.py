@@ -1,4 +1,4 @@
-"""Spec 4.3, PENDING: requires human approval, so the agent waits; it hears at once what a person decides."""
+"""Spec 4.3, PENDING: the agent long-polls and is notified as soon as a person decides."""
 
 import socket
 import threading
@@ -11,24 +11,24 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from qwed.api.pressure import MOST_WAITING_EACH
-from tests.conftest import Asking
-from tests.spec.asking import EMAIL, FALSE, SUM, WRONG_SUM, Json, action_of, refusal_of, settle
-from tests.spec.conftest import House, People, furnished, living_in
+from qwed.api.server.admission import MAX_LONG_POLLS_PER_ORGANISATION
+from tests.conftest import AgentConversation
+from tests.spec.conftest import Keyholders, SpecServer, keyholders_of, start_spec_server
+from tests.spec.requests import EMAIL, FALSE, SUM, WRONG_SUM, Json, action_of, refusal_of, settle
 from tests.spec.sections import spec
-from tests.support.scrape import Scrape
+from tests.support.metrics_scrape import Scrape
 
 WAIT = 60
 PATIENCE = 50
-"""Shorter than the wait: whoever does not come back at once fails the test."""
+"""Shorter than the long poll: a missing notification fails the test."""
 
 
 class Waiter:
-    """Waits for an action on a connection of its own."""
+    """Long-polls an action on its own connection."""
 
-    def __init__(self, house: House, ask: Asking, action_id: str) -> None:
-        self._scrape = Scrape(house.base_url, house.keys["owner"])
-        self._url = f"{house.base_url}/agents/{ask.agent_id}/actions/{action_id}"
+    def __init__(self, spec_server: SpecServer, ask: AgentConversation, action_id: str) -> None:
+        self._scrape = Scrape(spec_server.base_url, spec_server.keys["owner"])
+        self._url = f"{spec_server.base_url}/agents/{ask.agent_id}/actions/{action_id}"
         self._headers = {"Authorization": f"Bearer {ask.agent['agent_token']}"}
 
     def __call__(self) -> Json:
@@ -45,8 +45,8 @@ class Waiter:
         raise AssertionError("nobody waits")
 
 
-def _heard_while(house: House, ask: Asking, action_id: str, decide: Callable[[], object]) -> Json:
-    waiter = Waiter(house, ask, action_id)
+def _heard_while(spec_server: SpecServer, ask: AgentConversation, action_id: str, decide: Callable[[], object]) -> Json:
+    waiter = Waiter(spec_server, ask, action_id)
     with ThreadPoolExecutor(1) as pool:
         heard: Future[Json] = pool.submit(waiter)
         waiter.until_it_waits()
@@ -56,11 +56,14 @@ def _heard_while(house: House, ask: Asking, action_id: str, decide: Callable[[],
 
 
 @spec("4.3")
-def test_who_waits_hears_the_approval_at_once(house: House, people: People) -> None:
-    ask = people.hire()
+def test_who_waits_hears_the_approval_at_once(spec_server: SpecServer, keyholders: Keyholders) -> None:
+    ask = keyholders.create_agent()
     waiting = ask(EMAIL, 1)
     heard = _heard_while(
-        house, ask, waiting["action_id"], lambda: settle(people.approver, waiting["approval_id"], reason="go on")
+        spec_server,
+        ask,
+        waiting["action_id"],
+        lambda: settle(keyholders.approver, waiting["approval_id"], reason="go on"),
     )
     assert (heard["decision"], heard["first_decision"], heard["error"]) == ("APPROVED", "PENDING", None)
     assert heard["attestation"]
@@ -69,21 +72,24 @@ def test_who_waits_hears_the_approval_at_once(house: House, people: People) -> N
 
 
 @spec("4.3")
-def test_who_waits_hears_the_rejection_at_once(house: House, people: People) -> None:
-    ask = people.hire()
+def test_who_waits_hears_the_rejection_at_once(spec_server: SpecServer, keyholders: Keyholders) -> None:
+    ask = keyholders.create_agent()
     waiting = ask(EMAIL, 1)
     heard = _heard_while(
-        house, ask, waiting["action_id"], lambda: settle(people.approver, waiting["approval_id"], "reject", reason="no")
+        spec_server,
+        ask,
+        waiting["action_id"],
+        lambda: settle(keyholders.approver, waiting["approval_id"], "reject", reason="no"),
     )
     assert (heard["decision"], heard["attestation"]) == ("DENIED", None)
     assert (heard["resolution"]["state"], heard["resolution"]["reason"]) == ("rejected", "no")
 
 
 @spec("4.3")
-def test_many_wait_for_one_decision_and_all_hear_it(house: House, people: People) -> None:
-    ask = people.hire()
+def test_many_wait_for_one_decision_and_all_hear_it(spec_server: SpecServer, keyholders: Keyholders) -> None:
+    ask = keyholders.create_agent()
     waiting = ask(EMAIL, 1)
-    waiter = Waiter(house, ask, waiting["action_id"])
+    waiter = Waiter(spec_server, ask, waiting["action_id"])
     start = threading.Barrier(9)
 
     def wait() -> str:
@@ -94,40 +100,42 @@ def test_many_wait_for_one_decision_and_all_hear_it(house: House, people: People
     with ThreadPoolExecutor(8) as pool:
         heard = [pool.submit(wait) for _ in range(8)]
         start.wait(PATIENCE)
-        settle(people.approver, waiting["approval_id"])
+        settle(keyholders.approver, waiting["approval_id"])
         assert {each.result(PATIENCE) for each in heard} == {"APPROVED"}
 
 
 @spec("4.3")
-def test_the_decision_on_another_action_wakes_nobody(house: House, people: People) -> None:
-    ask = people.hire()
+def test_the_decision_on_another_action_wakes_nobody(spec_server: SpecServer, keyholders: Keyholders) -> None:
+    ask = keyholders.create_agent()
     mine, other = ask(EMAIL, 1), ask(EMAIL, 2)
 
     def decide() -> None:
-        settle(people.approver, other["approval_id"])
-        settle(people.approver, mine["approval_id"], "reject")
+        settle(keyholders.approver, other["approval_id"])
+        settle(keyholders.approver, mine["approval_id"], "reject")
 
-    assert _heard_while(house, ask, mine["action_id"], decide)["decision"] == "DENIED"
+    assert _heard_while(spec_server, ask, mine["action_id"], decide)["decision"] == "DENIED"
 
 
 @spec("4.3")
 @pytest.mark.parametrize(("action", "decision"), [(SUM, "APPROVED"), (WRONG_SUM, "CORRECTED"), (FALSE, "DENIED")])
-def test_what_is_decided_already_is_not_waited_for(house: House, people: People, action: Json, decision: str) -> None:
-    ask = people.hire()
-    assert Waiter(house, ask, ask(action, 1)["action_id"])()["decision"] == decision
+def test_what_is_decided_already_is_not_waited_for(
+    spec_server: SpecServer, keyholders: Keyholders, action: Json, decision: str
+) -> None:
+    ask = keyholders.create_agent()
+    assert Waiter(spec_server, ask, ask(action, 1)["action_id"])()["decision"] == decision
 
 
 @spec("4.3")
-def test_what_was_settled_before_is_not_waited_for(house: House, people: People) -> None:
-    ask = people.hire()
+def test_what_was_settled_before_is_not_waited_for(spec_server: SpecServer, keyholders: Keyholders) -> None:
+    ask = keyholders.create_agent()
     waiting = ask(EMAIL, 1)
-    settle(people.approver, waiting["approval_id"])
-    assert Waiter(house, ask, waiting["action_id"])()["decision"] == "APPROVED"
+    settle(keyholders.approver, waiting["approval_id"])
+    assert Waiter(spec_server, ask, waiting["action_id"])()["decision"] == "APPROVED"
 
 
 @spec("4.3")
-def test_a_wait_that_ends_before_the_person_answers_says_pending(people: People) -> None:
-    ask = people.hire()
+def test_a_wait_that_ends_before_the_person_answers_says_pending(keyholders: Keyholders) -> None:
+    ask = keyholders.create_agent()
     waiting = ask(EMAIL, 1)
     for seconds in (0, 1):
         action = action_of(ask, waiting["action_id"], wait=seconds)
@@ -138,27 +146,30 @@ def test_a_wait_that_ends_before_the_person_answers_says_pending(people: People)
 
 @spec("4.3")
 def test_who_waits_hears_that_time_ran_out(tmp_path: Path) -> None:
-    with furnished(tmp_path / "data", QWED_APPROVAL_TTL_SECONDS="1") as house, living_in(house) as people:
-        ask = people.hire()
-        heard = Waiter(house, ask, ask(EMAIL, 1)["action_id"])()
+    with (
+        start_spec_server(tmp_path / "data", QWED_APPROVAL_TTL_SECONDS="1") as spec_server,
+        keyholders_of(spec_server) as keyholders,
+    ):
+        ask = keyholders.create_agent()
+        heard = Waiter(spec_server, ask, ask(EMAIL, 1)["action_id"])()
         assert (heard["decision"], heard["approval"]["state"]) == ("DENIED", "expired")
         assert (heard["resolution"]["state"], heard["resolution"]["by"]) == ("expired", "qwed")
 
 
 @spec("4.3")
 @pytest.mark.parametrize("wait", ["-1", "61", "1.5", "", "soon", "1e1", "\u0661", "9" * 30])
-def test_a_wait_is_0_to_60_whole_seconds(people: People, wait: str) -> None:
-    ask = people.hire()
+def test_a_wait_is_0_to_60_whole_seconds(keyholders: Keyholders, wait: str) -> None:
+    ask = keyholders.create_agent()
     action_id = ask(EMAIL, 1)["action_id"]
-    response = people.owner.get(f"/agents/{ask.agent_id}/actions/{action_id}", params={"wait": wait})
+    response = keyholders.owner.get(f"/agents/{ask.agent_id}/actions/{action_id}", params={"wait": wait})
     assert refusal_of(response) == (400, "QWED-REQ-005")
 
 
 @spec("4.3")
-def test_nobody_waits_for_anothers_action(house: House, people: People) -> None:
-    ask, other = people.hire(), people.hire()
+def test_nobody_waits_for_anothers_action(spec_server: SpecServer, keyholders: Keyholders) -> None:
+    ask, other = keyholders.create_agent(), keyholders.create_agent()
     action_id = ask(EMAIL, 1)["action_id"]
-    with house.client(token=other.agent["agent_token"]) as agent, house.client("foreign") as foreign:
+    with spec_server.client(token=other.agent["agent_token"]) as agent, spec_server.client("foreign") as foreign:
         for client, status in ((agent, 401), (foreign, 404)):
             response = client.get(f"/agents/{ask.agent_id}/actions/{action_id}", params={"wait": WAIT})
             assert response.status_code == status
@@ -167,9 +178,9 @@ def test_nobody_waits_for_anothers_action(house: House, people: People) -> None:
 OPEN = "qwed_long_polls_open"
 
 
-def _hang_on(lines: ExitStack, house: House, ask: Asking, action_id: str) -> socket.socket:
+def _hang_on(lines: ExitStack, spec_server: SpecServer, ask: AgentConversation, action_id: str) -> socket.socket:
     """Begins to wait, and reads nothing."""
-    place = urlsplit(house.base_url)
+    place = urlsplit(spec_server.base_url)
     line = lines.enter_context(socket.create_connection((place.hostname, place.port or 80), timeout=PATIENCE))
     path = f"/agents/{ask.agent_id}/actions/{action_id}?wait={WAIT}"
     line.sendall(f"GET {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {ask.agent['agent_token']}\r\n\r\n".encode())
@@ -178,46 +189,49 @@ def _hang_on(lines: ExitStack, house: House, ask: Asking, action_id: str) -> soc
 
 @spec("4.3", "9.6")
 def test_who_hangs_up_gives_the_place_back_and_no_organisation_takes_all_of_them(tmp_path: Path) -> None:
-    with furnished(tmp_path / "data", QWED_RATE_LIMIT_PER_KEY="0") as house, living_in(house) as people:
-        ask, scrape = people.hire(), Scrape(house.base_url, house.keys["owner"])
+    with (
+        start_spec_server(tmp_path / "data", QWED_RATE_LIMIT_PER_KEY="0") as spec_server,
+        keyholders_of(spec_server) as keyholders,
+    ):
+        ask, scrape = keyholders.create_agent(), Scrape(spec_server.base_url, spec_server.keys["owner"])
         first, other = ask(EMAIL, 1), ask(EMAIL, 2)
         with ExitStack() as lines:
-            for _ in range(MOST_WAITING_EACH):
-                _hang_on(lines, house, ask, first["action_id"])
-            scrape.wait_until(OPEN, MOST_WAITING_EACH)
+            for _ in range(MAX_LONG_POLLS_PER_ORGANISATION):
+                _hang_on(lines, spec_server, ask, first["action_id"])
+            scrape.wait_until(OPEN, MAX_LONG_POLLS_PER_ORGANISATION)
             # One too many is answered at once, as things stand; with a key or as another agent it is no different.
-            assert Waiter(house, ask, first["action_id"])()["decision"] == "PENDING"
-            assert action_of(ask, first["action_id"], people.owner, wait=WAIT)["decision"] == "PENDING"
-            _others_still_wait(house, scrape)
+            assert Waiter(spec_server, ask, first["action_id"])()["decision"] == "PENDING"
+            assert action_of(ask, first["action_id"], keyholders.owner, wait=WAIT)["decision"] == "PENDING"
+            _others_still_wait(spec_server, scrape)
         scrape.wait_until(OPEN, 0)
         with ThreadPoolExecutor(1) as pool:
-            heard = pool.submit(Waiter(house, ask, other["action_id"]))
+            heard = pool.submit(Waiter(spec_server, ask, other["action_id"]))
             scrape.wait_until(OPEN, 1)
-            settle(people.approver, other["approval_id"])
+            settle(keyholders.approver, other["approval_id"])
             assert heard.result(PATIENCE)["decision"] == "APPROVED"
         assert action_of(ask, first["action_id"])["decision"] == "PENDING"
 
 
-def _others_still_wait(house: House, scrape: Scrape) -> None:
+def _others_still_wait(spec_server: SpecServer, scrape: Scrape) -> None:
     body = {"name": "next door", "principal_id": "user_456"}
-    with house.client("foreign") as foreign, ExitStack() as lines:
-        theirs = Asking(foreign, foreign.post("/agents/register", json=body).json())
-        _hang_on(lines, house, theirs, theirs(EMAIL, 1)["action_id"])
-        scrape.wait_until(OPEN, MOST_WAITING_EACH + 1)
-    scrape.wait_until(OPEN, MOST_WAITING_EACH)
+    with spec_server.client("foreign") as foreign, ExitStack() as lines:
+        theirs = AgentConversation(foreign, foreign.post("/agents/register", json=body).json())
+        _hang_on(lines, spec_server, theirs, theirs(EMAIL, 1)["action_id"])
+        scrape.wait_until(OPEN, MAX_LONG_POLLS_PER_ORGANISATION + 1)
+    scrape.wait_until(OPEN, MAX_LONG_POLLS_PER_ORGANISATION)
 
 
 @spec("4.3", "8.3")
 def test_who_is_stopped_while_it_waits_hears_of_the_approval_and_gets_no_permission(
-    house: House, people: People
+    spec_server: SpecServer, keyholders: Keyholders
 ) -> None:
-    ask = people.hire()
+    ask = keyholders.create_agent()
     waiting = ask(EMAIL, 1)
 
     def decide() -> None:
-        assert people.member.post(f"/agents/{ask.agent_id}/suspend", json={"reason": "odd"}).status_code == 200
-        assert settle(people.approver, waiting["approval_id"]).status_code == 409
-        assert settle(people.approver, waiting["approval_id"], "reject").status_code == 200
+        assert keyholders.member.post(f"/agents/{ask.agent_id}/suspend", json={"reason": "odd"}).status_code == 200
+        assert settle(keyholders.approver, waiting["approval_id"]).status_code == 409
+        assert settle(keyholders.approver, waiting["approval_id"], "reject").status_code == 200
 
-    heard = _heard_while(house, ask, waiting["action_id"], decide)
+    heard = _heard_while(spec_server, ask, waiting["action_id"], decide)
     assert (heard["decision"], heard["attestation"]) == ("DENIED", None)

@@ -1,15 +1,15 @@
-"""Ruling 4.4: which list binds what. `allowed_tools` is about tools and types without an engine; a type is no tool."""
+"""Ruling 4.4: `allowed_tools` applies to tools and to types without an engine."""
 
 from collections.abc import Callable
 
 import httpx
 import pytest
 
-from tests.conftest import Asking
-from tests.spec.asking import SUM, Json, said, tool_call
+from tests.conftest import AgentConversation
+from tests.spec.requests import SUM, Json, said, tool_call
 from tests.spec.sections import spec
 
-Make = Callable[..., Asking]
+Make = Callable[..., AgentConversation]
 NOT_ALLOWED = ("DENIED", "QWED-AGENT-004")
 
 # INTERFACES 1: the types bound to an engine, and the others.

@@ -1,4 +1,4 @@
-"""Ruling 4.6: how long a conversation may be, an engine may take and a step is held, and that each is a setting."""
+"""Ruling 4.6: limits on conversation length, engine time and step lease, each a setting."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -6,17 +6,17 @@ from dataclasses import replace
 import pytest
 
 from qwed.engines.pool import EnginePool
-from qwed.engines.table import ENGINES
-from qwed.engines.verdicts import Verdicts
+from qwed.engines.registry import ENGINES
+from qwed.engines.verdict_cache import VerdictCache
+from qwed.futures import Future, completed
 from qwed.gate import Gate
-from qwed.kernel.wiring import close_services
+from qwed.kernel.bootstrap import close_services
+from qwed.model import Status, Verdict
 from qwed.settings import Settings
-from qwed.waiting import Ticket, done
-from qwed.words import Status, Verdict
-from tests.spec.asking import EMAIL, Json, another, said
+from tests.spec.requests import EMAIL, Json, another, said
 from tests.spec.sections import spec
-from tests.support.failing import Instead
-from tests.support.opening import open_gate, open_services
+from tests.support.fault_injection import ReplacingProxy
+from tests.support.gate_factory import open_gate, open_services
 
 
 def _ask(gate: Gate, agent: str, action: Json, step: int, options: Json | None = None) -> Json:
@@ -41,14 +41,14 @@ def test_the_usual_settings_are_fifty_steps_ten_seconds_and_a_lease_of_thirty() 
 
 
 class _Clocked:
-    """Engine workers that write down how long each question may take."""
+    """Engine pool that records the time limit of each request."""
 
     def __init__(self, real: EnginePool) -> None:
         self._real = real
         self.given: list[tuple[float, bool]] = []
 
     def start(self) -> None:
-        """Nothing is started."""
+        """Do nothing."""
 
     def close(self) -> None:
         self._real.close()
@@ -61,9 +61,9 @@ class _Clocked:
         *,
         for_agent: bool,
         who: str,  # noqa: ARG002 - as the real one is called
-    ) -> Ticket[Verdict]:
+    ) -> Future[Verdict]:
         self.given.append((seconds, for_agent))
-        return done(Verdict(status=Status.INCONCLUSIVE, engine=engine))
+        return completed(Verdict(status=Status.INCONCLUSIVE, engine=engine))
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def pool() -> _Clocked:
 def gate(pool: _Clocked) -> Iterator[Gate]:
     opened = open_services(Settings(), in_memory=True)
     real = opened.services.engines
-    engines = Verdicts(pool, opened.services.settings.engine_seconds)  # type: ignore[arg-type]  # a pool that counts
+    engines = VerdictCache(pool, opened.services.settings.engine_seconds)  # type: ignore[arg-type]  # a pool that counts
     yield Gate(opened._replace(services=replace(opened.services, engines=engines)))
     real.close()
     close_services(opened.services)
@@ -105,7 +105,7 @@ def test_an_agent_does_not_choose_how_long_an_engine_may_take(gate: Gate, millis
 @pytest.mark.parametrize("status", [Status.INCONCLUSIVE, Status.UNKNOWN])
 def test_what_was_not_decided_in_time_waits_for_a_person_and_is_never_approved(gate: Gate, status: Status) -> None:
     verdict = Verdict(status=status, engine="logic", result={"error": "timeout"})
-    gate.services = replace(gate.services, engines=Instead(gate.services.engines, ask=verdict))  # type: ignore[arg-type]
+    gate.services = replace(gate.services, engines=ReplacingProxy(gate.services.engines, ask=verdict))  # type: ignore[arg-type]
     agent = gate.register_agent(name="a", principal_id="u", trust_level=3).agent_id
     answer = _ask(gate, agent, {"type": "verify_logic", "query": "x > 1"}, 1)
     assert (answer["decision"], answer["verification"]["status"]) == ("PENDING", "UNCERTAIN")

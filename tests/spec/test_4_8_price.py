@@ -1,13 +1,13 @@
-"""Ruling 4.8: what is charged is the larger of what the agent states and the engine's price, which is a setting."""
+"""Ruling 4.8: the charge is the larger of the agent's stated cost and the engine's price."""
 
 from collections.abc import Callable
 
 import pytest
 
-from tests.conftest import Asking
-from tests.spec.asking import EMAIL, SUM, Json, said
+from tests.conftest import AgentConversation
+from tests.spec.requests import EMAIL, SUM, Json, said
 from tests.spec.sections import spec
-from tests.support.opening import open_gate
+from tests.support.gate_factory import open_gate
 
 
 @spec("6.1", "6.2")
@@ -29,7 +29,7 @@ def test_the_price_is_a_setting_and_the_larger_is_charged(price: int, stated: Js
 
 
 @spec("6.1", "6.2")
-def test_a_price_is_charged_for_what_has_no_engine_too(asking: Callable[..., Asking]) -> None:
+def test_a_price_is_charged_for_what_has_no_engine_too(asking: Callable[..., AgentConversation]) -> None:
     ask = asking(type="trusted")
     for step, action in enumerate((SUM, EMAIL, {"type": "file_read", "target": "a.txt"}), start=1):
         assert said(ask(action, step)) == ("APPROVED", None)
@@ -50,7 +50,7 @@ def test_a_price_is_charged_for_what_has_no_engine_too(asking: Callable[..., Ask
     ids=str,
 )
 def test_an_exceeded_budget_is_429_with_retry_after_wherever_waiting_helps(
-    asking: Callable[..., Asking], budget: Json, comes_back: bool
+    asking: Callable[..., AgentConversation], budget: Json, comes_back: bool
 ) -> None:
     action = {"type": "database_read", "cost": {"tokens": 1}}
     answer = asking(budget=budget).send({"action": action, "context": {"conversation_id": "c", "step_number": 1}})

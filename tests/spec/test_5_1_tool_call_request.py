@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from qwed_new.core.tool_approval import ToolApprovalSystem
-from tests.conftest import Asking
-from tests.spec.asking import Json, said
+from tests.conftest import AgentConversation
+from tests.spec.requests import Json, said
 from tests.spec.sections import spec
 from tests.support.server import Server
 
@@ -26,12 +26,12 @@ SAFE = ["read_database", "query_data", "search_web", "send_email", "log_message"
 DANGEROUS = ["delete_database", "drop_table", "send_money", "delete_files", "shutdown_server", "revoke_access"]
 
 
-def _call(ask: Asking, tool: str, body: Json | None = None) -> httpx.Response:
+def _call(ask: AgentConversation, tool: str, body: Json | None = None) -> httpx.Response:
     return ask.api.post(f"/agents/{ask.agent_id}/tools/{tool}", json={"context": HERE} if body is None else body)
 
 
 @spec("5.1")
-def test_every_field_of_the_request_is_read(asking: Callable[..., Asking]) -> None:
+def test_every_field_of_the_request_is_read(asking: Callable[..., AgentConversation]) -> None:
     ask = asking(type="autonomous")
     body = {
         "agent_id": ask.agent_id,
@@ -47,7 +47,7 @@ def test_every_field_of_the_request_is_read(asking: Callable[..., Asking]) -> No
 
 
 @spec("5.1")
-def test_the_context_is_required_here_too(ask: Asking) -> None:
+def test_the_context_is_required_here_too(ask: AgentConversation) -> None:
     response = _call(ask, "get_weather", {"tool_call": {"tool_name": "get_weather", "parameters": {}}})
     assert (response.status_code, said(response.json())) == (400, ("DENIED", "QWED-AGENT-CTX-001"))
 
@@ -65,7 +65,7 @@ def loose(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def test_an_operator_may_loosen_the_context_of_tools_alone(loose: Server) -> None:
     with httpx.Client(base_url=loose.base_url, headers={"X-API-Key": loose.owner_key}, timeout=30) as api:
         agent = api.post("/agents/register", json={"name": "a", "principal_id": "u"}).json()
-        ask = Asking(api, agent)
+        ask = AgentConversation(api, agent)
         body = {"tool_call": {"tool_name": "get_weather", "parameters": {"city": "Rome"}}}
         assert [_call(ask, "get_weather", body).json()["decision"] for _ in range(4)] == ["APPROVED"] * 4
         half = {**body, "context": {"conversation_id": "c"}}
@@ -95,7 +95,7 @@ BAD: list[tuple[Any, str]] = [
 
 @spec("5.1")
 @pytest.mark.parametrize(("fields", "named"), BAD, ids=lambda value: str(value)[:50])
-def test_what_does_not_fit_is_refused_by_name(ask: Asking, fields: Json, named: str) -> None:
+def test_what_does_not_fit_is_refused_by_name(ask: AgentConversation, fields: Json, named: str) -> None:
     response = _call(ask, "get_weather", {"context": HERE, **fields})
     assert response.status_code == 400
     assert said(response.json())[0] == "DENIED"
@@ -104,20 +104,22 @@ def test_what_does_not_fit_is_refused_by_name(ask: Asking, fields: Json, named: 
 
 
 @spec("5.1")
-def test_two_sets_of_parameters_are_one_too_many(ask: Asking) -> None:
+def test_two_sets_of_parameters_are_one_too_many(ask: AgentConversation) -> None:
     body = {"context": HERE, "tool_call": {"parameters": {"city": "Rome"}}, "parameters": {"city": "Paris"}}
     assert _call(ask, "get_weather", body).status_code == 400
 
 
 @spec("5.1")
-def test_parameters_may_stand_at_the_top(ask: Asking) -> None:
+def test_parameters_may_stand_at_the_top(ask: AgentConversation) -> None:
     assert said(_call(ask, "get_weather", {"context": HERE, "parameters": {"city": "Rome"}}).json())[0] == "APPROVED"
     assert ask.activity()["activities"][0]["action"]["parameters"] == {"city": "Rome"}
 
 
 @spec("5.1", "guide/Tool approval")
 @pytest.mark.parametrize("tool", SAFE)
-def test_a_safe_tool_passes_the_tool_check_and_trust_decides(asking: Callable[..., Asking], tool: str) -> None:
+def test_a_safe_tool_passes_the_tool_check_and_trust_decides(
+    asking: Callable[..., AgentConversation], tool: str
+) -> None:
     answer = _call(asking(type="autonomous"), tool).json()
     assert answer["decision"] == "APPROVED"
     assert "tool_allowed" in answer["verification"]["checks_passed"]
@@ -126,7 +128,9 @@ def test_a_safe_tool_passes_the_tool_check_and_trust_decides(asking: Callable[..
 
 @spec("5.1", "guide/Tool approval")
 @pytest.mark.parametrize("tool", DANGEROUS)
-def test_a_dangerous_tool_needs_a_person_at_every_trust_level(asking: Callable[..., Asking], tool: str) -> None:
+def test_a_dangerous_tool_needs_a_person_at_every_trust_level(
+    asking: Callable[..., AgentConversation], tool: str
+) -> None:
     decisions = [_call(asking(trust_level=level), tool).json()["decision"] for level in range(4)]
     assert decisions == ["DENIED", "DENIED", "DENIED", "PENDING"]
     verdict = ToolApprovalSystem().approve_tool_call("agent", tool, {})
@@ -135,7 +139,9 @@ def test_a_dangerous_tool_needs_a_person_at_every_trust_level(asking: Callable[.
 
 @spec("5.1", "guide/Tool approval")
 @pytest.mark.parametrize("tool", DANGEROUS)
-def test_naming_a_dangerous_tool_among_the_allowed_does_not_disarm_it(asking: Callable[..., Asking], tool: str) -> None:
+def test_naming_a_dangerous_tool_among_the_allowed_does_not_disarm_it(
+    asking: Callable[..., AgentConversation], tool: str
+) -> None:
     ask = asking(type="trusted", permissions={"allowed_tools": [tool]})
     assert _call(ask, tool).json()["decision"] == "PENDING"
 
@@ -153,7 +159,7 @@ def test_naming_a_dangerous_tool_among_the_allowed_does_not_disarm_it(asking: Ca
     ],
 )
 def test_an_unknown_tool_is_denied_whatever_its_score(
-    asking: Callable[..., Asking], tool: str, parameters: Json, score: str
+    asking: Callable[..., AgentConversation], tool: str, parameters: Json, score: str
 ) -> None:
     answer = _call(asking(type="trusted"), tool, {"context": HERE, "parameters": parameters}).json()
     assert said(answer) == NOT_ALLOWED
@@ -182,7 +188,7 @@ def test_a_custom_tool_is_allowed_by_adding_it_to_the_safe_operations() -> None:
 
 
 @spec("5.1", "guide/Tool approval")
-def test_allowed_tools_make_custom_tools_known_and_are_the_whole_list(asking: Callable[..., Asking]) -> None:
+def test_allowed_tools_make_custom_tools_known_and_are_the_whole_list(asking: Callable[..., AgentConversation]) -> None:
     ask = asking(type="autonomous", permissions={"allowed_tools": ["my_custom_tool", "fetch_report"]})
     assert said(_call(ask, "my_custom_tool").json()) == ("APPROVED", None)
     assert said(ask({"type": "tool_call", "tool": "fetch_report"}, 1, conversation="c2")) == ("APPROVED", None)
@@ -205,7 +211,9 @@ def test_allowed_tools_make_custom_tools_known_and_are_the_whole_list(asking: Ca
         ("issue_refund", "critical"),
     ],
 )
-def test_a_custom_tools_base_risk_is_read_off_its_verbs(asking: Callable[..., Asking], tool: str, risk: str) -> None:
+def test_a_custom_tools_base_risk_is_read_off_its_verbs(
+    asking: Callable[..., AgentConversation], tool: str, risk: str
+) -> None:
     ask = asking(type="trusted", permissions={"allowed_tools": [tool]})
     answer = ask({"type": "tool_call", "tool": tool}, 1)
     assert answer["risk_assessment"]["final_risk"] == risk
@@ -216,7 +224,7 @@ def test_a_custom_tools_base_risk_is_read_off_its_verbs(asking: Callable[..., As
     "spelling",
     ["execute_code", "EXECUTE_CODE", "Execute_Code", "\uff45xecute_code", "execute_code\u200b", " execute_code"],
 )
-def test_no_spelling_gets_past_a_block(asking: Callable[..., Asking], spelling: str) -> None:
+def test_no_spelling_gets_past_a_block(asking: Callable[..., AgentConversation], spelling: str) -> None:
     ask = asking(type="trusted", permissions={"blocked_tools": ["execute_code"], "allowed_tools": [spelling]})
     answer = ask({"type": "tool_call", "tool": spelling, "parameters": {"code": "print(1)"}}, 1)
     assert said(answer) == NOT_ALLOWED
@@ -225,7 +233,7 @@ def test_no_spelling_gets_past_a_block(asking: Callable[..., Asking], spelling: 
 
 @spec("5.1")
 def test_a_block_matches_tools_and_action_types_alike_and_beats_the_allowed_list(
-    asking: Callable[..., Asking],
+    asking: Callable[..., AgentConversation],
 ) -> None:
     permissions = {"blocked_tools": ["send_email", "tool_call", "calculate"], "allowed_tools": ["send_email"]}
     ask = asking(type="trusted", permissions=permissions)
@@ -239,12 +247,14 @@ def test_a_block_matches_tools_and_action_types_alike_and_beats_the_allowed_list
 @pytest.mark.parametrize(
     "spelling", ["Get_Weather", "GET_WEATHER", "\uff47et_weather", "get_weather\u200b", "get weather"]
 )
-def test_a_name_that_only_resembles_a_known_tool_is_unknown(asking: Callable[..., Asking], spelling: str) -> None:
+def test_a_name_that_only_resembles_a_known_tool_is_unknown(
+    asking: Callable[..., AgentConversation], spelling: str
+) -> None:
     assert said(asking(type="trusted")({"type": "tool_call", "tool": spelling}, 1)) == NOT_ALLOWED
 
 
 @spec("5.1")
-def test_an_engine_judges_the_query_a_tool_carries(asking: Callable[..., Asking]) -> None:
+def test_an_engine_judges_the_query_a_tool_carries(asking: Callable[..., AgentConversation]) -> None:
     ask = asking(type="trusted")
     read = ask({"type": "tool_call", "tool": "database_read", "parameters": {"query": "SELECT id FROM users"}}, 1)
     assert (read["decision"], read["verification"]["engine"]) == ("APPROVED", "sql")
@@ -253,7 +263,7 @@ def test_an_engine_judges_the_query_a_tool_carries(asking: Callable[..., Asking]
 
 
 @spec("5.1")
-def test_an_engine_outside_the_list_is_denied_through_a_tool_as_well(asking: Callable[..., Asking]) -> None:
+def test_an_engine_outside_the_list_is_denied_through_a_tool_as_well(asking: Callable[..., AgentConversation]) -> None:
     ask = asking(type="trusted", permissions={"allowed_engines": ["math"]})
     answer = ask({"type": "tool_call", "tool": "database_read", "parameters": {"query": "SELECT 1"}}, 1)
     assert said(answer) == NOT_ALLOWED
@@ -299,13 +309,13 @@ SAID_TWICE: list[tuple[str, Json, Json]] = [
 @spec("5.1")
 @pytest.mark.parametrize(("kind", "permissions", "action"), SAID_TWICE, ids=lambda value: str(value)[:70])
 def test_an_input_said_twice_is_not_judged_by_the_harmless_half(
-    asking: Callable[..., Asking], kind: str, permissions: Json, action: Json
+    asking: Callable[..., AgentConversation], kind: str, permissions: Json, action: Json
 ) -> None:
     assert asking(type=kind, permissions=permissions)(action, 1)["decision"] != "APPROVED"
 
 
 @spec("5.1")
-def test_an_input_said_twice_alike_is_fine(asking: Callable[..., Asking]) -> None:
+def test_an_input_said_twice_alike_is_fine(asking: Callable[..., AgentConversation]) -> None:
     query = "SELECT id FROM users"
     action = {"type": "tool_call", "tool": "database_read", "query": query, "parameters": {"query": query}}
     assert said(asking()(action, 1)) == ("APPROVED", None)

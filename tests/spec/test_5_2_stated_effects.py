@@ -1,4 +1,4 @@
-"""Spec 4.1 and 5.2: what the asker says an action does is added to what is found out, and takes nothing away."""
+"""Spec 4.1 and 5.2: stated effects are added to the detected ones and remove none."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,13 +6,13 @@ from typing import Any
 import httpx
 import pytest
 
-from qwed.words import RISK_OF, EffectKind
-from tests.conftest import Asking
-from tests.spec.asking import SUM, Json, hash_of, said, tool_call
+from qwed.model import RISK_OF, EffectKind
+from tests.conftest import AgentConversation
+from tests.spec.requests import SUM, Json, hash_of, said, tool_call
 from tests.spec.sections import spec
-from tests.support.opening import open_gate
+from tests.support.gate_factory import open_gate
 
-Make = Callable[..., Asking]
+Make = Callable[..., AgentConversation]
 READING = "mcp__shop__list_orders"
 ALLOWED = {"allowed_tools": ["mcp__shop__*", "file_delete", "send_email", "file_read"]}
 

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.conftest import Asking
-from tests.spec.asking import Json, said
+from tests.conftest import AgentConversation
+from tests.spec.requests import Json, said
 from tests.spec.sections import spec
 
 WEIGHTS = {
@@ -19,7 +19,7 @@ WEIGHTS = {
 AWS_KEY = "AKIAIOSFODNN7EXAMPLE"
 
 
-def _call(ask: Asking, tool: str, parameters: Json) -> Json:
+def _call(ask: AgentConversation, tool: str, parameters: Json) -> Json:
     return ask({"type": "tool_call", "tool": tool, "parameters": parameters}, 1)
 
 
@@ -56,7 +56,7 @@ ROWS: list[tuple[str, Json, str, list[str], str]] = [
 @spec("5.2")
 @pytest.mark.parametrize(("tool", "parameters", "base", "factors", "final"), ROWS)
 def test_base_risk_factors_and_final_risk(
-    asking: Callable[..., Asking], tool: str, parameters: Json, base: str, factors: list[str], final: str
+    asking: Callable[..., AgentConversation], tool: str, parameters: Json, base: str, factors: list[str], final: str
 ) -> None:
     answer = _call(asking(type="trusted"), tool, parameters)
     assessed = answer["risk_assessment"]
@@ -69,7 +69,7 @@ def test_base_risk_factors_and_final_risk(
 
 
 @spec("5.2")
-def test_the_four_policies_are_checked_and_listed(asking: Callable[..., Asking]) -> None:
+def test_the_four_policies_are_checked_and_listed(asking: Callable[..., AgentConversation]) -> None:
     answer = _call(asking(type="autonomous"), "send_email", {"to": "user@example.com", "body": "hello"})
     names = ["no_pii_leakage", "no_secret_leakage", "rate_limit", "tool_allowed"]
     assert answer["policy_checks"] == [{"policy": name, "passed": True} for name in names]
@@ -87,7 +87,7 @@ def test_the_four_policies_are_checked_and_listed(asking: Callable[..., Asking])
     ],
 )
 def test_personal_data_that_would_leave_asks_a_person(
-    asking: Callable[..., Asking], parameters: Json, passed: bool
+    asking: Callable[..., AgentConversation], parameters: Json, passed: bool
 ) -> None:
     answer = _call(asking(type="trusted"), "send_email", parameters)
     assert {"policy": "no_pii_leakage", "passed": passed} in answer["policy_checks"]
@@ -95,7 +95,7 @@ def test_personal_data_that_would_leave_asks_a_person(
 
 
 @spec("5.2")
-def test_personal_data_that_stays_is_a_factor_and_no_leak(asking: Callable[..., Asking]) -> None:
+def test_personal_data_that_stays_is_a_factor_and_no_leak(asking: Callable[..., AgentConversation]) -> None:
     answer = _call(asking(type="supervised"), "log_message", {"text": "bob@example.com called"})
     assert said(answer) == ("APPROVED", None)
     assert [each["factor"] for each in answer["risk_assessment"]["factors"]] == ["pii_in_content"]
@@ -108,7 +108,7 @@ def test_personal_data_that_stays_is_a_factor_and_no_leak(asking: Callable[..., 
     [{"body": AWS_KEY}, {"deep": [{"er": f"x {AWS_KEY} y"}]}, {"password": "hunter2-Tr0ub4dor"}, {AWS_KEY: "as a key"}],
 )
 def test_a_secret_that_would_leave_is_denied_and_never_repeated(
-    asking: Callable[..., Asking], tool: str, parameters: Json
+    asking: Callable[..., AgentConversation], tool: str, parameters: Json
 ) -> None:
     answer = _call(asking(type="trusted"), tool, parameters)
     assert said(answer) == ("DENIED", "QWED-AGENT-005")
@@ -119,13 +119,13 @@ def test_a_secret_that_would_leave_is_denied_and_never_repeated(
 
 
 @spec("5.2")
-def test_a_tool_that_is_not_allowed_says_so_in_the_same_shape(asking: Callable[..., Asking]) -> None:
+def test_a_tool_that_is_not_allowed_says_so_in_the_same_shape(asking: Callable[..., AgentConversation]) -> None:
     answer = _call(asking(type="trusted"), "my_custom_tool", {})
     assert answer["tool_name"] == "my_custom_tool"
     assert {"policy": "tool_allowed", "passed": False} in answer["policy_checks"]
 
 
 @spec("5.2")
-def test_only_answers_about_tools_carry_an_assessment(ask: Asking) -> None:
+def test_only_answers_about_tools_carry_an_assessment(ask: AgentConversation) -> None:
     answer = ask({"type": "calculate", "query": "2+2"}, 1)
     assert {"tool_name", "risk_assessment", "policy_checks"}.isdisjoint(answer)

@@ -6,9 +6,9 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.conftest import Asking
-from tests.spec.asking import Json, said
-from tests.spec.conftest import House
+from tests.conftest import AgentConversation
+from tests.spec.conftest import SpecServer
+from tests.spec.requests import Json, said
 from tests.spec.sections import spec
 
 # The rows of the document; `database_write` is HIGH, as the guide has it (ruling 4.3).
@@ -54,7 +54,7 @@ def test_the_registry_knows_every_action_type_and_both_lists_of_the_guide(api: h
 
 
 @spec("5.3")
-def test_a_described_tool_is_known_from_then_on(api: httpx.Client, asking: Callable[..., Asking]) -> None:
+def test_a_described_tool_is_known_from_then_on(api: httpx.Client, asking: Callable[..., AgentConversation]) -> None:
     ask = asking(type="autonomous")
     call = {"type": "tool_call", "tool": "open_ticket", "parameters": {"title": "x"}}
     assert said(ask(call, 1)) == ("DENIED", "QWED-AGENT-004")
@@ -65,7 +65,9 @@ def test_a_described_tool_is_known_from_then_on(api: httpx.Client, asking: Calla
 
 
 @spec("5.3")
-def test_a_row_may_be_changed_and_the_change_counts_at_once(api: httpx.Client, asking: Callable[..., Asking]) -> None:
+def test_a_row_may_be_changed_and_the_change_counts_at_once(
+    api: httpx.Client, asking: Callable[..., AgentConversation]
+) -> None:
     ask = asking(type="autonomous")
     call = {"type": "tool_call", "tool": "move_ticket"}
     api.put("/tools/move_ticket", json={"risk_level": "low"})
@@ -75,7 +77,7 @@ def test_a_row_may_be_changed_and_the_change_counts_at_once(api: httpx.Client, a
 
 
 @spec("5.3")
-def test_requires_approval_binds_below_level_three(api: httpx.Client, asking: Callable[..., Asking]) -> None:
+def test_requires_approval_binds_below_level_three(api: httpx.Client, asking: Callable[..., AgentConversation]) -> None:
     api.put("/tools/close_ticket", json={"risk_level": "low", "requires_approval": True})
     call = {"type": "tool_call", "tool": "close_ticket"}
     decisions = [asking(trust_level=level)(call, 1)["decision"] for level in range(4)]
@@ -83,13 +85,15 @@ def test_requires_approval_binds_below_level_three(api: httpx.Client, asking: Ca
 
 
 @spec("5.3")
-def test_a_tool_marked_dangerous_binds_at_every_level(api: httpx.Client, asking: Callable[..., Asking]) -> None:
+def test_a_tool_marked_dangerous_binds_at_every_level(
+    api: httpx.Client, asking: Callable[..., AgentConversation]
+) -> None:
     api.put("/tools/purge_tickets", json={"risk_level": "low", "dangerous": True})
     assert asking(trust_level=3)({"type": "tool_call", "tool": "purge_tickets"}, 1)["decision"] == "PENDING"
 
 
 @spec("5.3")
-def test_a_verification_engine_judges_the_call(api: httpx.Client, asking: Callable[..., Asking]) -> None:
+def test_a_verification_engine_judges_the_call(api: httpx.Client, asking: Callable[..., AgentConversation]) -> None:
     api.put("/tools/run_report", json={"risk_level": "low", "verification_engine": "sql"})
     ask = asking(type="supervised")
     good = ask({"type": "tool_call", "tool": "run_report", "parameters": {"sql": "SELECT id FROM users"}}, 1)
@@ -101,21 +105,21 @@ def test_a_verification_engine_judges_the_call(api: httpx.Client, asking: Callab
 @spec("5.3")
 @pytest.mark.parametrize("tool", ["drop_table", "send_money"])
 @pytest.mark.parametrize("row", [{}, {"dangerous": False}, {"dangerous": False, "requires_approval": False}])
-def test_the_dangerous_list_cannot_be_disarmed(house: House, tool: str, row: Json) -> None:
-    with house.client("owner") as owner:
+def test_the_dangerous_list_cannot_be_disarmed(spec_server: SpecServer, tool: str, row: Json) -> None:
+    with spec_server.client("owner") as owner:
         owner.put(f"/tools/{tool}", json={"risk_level": "low", **row})
         agent = owner.post("/agents/register", json={"name": "a", "principal_id": "u", "type": "trusted"}).json()
-        answer = Asking(owner, agent)({"type": "tool_call", "tool": tool}, 1)
+        answer = AgentConversation(owner, agent)({"type": "tool_call", "tool": tool}, 1)
         assert _tools(owner)[tool]["dangerous"] is True
     assert said(answer) == ("PENDING", "QWED-AGENT-TRUST-002")
 
 
 @spec("5.3")
-def test_the_risk_of_code_cannot_be_lowered(api: httpx.Client, house: House) -> None:
-    with house.client("owner") as owner:
+def test_the_risk_of_code_cannot_be_lowered(api: httpx.Client, spec_server: SpecServer) -> None:
+    with spec_server.client("owner") as owner:
         owner.put("/tools/execute_code", json={"risk_level": "low", "verification_engine": "code"})
         agent = owner.post("/agents/register", json={"name": "a", "principal_id": "u", "trust_level": 2}).json()
-        answer = Asking(owner, agent)({"type": "execute_code", "code": "print(1)"}, 1)
+        answer = AgentConversation(owner, agent)({"type": "execute_code", "code": "print(1)"}, 1)
     assert (answer["decision"], answer["verification"]["risk_level"]) == ("DENIED", "critical")
 
 
@@ -131,11 +135,13 @@ def test_the_risk_of_code_cannot_be_lowered(api: httpx.Client, house: House) -> 
     ],
     ids=lambda action: action["type"],
 )
-def test_a_row_does_not_take_the_engine_away_from_a_built_in_type(house: House, action: Json, row: Json) -> None:
-    with house.client("owner") as owner:
+def test_a_row_does_not_take_the_engine_away_from_a_built_in_type(
+    spec_server: SpecServer, action: Json, row: Json
+) -> None:
+    with spec_server.client("owner") as owner:
         owner.put(f"/tools/{action['type']}", json={"risk_level": "low", **row})
         agent = owner.post("/agents/register", json={"name": "a", "principal_id": "u", "type": "trusted"}).json()
-        answer = Asking(owner, agent)(action, 1)
+        answer = AgentConversation(owner, agent)(action, 1)
     assert said(answer) == ("DENIED", "QWED-AGENT-005")
 
 
@@ -164,8 +170,8 @@ def test_a_row_that_cannot_be_used_is_refused_by_name(api: httpx.Client, name: s
 
 
 @spec("5.3")
-def test_the_registry_is_each_organisations_own(house: House) -> None:
-    with house.client("owner") as owner, house.client("foreign") as foreign:
+def test_the_registry_is_each_organisations_own(spec_server: SpecServer) -> None:
+    with spec_server.client("owner") as owner, spec_server.client("foreign") as foreign:
         owner.put("/tools/secret_project", json={"risk_level": "low"})
         assert "secret_project" in _tools(owner)
         assert "secret_project" not in _tools(foreign)

@@ -1,15 +1,15 @@
-"""Ruling 4.4 for tools of MCP servers: `mcp__<server>__<tool>` is judged by the tool's own name."""
+"""Ruling 4.4 for MCP tools: `mcp__<server>__<tool>` is classified by the tool's own name."""
 
 from collections.abc import Callable
 
 import httpx
 import pytest
 
-from tests.conftest import Asking
-from tests.spec.asking import Json, said, tool_call
+from tests.conftest import AgentConversation
+from tests.spec.requests import Json, said, tool_call
 from tests.spec.sections import spec
 
-Make = Callable[..., Asking]
+Make = Callable[..., AgentConversation]
 OF_FILES = {"allowed_tools": ["mcp__files__*"]}
 NOT_ALLOWED = ("DENIED", "QWED-AGENT-004")
 

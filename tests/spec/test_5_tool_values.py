@@ -1,4 +1,4 @@
-"""Ruling 4.4: a tool that nobody described is judged by what its names and values tell, through whichever door."""
+"""Ruling 4.4: an unregistered tool is classified by its name and values, through every API."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -7,11 +7,11 @@ import httpx
 import pytest
 
 from qwed.gate import Gate
-from tests.conftest import Asking, Register
-from tests.spec.asking import Json, said, tool_call
+from tests.conftest import AgentConversation, Register
+from tests.spec.requests import Json, said, tool_call
 from tests.spec.sections import spec
-from tests.support.opening import open_gate
-from tests.support.tables import rows
+from tests.support.case_tables import rows
+from tests.support.gate_factory import open_gate
 
 TABLE = rows("tool_values.jsonl")
 FILES = [f"/srv/{number}.md" for number in range(900)]
@@ -106,7 +106,7 @@ def test_every_answer_is_the_same_through_every_door(api: httpx.Client, register
         assert _told(_through(door, row, api, register)) == _wanted(row), row["why"]
 
 
-Make = Callable[..., Asking]
+Make = Callable[..., AgentConversation]
 
 
 @spec("4.2", "5.2")

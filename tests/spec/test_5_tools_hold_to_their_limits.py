@@ -1,13 +1,13 @@
-"""Ruling 4.22: what an agent may touch holds for every tool, whatever the tool calls its parameters."""
+"""Ruling 4.22: path and domain limits apply to every tool, whatever its parameters are called."""
 
 from collections.abc import Callable
 
 import pytest
 
-from tests.conftest import Asking
+from tests.conftest import AgentConversation
 from tests.spec.sections import spec
 
-Make = Callable[..., Asking]
+Make = Callable[..., AgentConversation]
 
 
 def _call(tool: str, **parameters: object) -> dict[str, object]:
@@ -42,13 +42,13 @@ def test_a_statement_is_found_under_any_name(asking: Make, tool: str, name: str)
 
 
 @spec("4.1")
-def test_a_body_that_is_too_large_is_still_answered_with_a_decision(ask: Asking) -> None:
+def test_a_body_that_is_too_large_is_still_answered_with_a_decision(ask: AgentConversation) -> None:
     response = ask.api.post(f"/agents/{ask.agent_id}/verify", content=b" " * (1_048_577))
     assert (response.status_code, response.json()["decision"]) == (413, "DENIED")
 
 
 @spec("B")
-def test_a_path_with_a_slash_too_many_is_no_route(ask: Asking) -> None:
+def test_a_path_with_a_slash_too_many_is_no_route(ask: AgentConversation) -> None:
     assert ask.api.post(f"/agents/{ask.agent_id}/verify/", json={}).status_code == 404
 
 

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.conftest import Asking
-from tests.spec.asking import EMAIL, FALSE, SUM, WRITE, WRONG_SUM, Json, another, said
+from tests.conftest import AgentConversation
+from tests.spec.requests import EMAIL, FALSE, SUM, WRITE, WRONG_SUM, Json, another, said
 from tests.spec.sections import spec
 
 LIMITS: Json = {
@@ -24,7 +24,7 @@ COST, RATE, TOKENS = (("BUDGET_EXCEEDED", f"QWED-AGENT-BUDGET-00{number}") for n
 
 
 @spec("6.1", "guide/Budget Enforcement")
-def test_the_schema_of_the_document(asking: Callable[..., Asking]) -> None:
+def test_the_schema_of_the_document(asking: Callable[..., AgentConversation]) -> None:
     ask = asking(type="trusted", budget=LIMITS)
     ask({**WRITE, "cost": {"usd": 0.5, "tokens": 150}}, 1)
     budget = ask.budget()
@@ -41,7 +41,7 @@ def test_the_schema_of_the_document(asking: Callable[..., Asking]) -> None:
 
 
 @spec("6.1")
-def test_an_agent_without_limits_shows_null_and_still_counts(ask: Asking) -> None:
+def test_an_agent_without_limits_shows_null_and_still_counts(ask: AgentConversation) -> None:
     ask(SUM, 1)
     budget = ask.budget()
     assert budget["cost"]["max_daily_usd"] is None
@@ -53,13 +53,15 @@ def test_an_agent_without_limits_shows_null_and_still_counts(ask: Asking) -> Non
 @pytest.mark.parametrize(
     ("stated", "charged"), [({}, 0.01), ({"usd": 0}, 0.01), ({"usd": 0.005}, 0.01), ({"usd": 2}, 2)]
 )
-def test_an_agent_can_state_more_than_the_price_and_never_less(ask: Asking, stated: Json, charged: float) -> None:
+def test_an_agent_can_state_more_than_the_price_and_never_less(
+    ask: AgentConversation, stated: Json, charged: float
+) -> None:
     ask({**SUM, "cost": stated}, 1)
     assert ask.budget()["cost"]["current_daily_usd"] == charged
 
 
 @spec("6.1")
-def test_money_adds_up_exactly(asking: Callable[..., Asking]) -> None:
+def test_money_adds_up_exactly(asking: Callable[..., AgentConversation]) -> None:
     ask = asking(budget={"max_daily_cost_usd": 0.3})
     assert [ask({**another(step), "cost": {"usd": 0.1}}, step)["decision"] for step in (1, 2, 3)] == ["APPROVED"] * 3
     assert ask.budget()["cost"]["current_daily_usd"] == 0.3
@@ -70,7 +72,7 @@ def test_money_adds_up_exactly(asking: Callable[..., Asking]) -> None:
 @pytest.mark.parametrize(
     ("usd", "code"), [(0.0100001, "QWED-REQ-001"), (0.123456, None), ("0.02", None), (1e-7, "QWED-REQ-001")]
 )
-def test_more_than_six_decimals_are_refused(ask: Asking, usd: float | str, code: str | None) -> None:
+def test_more_than_six_decimals_are_refused(ask: AgentConversation, usd: float | str, code: str | None) -> None:
     body = {"action": {**SUM, "cost": {"usd": usd}}, "context": {"conversation_id": "c", "step_number": 1}}
     response = ask.send(body)
     assert response.status_code == (200 if code is None else 400)
@@ -90,7 +92,7 @@ EXHAUSTED: list[tuple[Json, Json, tuple[str, str]]] = [
 @spec("6.2")
 @pytest.mark.parametrize(("budget", "action", "refusal"), EXHAUSTED, ids=lambda value: str(value)[:40])
 def test_each_limit_lets_its_amount_through_and_no_more(
-    asking: Callable[..., Asking], budget: Json, action: Json, refusal: tuple[str, str]
+    asking: Callable[..., AgentConversation], budget: Json, action: Json, refusal: tuple[str, str]
 ) -> None:
     ask = asking(type="trusted", budget=budget)
     assert said(ask(action, 1)) == ("APPROVED", None)
@@ -107,7 +109,7 @@ def test_each_limit_lets_its_amount_through_and_no_more(
     ],
 )
 def test_a_single_request_over_its_limit_is_refused_for_good(
-    asking: Callable[..., Asking], budget: Json, cost: Json, refusal: tuple[str, str]
+    asking: Callable[..., AgentConversation], budget: Json, cost: Json, refusal: tuple[str, str]
 ) -> None:
     ask = asking(budget=budget)
     body = {"action": {**SUM, "cost": cost}, "context": {"conversation_id": "c", "step_number": 1}}
@@ -123,18 +125,20 @@ def test_a_single_request_over_its_limit_is_refused_for_good(
     ("budget", "cost"),
     [({"max_per_request_usd": 1}, {"usd": 1}), ({"max_tokens_per_request": 4096}, {"tokens": 4096})],
 )
-def test_a_single_request_at_its_limit_passes(asking: Callable[..., Asking], budget: Json, cost: Json) -> None:
+def test_a_single_request_at_its_limit_passes(
+    asking: Callable[..., AgentConversation], budget: Json, cost: Json
+) -> None:
     assert said(asking(budget=budget)({**SUM, "cost": cost}, 1)) == ("APPROVED", None)
 
 
 @spec("6.2")
-def test_cost_is_checked_before_rate(asking: Callable[..., Asking]) -> None:
+def test_cost_is_checked_before_rate(asking: Callable[..., AgentConversation]) -> None:
     ask = asking(budget={"max_daily_cost_usd": 0, "max_requests_per_hour": 0, "max_tokens_per_day": 0})
     assert said(ask({**SUM, "cost": {"tokens": 1}}, 1)) == COST
 
 
 @spec("6.2")
-def test_the_tool_limit_does_not_bind_actions_with_an_engine(asking: Callable[..., Asking]) -> None:
+def test_the_tool_limit_does_not_bind_actions_with_an_engine(asking: Callable[..., AgentConversation]) -> None:
     ask = asking(type="trusted", budget={"max_tool_calls_per_hour": 0})
     assert said(ask(SUM, 1)) == ("APPROVED", None)
     assert said(ask(EMAIL, 2)) == RATE
@@ -142,14 +146,14 @@ def test_the_tool_limit_does_not_bind_actions_with_an_engine(asking: Callable[..
 
 
 @spec("6.2")
-def test_the_high_risk_limit_does_not_bind_what_is_harmless(asking: Callable[..., Asking]) -> None:
+def test_the_high_risk_limit_does_not_bind_what_is_harmless(asking: Callable[..., AgentConversation]) -> None:
     ask = asking(type="trusted", budget={"max_high_risk_calls_per_day": 0})
     assert said(ask(EMAIL, 1)) == ("APPROVED", None)
     assert said(ask(WRITE, 2)) == RATE
 
 
 @spec("6.2")
-def test_denials_count_as_requests_and_cost_nothing(ask: Asking) -> None:
+def test_denials_count_as_requests_and_cost_nothing(ask: AgentConversation) -> None:
     refused = [
         FALSE,
         {"type": "file_delete", "target": "x"},
@@ -164,7 +168,7 @@ def test_denials_count_as_requests_and_cost_nothing(ask: Asking) -> None:
 
 
 @spec("6.2")
-def test_a_loop_counts_as_a_request_and_a_replay_or_bad_context_does_not(ask: Asking) -> None:
+def test_a_loop_counts_as_a_request_and_a_replay_or_bad_context_does_not(ask: AgentConversation) -> None:
     for step in (1, 2, 3):
         ask(SUM, step)
     assert ask.budget()["requests"]["current_hour"] == 3
@@ -174,7 +178,7 @@ def test_a_loop_counts_as_a_request_and_a_replay_or_bad_context_does_not(ask: As
 
 
 @spec("6.2")
-def test_pending_holds_its_cost(asking: Callable[..., Asking]) -> None:
+def test_pending_holds_its_cost(asking: Callable[..., AgentConversation]) -> None:
     ask = asking(budget={"max_daily_cost_usd": 1})
     pending = ask({**EMAIL, "cost": {"usd": 0.99}}, 1)
     assert pending["decision"] == "PENDING"
@@ -186,14 +190,14 @@ def test_pending_holds_its_cost(asking: Callable[..., Asking]) -> None:
 
 
 @spec("6.2")
-def test_a_correction_is_charged(ask: Asking) -> None:
+def test_a_correction_is_charged(ask: AgentConversation) -> None:
     assert ask({**WRONG_SUM, "cost": {"usd": 0.25, "tokens": 7}}, 1)["decision"] == "CORRECTED"
     budget = ask.budget()
     assert (budget["cost"]["current_daily_usd"], budget["tokens"]["current_daily"]) == (0.25, 7)
 
 
 @spec("6.3")
-def test_the_response_of_the_document(asking: Callable[..., Asking]) -> None:
+def test_the_response_of_the_document(asking: Callable[..., AgentConversation]) -> None:
     ask = asking(budget={"max_daily_cost_usd": 0.5})
     ask({**SUM, "cost": {"usd": 0.495}}, 1)
     response = ask.send({"action": SUM, "context": {"conversation_id": "c", "step_number": 1}})
@@ -217,7 +221,7 @@ def test_the_response_of_the_document(asking: Callable[..., Asking]) -> None:
 @pytest.mark.parametrize(
     ("budget", "longest"), [({"max_requests_per_hour": 0}, 3600), ({"max_requests_per_day": 0}, 86_400)]
 )
-def test_429_says_when_to_come_back(asking: Callable[..., Asking], budget: Json, longest: int) -> None:
+def test_429_says_when_to_come_back(asking: Callable[..., AgentConversation], budget: Json, longest: int) -> None:
     response = asking(budget=budget).send({"action": SUM, "context": {"conversation_id": "c", "step_number": 1}})
     assert response.status_code == 429
     assert 1 <= int(response.headers["retry-after"]) <= longest

@@ -6,16 +6,16 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from tests.conftest import Asking
-from tests.spec.asking import EMAIL, FALSE, SUM, WRITE, WRONG_SUM, Json
-from tests.spec.conftest import House
+from tests.conftest import AgentConversation
+from tests.spec.conftest import SpecServer
+from tests.spec.requests import EMAIL, FALSE, SUM, WRITE, WRONG_SUM, Json
 from tests.spec.sections import spec
 
 CALL: Json = {"type": "tool_call", "tool": "database_read", "parameters": {"query": "SELECT id FROM users"}}
 
 
 @spec("7.1", "guide/Activity logging")
-def test_the_schema_of_the_document(asking: Callable[..., Asking]) -> None:
+def test_the_schema_of_the_document(asking: Callable[..., AgentConversation]) -> None:
     ask = asking(type="trusted")
     answer = ask({**CALL, "cost": {"usd": 0.05, "tokens": 150}}, 1, options={"require_attestation": True})
     (activity,) = ask.activity()["activities"]
@@ -39,7 +39,9 @@ def test_the_schema_of_the_document(asking: Callable[..., Asking]) -> None:
     ("action", "decision", "usd"),
     [(SUM, "APPROVED", 0.01), (WRONG_SUM, "CORRECTED", 0.01), (EMAIL, "PENDING", 0), (FALSE, "DENIED", 0)],
 )
-def test_every_decision_is_logged_with_what_it_cost(ask: Asking, action: Json, decision: str, usd: float) -> None:
+def test_every_decision_is_logged_with_what_it_cost(
+    ask: AgentConversation, action: Json, decision: str, usd: float
+) -> None:
     answer = ask(action, 1)
     (activity,) = ask.activity()["activities"]
     assert (activity["activity_id"], activity["decision"]) == (answer["action_id"], decision)
@@ -48,16 +50,16 @@ def test_every_decision_is_logged_with_what_it_cost(ask: Asking, action: Json, d
     assert (activity["error"] or {}).get("code") == (answer.get("error") or {}).get("code")
 
 
-def _replayed(ask: Asking) -> Json:
+def _replayed(ask: AgentConversation) -> Json:
     ask(SUM, 1)
     return ask(SUM, 1)
 
 
-def _looped(ask: Asking) -> Json:
+def _looped(ask: AgentConversation) -> Json:
     return [ask(SUM, step) for step in (1, 2, 3)][-1]
 
 
-REFUSALS: list[tuple[Callable[[Asking], Json], str]] = [
+REFUSALS: list[tuple[Callable[[AgentConversation], Json], str]] = [
     (_replayed, "QWED-AGENT-LOOP-002"),
     (_looped, "QWED-AGENT-LOOP-003"),
     (lambda ask: ask(SUM, 51), "QWED-AGENT-LOOP-001"),
@@ -72,7 +74,7 @@ REFUSALS: list[tuple[Callable[[Asking], Json], str]] = [
 @spec("7.1")
 @pytest.mark.parametrize(("refuse", "code"), REFUSALS, ids=[code for _refuse, code in REFUSALS])
 def test_refusals_without_judgement_are_logged_too(
-    asking: Callable[..., Asking], refuse: Callable[[Asking], Json], code: str
+    asking: Callable[..., AgentConversation], refuse: Callable[[AgentConversation], Json], code: str
 ) -> None:
     ask = asking(budget={"max_daily_cost_usd": 100})
     answer = refuse(ask)
@@ -84,16 +86,16 @@ def test_refusals_without_judgement_are_logged_too(
 
 
 @spec("7.1")
-def test_a_suspended_agents_attempt_is_logged(house: House) -> None:
-    with house.client("owner") as owner:
-        ask = Asking(owner, house.suspended)
+def test_a_suspended_agents_attempt_is_logged(spec_server: SpecServer) -> None:
+    with spec_server.client("owner") as owner:
+        ask = AgentConversation(owner, spec_server.suspended)
         assert ask(SUM, 1)["error"]["code"] == "QWED-AGENT-003"
         activity = ask.activity(limit=1)["activities"][0]
     assert (activity["decision"], activity["error"]["code"]) == ("DENIED", "QWED-AGENT-003")
 
 
 @spec("7.1")
-def test_a_correction_keeps_both_what_was_asked_and_what_was_allowed(ask: Asking) -> None:
+def test_a_correction_keeps_both_what_was_asked_and_what_was_allowed(ask: AgentConversation) -> None:
     ask(WRONG_SUM, 1)
     (activity,) = ask.activity()["activities"]
     assert activity["action"] == WRONG_SUM
@@ -101,7 +103,7 @@ def test_a_correction_keeps_both_what_was_asked_and_what_was_allowed(ask: Asking
 
 
 @spec("7.1")
-def test_the_record_says_who_asked(stranger: httpx.Client, ask: Asking) -> None:
+def test_the_record_says_who_asked(stranger: httpx.Client, ask: AgentConversation) -> None:
     ask(SUM, 1)
     body = {"action": SUM, "context": {"conversation_id": "own", "step_number": 1}}
     headers = {"Authorization": f"Bearer {ask.agent['agent_token']}"}
@@ -112,7 +114,7 @@ def test_the_record_says_who_asked(stranger: httpx.Client, ask: Asking) -> None:
 
 
 @spec("7.1")
-def test_one_activity_is_read_by_its_id_and_by_its_agent_alone(asking: Callable[..., Asking]) -> None:
+def test_one_activity_is_read_by_its_id_and_by_its_agent_alone(asking: Callable[..., AgentConversation]) -> None:
     mine, other = asking(), asking()
     action_id = mine(WRITE, 1)["action_id"]
     found = mine.api.get(f"/agents/{mine.agent_id}/actions/{action_id}")
@@ -125,7 +127,7 @@ def test_one_activity_is_read_by_its_id_and_by_its_agent_alone(asking: Callable[
 
 
 @spec("7.1")
-def test_the_log_grows_by_one_index_an_answer(ask: Asking) -> None:
+def test_the_log_grows_by_one_index_an_answer(ask: AgentConversation) -> None:
     for step in (1, 2, 3):
         ask(SUM, step)
     indexes = [activity["log_index"] for activity in ask.activity()["activities"]]
@@ -134,7 +136,7 @@ def test_the_log_grows_by_one_index_an_answer(ask: Asking) -> None:
 
 
 @spec("7.1")
-def test_a_secret_in_a_refused_call_is_not_kept_in_the_clear(asking: Callable[..., Asking]) -> None:
+def test_a_secret_in_a_refused_call_is_not_kept_in_the_clear(asking: Callable[..., AgentConversation]) -> None:
     ask = asking(type="trusted")
     ask({**EMAIL, "parameters": {"to": "a@example.com", "body": "AKIAIOSFODNN7EXAMPLE"}}, 1)
     assert "AKIAIOSFODNN7EXAMPLE" not in str(ask.activity())

@@ -1,21 +1,21 @@
-"""Spec 7.1: what was said about an action is kept with it, a secret never, however the request ended."""
+"""Spec 7.1: an action is stored with its content, without secrets, however the request ended."""
 
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.conftest import Asking
+from tests.conftest import AgentConversation
 from tests.spec.sections import spec
 
-Make = Callable[..., Asking]
+Make = Callable[..., AgentConversation]
 SUM = {"type": "calculate", "query": "2+2"}
 SECRET = "AKIAIOSFODNN7EXAMPLE"
 LEAK = {"type": "send_email", "parameters": {"to": "a@example.com", "body": f"key {SECRET}"}}
 
 
 @spec("7.1")
-def test_the_intent_of_each_request_is_kept_also_when_the_action_was_judged_before(ask: Asking) -> None:
+def test_the_intent_of_each_request_is_kept_also_when_the_action_was_judged_before(ask: AgentConversation) -> None:
     for step, intent in enumerate([None, "first", "second"], start=1):
         said: dict[str, Any] = {} if intent is None else {"user_intent": intent}
         ask(SUM, step, conversation=f"c{step}", **said)
@@ -23,7 +23,7 @@ def test_the_intent_of_each_request_is_kept_also_when_the_action_was_judged_befo
 
 
 @spec("5.1", "7.1")
-def test_the_justification_of_a_tool_call_is_kept(ask: Asking) -> None:
+def test_the_justification_of_a_tool_call_is_kept(ask: AgentConversation) -> None:
     body = {
         "tool_call": {"tool_name": "get_weather", "parameters": {"city": "Rome"}},
         "justification": "User asked for the weather",
@@ -34,7 +34,7 @@ def test_the_justification_of_a_tool_call_is_kept(ask: Asking) -> None:
 
 
 @spec("5.1")
-def test_a_justification_that_is_no_text_is_refused(ask: Asking) -> None:
+def test_a_justification_that_is_no_text_is_refused(ask: AgentConversation) -> None:
     body = {"justification": 7, "context": {"conversation_id": "c", "step_number": 1}}
     response = ask.api.post(f"/agents/{ask.agent_id}/tools/get_weather", json=body)
     assert (response.status_code, "justification" in response.json()["error"]["message"]) == (400, True)

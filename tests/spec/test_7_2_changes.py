@@ -1,30 +1,30 @@
-"""Spec 7.2 for what is no decision: kinds of activity, their periods and pages; the summary counts decisions only."""
+"""Spec 7.2 for changes: kinds, periods and pages; the summary counts decisions only."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from tests.conftest import Asking
-from tests.spec.asking import EMAIL, FALSE, SUM, Json, another, changes_of, refusal_of, settle
-from tests.spec.conftest import People
+from tests.conftest import AgentConversation
+from tests.spec.conftest import Keyholders
+from tests.spec.requests import EMAIL, FALSE, SUM, Json, another, changes_of, refusal_of, settle
 from tests.spec.sections import spec
-from tests.support.clock import HandClock
-from tests.support.opening import open_gate
+from tests.support.gate_factory import open_gate
+from tests.support.manual_clock import ManualClock
 
 DAY = 86_400
 
 
 @pytest.fixture
-def eventful(people: People) -> Asking:
-    """An agent with three decisions (approved, pending, denied) and four changes (with its registration)."""
-    ask = people.hire(trust_level=1)
+def eventful(keyholders: Keyholders) -> AgentConversation:
+    """An agent with three decisions (approved, pending, denied) and four changes (registration included)."""
+    ask = keyholders.create_agent(trust_level=1)
     first = ask(SUM, 1)
     waiting = ask({**EMAIL, "cost": {"usd": 0.5}}, 2)
     ask(FALSE, 3)
-    people.member.post(f"/agents/{ask.agent_id}/actions/{first['action_id']}/execution", json={"success": True})
-    settle(people.approver, waiting["approval_id"])
-    people.owner.post(f"/agents/{ask.agent_id}/trust", json={"request": "trust_reduction", "to_level": 0})
+    keyholders.member.post(f"/agents/{ask.agent_id}/actions/{first['action_id']}/execution", json={"success": True})
+    settle(keyholders.approver, waiting["approval_id"])
+    keyholders.owner.post(f"/agents/{ask.agent_id}/trust", json={"request": "trust_reduction", "to_level": 0})
     return ask
 
 
@@ -37,7 +37,7 @@ def _named(page: Json) -> list[str]:
 
 
 @spec("7.2")
-def test_decisions_are_listed_unless_changes_are_asked_for(eventful: Asking) -> None:
+def test_decisions_are_listed_unless_changes_are_asked_for(eventful: AgentConversation) -> None:
     assert _named(eventful.activity()) == DECISIONS
     assert _named(eventful.activity(kind="decision")) == DECISIONS
     assert _named(eventful.activity(kind="change")) == EVENTS
@@ -45,7 +45,7 @@ def test_decisions_are_listed_unless_changes_are_asked_for(eventful: Asking) -> 
 
 
 @spec("7.2")
-def test_a_change_names_who_made_it_and_has_no_decision(eventful: Asking) -> None:
+def test_a_change_names_who_made_it_and_has_no_decision(eventful: AgentConversation) -> None:
     for change in changes_of(eventful):
         assert (change["agent_id"], change["action"], change["verification"]) == (eventful.agent_id, None, None)
         assert change["by"].startswith("key_")
@@ -55,7 +55,9 @@ def test_a_change_names_who_made_it_and_has_no_decision(eventful: Asking) -> Non
 @spec("7.2")
 @pytest.mark.parametrize("kind", ["decision", "change", "all"])
 @pytest.mark.parametrize("limit", [1, 2, 3, 4, 7, 8])
-def test_pages_of_every_kind_follow_each_other_without_gap_or_repeat(eventful: Asking, kind: str, limit: int) -> None:
+def test_pages_of_every_kind_follow_each_other_without_gap_or_repeat(
+    eventful: AgentConversation, kind: str, limit: int
+) -> None:
     whole = _named(eventful.activity(kind=kind))
     seen: list[str] = []
     query: Json = {"kind": kind, "limit": limit}
@@ -68,7 +70,7 @@ def test_pages_of_every_kind_follow_each_other_without_gap_or_repeat(eventful: A
 
 
 @spec("7.2")
-def test_the_summary_is_of_the_whole_period_whatever_is_listed(eventful: Asking) -> None:
+def test_the_summary_is_of_the_whole_period_whatever_is_listed(eventful: AgentConversation) -> None:
     summary = {
         "total_actions": 3,
         "approved": 1,
@@ -97,7 +99,7 @@ def test_the_summary_is_of_the_whole_period_whatever_is_listed(eventful: Asking)
 
 
 @spec("7.2")
-def test_a_period_holds_changes_as_it_holds_decisions(eventful: Asking) -> None:
+def test_a_period_holds_changes_as_it_holds_decisions(eventful: AgentConversation) -> None:
     listed = eventful.activity(kind="all")["activities"]
     oldest, newest = listed[-1]["timestamp"], listed[0]["timestamp"]
     assert len(eventful.activity(**{"kind": "all", "from": oldest})["activities"]) == len(listed)
@@ -107,21 +109,21 @@ def test_a_period_holds_changes_as_it_holds_decisions(eventful: Asking) -> None:
 
 @spec("7.2")
 @pytest.mark.parametrize("kind", ["", "changes", "Decision", "decision,change"])
-def test_an_unknown_kind_is_refused(people: People, kind: str) -> None:
-    ask = people.hire()
+def test_an_unknown_kind_is_refused(keyholders: Keyholders, kind: str) -> None:
+    ask = keyholders.create_agent()
     response = ask.api.get(f"/agents/{ask.agent_id}/activity", params={"kind": kind})
     assert refusal_of(response) == (400, "QWED-REQ-005")
 
 
 @spec("7.2")
 def test_a_period_of_days_is_summed_by_the_days_it_holds() -> None:
-    hands = HandClock()
-    with open_gate(clock=hands.clock(), approval_ttl_seconds=7 * DAY) as gate:
+    manual_clock = ManualClock()
+    with open_gate(clock=manual_clock.clock(), approval_ttl_seconds=7 * DAY) as gate:
         agent = gate.register_agent(name="daily", principal_id="u")["agent_id"]
-        first_day = datetime.fromtimestamp(hands.now, UTC).date()
+        first_day = datetime.fromtimestamp(manual_clock.now, UTC).date()
         waiting = gate.verify_action(agent, EMAIL, {"conversation_id": "c", "step_number": 1})
         for step in (2, 3, 4):
-            hands.turn(DAY)
+            manual_clock.advance(DAY)
             gate.verify_action(agent, another(step), {"conversation_id": "c", "step_number": step})
         gate.approve(waiting["approval_id"], "on the fourth day")
 
@@ -137,15 +139,15 @@ def test_a_period_of_days_is_summed_by_the_days_it_holds() -> None:
 
 
 @spec("7.2")
-def test_the_organisations_changes_are_listed_newest_first_in_pages(family: People) -> None:
-    ask = family.hire()
-    family.member.post(f"/agents/{ask.agent_id}/suspend", json={"reason": "odd"})
-    family.owner.put("/tools/post_invoice", json={"risk_level": "medium"})
+def test_the_organisations_changes_are_listed_newest_first_in_pages(new_keyholders: Keyholders) -> None:
+    ask = new_keyholders.create_agent()
+    new_keyholders.member.post(f"/agents/{ask.agent_id}/suspend", json={"reason": "odd"})
+    new_keyholders.owner.put("/tools/post_invoice", json={"risk_level": "medium"})
     events = ["tool_changed", "suspended", "registered", *["key_added"] * 3]
     seen: list[str] = []
     query: Json = {"limit": 2}
     while query:
-        page = family.member.get("/changes", params=query).json()
+        page = new_keyholders.member.get("/changes", params=query).json()
         seen += [each["event"] for each in page["changes"]]
         query = {"limit": 2, "cursor": page["next_cursor"]} if page["next_cursor"] else {}
     assert seen == events

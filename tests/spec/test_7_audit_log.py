@@ -1,4 +1,4 @@
-"""Spec 7 and INTERFACES 4: the log over HTTP. Every root and every path is worked out again from RFC 6962."""
+"""Spec 7: the audit log over HTTP; every root and path is recomputed from RFC 6962."""
 
 import base64
 import hashlib
@@ -15,23 +15,23 @@ from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 from cryptography.hazmat.primitives.hashes import SHA256
 
 from qwed.gate import GateError
-from qwed.kernel.proving.audit import ConsistencyProof, InclusionProof
+from qwed.kernel.audit.audit_log import ConsistencyProof, InclusionProof
 from qwed.ledger import merkle
-from tests.spec.asking import Json, refusal_of
-from tests.spec.conftest import House, People
+from tests.spec.conftest import Keyholders, SpecServer
+from tests.spec.requests import Json, refusal_of
 from tests.spec.sections import spec
-from tests.support.kept import Kept
-from tests.support.opening import open_gate
+from tests.support.gate_factory import open_gate
 from tests.support.rfc6962 import mth, path, proof
 from tests.support.server import Server
+from tests.support.stored_rows import StoredRows
 
 EMPTY = hashlib.sha256(b"").hexdigest()
 VIOLATION = {"type": "execute_code", "code": "import os\nos.system('rm -rf /')"}
-"""Refused, and trust is lost for it: two leaves in one batch."""
+"""Denied and degraded: two leaves in one batch."""
 
 
 class Auditor:
-    """Someone who reads the log with a key of the organisation, and believes the JWKS alone."""
+    """Reads the log with a key of the organisation and trusts only the JWKS."""
 
     def __init__(self, client: httpx.Client) -> None:
         self.client = client
@@ -58,7 +58,7 @@ class Auditor:
                 return found
 
     def head(self) -> Json:
-        """The newest head, whose signature holds."""
+        """Return the newest head after checking its signature."""
         head = self.ask("head")
         self.require_signed(head)
         return head
@@ -73,7 +73,7 @@ class Auditor:
         require_signature(self.keys[kid], f"{header}.{payload}".encode(), unpacked(signature))
 
     def require_true(self, leaves: list[bytes], head: Json) -> None:
-        """The head is about these leaves."""
+        """Assert that the head covers these leaves."""
         assert (head["size"], head["root"]) == (len(leaves), mth(leaves).hex())
 
 
@@ -92,35 +92,37 @@ def hexed(hashes: list[bytes]) -> list[str]:
     return [each.hex() for each in hashes]
 
 
-def act(people: People, count: int) -> list[str]:
-    """So many decisions; their ids."""
-    ask = people.hire()
+def act(keyholders: Keyholders, count: int) -> list[str]:
+    """Make some decisions and return their ids."""
+    ask = keyholders.create_agent()
     return [ask({"type": "calculate", "query": f"{step} + 1"}, step)["action_id"] for step in range(1, count + 1)]
 
 
 @pytest.fixture
-def auditor(family: People) -> Auditor:
-    """Of an organisation that nobody else uses, asking with a member's key."""
-    return Auditor(family.member)
+def auditor(new_keyholders: Keyholders) -> Auditor:
+    """Auditor of an organisation that no other test uses, with a member key."""
+    return Auditor(new_keyholders.member)
 
 
 @spec("7.1")
-def test_the_head_follows_every_decision_and_every_change(family: People, auditor: Auditor) -> None:
+def test_the_head_follows_every_decision_and_every_change(new_keyholders: Keyholders, auditor: Auditor) -> None:
     sizes = [auditor.head()["size"]]
-    ask = family.hire()
+    ask = new_keyholders.create_agent()
     for step in range(1, 6):
         ask({"type": "calculate", "query": f"{step} + 2"}, step)
         head = auditor.head()
         auditor.require_true(auditor.leaves(), head)
         sizes.append(head["size"])
-    family.owner.post(f"/agents/{ask.agent_id}/suspend", json={"reason": "enough"})
+    new_keyholders.owner.post(f"/agents/{ask.agent_id}/suspend", json={"reason": "enough"})
     auditor.require_true(auditor.leaves(), auditor.head())
     assert sizes == [sizes[0], *range(sizes[0] + 2, sizes[0] + 7)]
 
 
 @spec("7.1")
-def test_every_path_of_a_growing_log_is_the_one_that_rfc_6962_defines(family: People, auditor: Auditor) -> None:
-    act(family, 17)
+def test_every_path_of_a_growing_log_is_the_one_that_rfc_6962_defines(
+    new_keyholders: Keyholders, auditor: Auditor
+) -> None:
+    act(new_keyholders, 17)
     leaves = auditor.leaves()
     assert len(leaves) > 18
     for size in range(1, len(leaves) + 1):
@@ -137,12 +139,12 @@ def test_every_path_of_a_growing_log_is_the_one_that_rfc_6962_defines(family: Pe
 
 
 @spec("7.1")
-def test_without_a_size_the_proof_is_under_the_newest_head(family: People, auditor: Auditor) -> None:
-    *_, asked = act(family, 4)
+def test_without_a_size_the_proof_is_under_the_newest_head(new_keyholders: Keyholders, auditor: Auditor) -> None:
+    *_, asked = act(new_keyholders, 4)
     before = auditor.head()
     found = auditor.ask("proof/inclusion", activity_id=asked)
     assert (found["index"], found["size"], found["head"]) == (before["size"] - 1, before["size"], before)
-    act(family, 2)
+    act(new_keyholders, 2)
     leaves = auditor.leaves()
     again = auditor.ask("proof/inclusion", activity_id=asked)
     assert (again["index"], again["size"], again["leaf_hash"]) == (found["index"], len(leaves), found["leaf_hash"])
@@ -153,18 +155,20 @@ def test_without_a_size_the_proof_is_under_the_newest_head(family: People, audit
 
 
 @spec("7.1")
-def test_the_head_of_an_earlier_size_is_the_one_that_was_signed_then(family: People, auditor: Auditor) -> None:
+def test_the_head_of_an_earlier_size_is_the_one_that_was_signed_then(
+    new_keyholders: Keyholders, auditor: Auditor
+) -> None:
     heads = []
     for _ in range(3):
-        act(family, 1)
+        act(new_keyholders, 1)
         heads.append(auditor.head())
     for head in heads:
         assert auditor.ask("proof/inclusion", index=0, size=head["size"])["head"] == head
 
 
 @spec("7.1")
-def test_a_size_that_no_batch_ended_in_has_no_head_but_a_proof(family: People, auditor: Auditor) -> None:
-    ask = family.hire(trust_level=2)
+def test_a_size_that_no_batch_ended_in_has_no_head_but_a_proof(new_keyholders: Keyholders, auditor: Auditor) -> None:
+    ask = new_keyholders.create_agent(trust_level=2)
     before = auditor.head()["size"]
     assert ask(VIOLATION, 1)["decision"] == "DENIED"
     leaves = auditor.leaves()
@@ -176,24 +180,26 @@ def test_a_size_that_no_batch_ended_in_has_no_head_but_a_proof(family: People, a
 
 @spec("7.1")
 @pytest.mark.parametrize("limit", [1, 3, 100])
-def test_pages_of_any_length_are_the_same_log(family: People, auditor: Auditor, limit: int) -> None:
-    act(family, 5)
+def test_pages_of_any_length_are_the_same_log(new_keyholders: Keyholders, auditor: Auditor, limit: int) -> None:
+    act(new_keyholders, 5)
     assert auditor.leaves(limit) == auditor.leaves()
 
 
 @spec("7.1")
-def test_a_page_from_the_end_of_the_log_is_empty_and_says_where_it_will_grow(family: People, auditor: Auditor) -> None:
-    act(family, 1)
+def test_a_page_from_the_end_of_the_log_is_empty_and_says_where_it_will_grow(
+    new_keyholders: Keyholders, auditor: Auditor
+) -> None:
+    act(new_keyholders, 1)
     size = auditor.head()["size"]
     assert auditor.ask("entries", from_index=size) == {"entries": [], "next_index": size}
-    act(family, 1)
+    act(new_keyholders, 1)
     assert [entry["index"] for entry in auditor.ask("entries", from_index=size)["entries"]] == [size, size + 1]
 
 
 @spec("7.1")
-def test_a_page_has_a_hundred_entries_unless_more_are_asked_for(family: People, auditor: Auditor) -> None:
+def test_a_page_has_a_hundred_entries_unless_more_are_asked_for(new_keyholders: Keyholders, auditor: Auditor) -> None:
     for _ in range(3):
-        act(family, 40)
+        act(new_keyholders, 40)
     assert len(auditor.ask("entries")["entries"]) == 100
     assert len(auditor.ask("entries", limit=110)["entries"]) == 110
 
@@ -202,8 +208,8 @@ def test_a_page_has_a_hundred_entries_unless_more_are_asked_for(family: People, 
 @pytest.mark.parametrize("size", [999_999, 1_000_000, 1 << 20])
 def test_a_proof_among_a_million_leaves_is_under_two_kilobytes(size: int) -> None:
     spots = {*range(0, size, 9_973), 1, 2, 3, size // 2, size - 2, size - 1}
-    inclusion = max(len(merkle.inclusion(index, size)) for index in spots)
-    consistency = max(len(merkle.consistency(first, size)) for first in spots)
+    inclusion = max(len(merkle.inclusion_path(index, size)) for index in spots)
+    consistency = max(len(merkle.consistency_path(first, size)) for first in spots)
     assert inclusion <= 20
     assert consistency <= 21
     shown = InclusionProof(index=size, size=size, leaf_hash="f" * 64, path=["f" * 64] * inclusion, head=None)
@@ -240,33 +246,39 @@ BAD: list[tuple[str, Json, str]] = [
 
 @spec("7.1")
 @pytest.mark.parametrize(("where", "query", "message"), BAD)
-def test_what_cannot_be_proven_is_refused_by_name(people: People, where: str, query: Json, message: str) -> None:
-    refused = people.member.get(f"/audit/{where}", params=query)
+def test_what_cannot_be_proven_is_refused_by_name(
+    keyholders: Keyholders, where: str, query: Json, message: str
+) -> None:
+    refused = keyholders.member.get(f"/audit/{where}", params=query)
     assert refusal_of(refused) == (400, "QWED-REQ-005")
     assert message in refused.json()["error"]["message"]
 
 
 @spec("7.1")
-def test_a_consistency_proof_needs_to_know_since_when(people: People) -> None:
-    refused = people.member.get("/audit/proof/consistency", params={"to": 1})
+def test_a_consistency_proof_needs_to_know_since_when(keyholders: Keyholders) -> None:
+    refused = keyholders.member.get("/audit/proof/consistency", params={"to": 1})
     assert refusal_of(refused) == (400, "QWED-REQ-004")
     assert "`from` is required" in refused.json()["error"]["message"]
 
 
 @spec("7.1", "9.8")
-def test_another_organisations_activity_is_as_one_that_does_not_exist(house: House, family: People) -> None:
-    (theirs,) = act(family, 1)
-    with house.client("foreign") as foreign:
+def test_another_organisations_activity_is_as_one_that_does_not_exist(
+    spec_server: SpecServer, new_keyholders: Keyholders
+) -> None:
+    (theirs,) = act(new_keyholders, 1)
+    with spec_server.client("foreign") as foreign:
         told = [foreign.get("/audit/proof/inclusion", params={"activity_id": name}) for name in (theirs, "act_none")]
     assert [refusal_of(each) for each in told] == [(404, "QWED-REQ-007")] * 2
     assert told[0].content == told[1].content
 
 
 @spec("7.1", "9.8")
-def test_each_organisation_has_a_log_of_its_own(house: House, people: People, family: People) -> None:
-    ours, theirs = Auditor(people.member), Auditor(family.member)
+def test_each_organisation_has_a_log_of_its_own(
+    spec_server: SpecServer, keyholders: Keyholders, new_keyholders: Keyholders
+) -> None:
+    ours, theirs = Auditor(keyholders.member), Auditor(new_keyholders.member)
     before = ours.head()
-    mine = act(family, 3)
+    mine = act(new_keyholders, 3)
     assert ours.head()["size"] == before["size"]
     assert theirs.head()["log_id"] != before["log_id"]
     named = {json.loads(leaf)["activity_id"] for leaf in theirs.leaves()}
@@ -275,8 +287,8 @@ def test_each_organisation_has_a_log_of_its_own(house: House, people: People, fa
 
 
 @spec("7.1")
-def test_a_changed_leaf_or_head_does_not_pass(family: People, auditor: Auditor) -> None:
-    act(family, 3)
+def test_a_changed_leaf_or_head_does_not_pass(new_keyholders: Keyholders, auditor: Auditor) -> None:
+    act(new_keyholders, 3)
     leaves, head = auditor.leaves(), auditor.head()
     changed = [*leaves[:-1], leaves[-1].replace(b"APPROVED", b"DENIED")]
     assert mth(changed).hex() != head["root"]
@@ -302,7 +314,7 @@ def test_whoever_kept_a_head_proves_after_any_end_that_the_log_has_only_grown(tm
     server = Server(tmp_path / "data")
     with _owner(server) as owner:
         empty = Auditor(owner).head()
-        acted = act(People(owner, owner, owner), 5)
+        acted = act(Keyholders(owner, owner, owner), 5)
         kept, before = Auditor(owner).head(), Auditor(owner).leaves()
     server.kill()
     with open_gate(tmp_path / "data") as gate:
@@ -312,7 +324,7 @@ def test_whoever_kept_a_head_proves_after_any_end_that_the_log_has_only_grown(tm
         assert gate.audit_head()["size"] == kept["size"] + 2
     server = Server(tmp_path / "data")
     with _owner(server) as owner:
-        acted += act(People(owner, owner, owner), 4)
+        acted += act(Keyholders(owner, owner, owner), 4)
         auditor = Auditor(owner)
         leaves, head = auditor.leaves(), auditor.head()
         auditor.require_true(leaves, head)
@@ -386,10 +398,10 @@ def test_a_log_that_was_tampered_with_is_said_to_be_so(tmp_path: Path, how: str)
     with open_gate(tmp_path) as gate:
         for name in "abcd":
             gate.register_agent(name=name, principal_id="p")
-        Kept(tmp_path).change(f"{statement} WHERE log_index IN (0, 2)")
+        StoredRows(tmp_path).change(f"{statement} WHERE log_index IN (0, 2)")
         with pytest.raises(GateError) as refused:
             getattr(gate, verb)(**given)
     assert (refused.value.code, refused.value.message) == (
         "QWED-SEC-003",
-        "what is stored of the log is not what was signed",
+        "the stored log is not what was signed",
     )

@@ -1,4 +1,4 @@
-"""DESIGN 7, erasure: whoever is erased is gone from every answer, file and line; what was proven stays proven."""
+"""Erasure: an erased subject is gone from every answer, file and log line; proofs remain valid."""
 
 import hashlib
 import json
@@ -15,25 +15,25 @@ import pytest
 from joserfc.jwk import KeySet
 
 from qwed.gate import Gate, GateError
-from qwed.kernel.keeping.erasure import sweep
-from qwed.ledger.vault import MASTER_FILE, VaultError
-from tests.conftest import Asking
-from tests.spec.asking import EMAIL, SUM, Json, action_of, another, refusal_of, settle
+from qwed.kernel.privacy.erasure import drop_expired_content
+from qwed.ledger.subject_encryption import MASTER_FILE, VaultError
+from tests.conftest import AgentConversation
+from tests.spec.requests import EMAIL, SUM, Json, action_of, another, refusal_of, settle
 from tests.spec.sections import spec
-from tests.support.books import Books
-from tests.support.chosen import chosen
-from tests.support.clock import HandClock
-from tests.support.crawling import crawl
-from tests.support.kept import Kept
-from tests.support.opening import open_gate
-from tests.support.patience import until
-from tests.support.receipts import require_head, require_receipt, root_of
-from tests.support.receivers import dead_port
+from tests.support.api_crawler import crawl
+from tests.support.data_directory_check import DataDirectoryCheck
+from tests.support.gate_factory import open_gate
+from tests.support.manual_clock import ManualClock
+from tests.support.polling import until
+from tests.support.raw_http import message, send_concurrently
+from tests.support.receipt_check import require_head, require_receipt, root_of
 from tests.support.server import SERVE, Server
-from tests.support.wire import asked_at_once, message
+from tests.support.store_choice import chosen
+from tests.support.stored_rows import StoredRows
+from tests.support.webhook_receivers import unused_port
 
 CANARY = "kestrel"
-"""Stands in everything that is said about the two who are erased, and in nothing else."""
+"""Occurs in all content about the two erased subjects and nowhere else."""
 ADA, PRINCIPAL, STAYS = "ada@example.com", "user_ada", "user_bob"
 GRACE = {"QWED_TRUST_MIN_DAYS": "0", "QWED_TRUST_MIN_ACTIONS": "0", "QWED_TRUST_MAX_DENIAL_RATE": "1"}
 DAY = 86_400
@@ -93,16 +93,16 @@ class Told:
         }
         elsewhere = _ok(owner.post("/organisations", json={"name": "elsewhere"}))
         self.foreign_key: str = elsewhere["owner_key"]
-        webhook = {"url": f"https://127.0.0.1:{dead_port()}/told", "events": ["pending", "failed", "suspended"]}
+        webhook = {"url": f"https://127.0.0.1:{unused_port()}/told", "events": ["pending", "failed", "suspended"]}
         _ok(owner.put("/webhook", json=webhook))
-        self.agent = self.hire(PRINCIPAL)
-        self.other = self.hire(STAYS)
-        self.stopped = self.hire(PRINCIPAL)
+        self.agent = self.create_agent(PRINCIPAL)
+        self.other = self.create_agent(STAYS)
+        self.stopped = self.create_agent(PRINCIPAL)
         foreign = self.client(self.foreign_key)
-        self.foreign = Asking(foreign, _ok(foreign.post("/agents/register", json=_profile(PRINCIPAL))))
+        self.foreign = AgentConversation(foreign, _ok(foreign.post("/agents/register", json=_profile(PRINCIPAL))))
 
-    def hire(self, principal: str) -> Asking:
-        return Asking(self.owner, _ok(self.owner.post("/agents/register", json=_profile(principal))))
+    def create_agent(self, principal: str) -> AgentConversation:
+        return AgentConversation(self.owner, _ok(self.owner.post("/agents/register", json=_profile(principal))))
 
     def _act(self) -> None:
         """Everything that can be said about a subject."""
@@ -165,10 +165,10 @@ class Told:
 
     def files(self) -> bytes:
         """Every byte of the data directory and of what the server has written about itself."""
-        return Kept(self.directory).bytes() + self.server.log.read_bytes()
+        return StoredRows(self.directory).bytes() + self.server.log.read_bytes()
 
     def row(self, statement: str) -> Any:
-        return [tuple(row.values()) for row in Kept(self.directory).rows(statement)]
+        return [tuple(row.values()) for row in StoredRows(self.directory).rows(statement)]
 
     def erase(self, subject: str) -> Json:
         return _ok(self.owner.post("/audit/erase", json={"subject": subject}))
@@ -219,7 +219,7 @@ def erased(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Erased]:
     finally:
         told.close()
     # What was done after the story counts too: the log is one tree under signed heads, every counter agrees with it.
-    Books(told.directory).require_one_story()
+    DataDirectoryCheck(told.directory).require_consistent()
 
 
 SHOWN = (
@@ -470,7 +470,7 @@ def test_of_whom_nothing_is_kept_nothing_is_erased(erased: Erased, subject: str)
 @pytest.mark.parametrize("principal", ["a\u00a0b", "two\nlines", "p" * 256, "new \U0001fae8 \u0378"])
 def test_whoever_can_be_a_principal_can_be_erased(erased: Erased, principal: str) -> None:
     told = erased.told
-    ask = told.hire(principal)
+    ask = told.create_agent(principal)
     answer = ask(SUM, 1, user_intent="to be forgotten")
     assert action_of(ask, answer["action_id"])["content"] == "kept"
     assert told.erase(principal)["erased"] is True
@@ -497,9 +497,9 @@ def test_the_subject_of_a_batch_is_a_printable_name(erased: Erased, subject: Any
 @spec("7.1")
 def test_no_decision_fails_while_its_subject_is_erased_over_and_over(erased: Erased) -> None:
     told = erased.told
-    agents = [told.hire(STAYS).agent_id for _ in range(10)]
+    agents = [told.create_agent(STAYS).agent_id for _ in range(10)]
     owner = {"X-API-Key": told.server.owner_key}
-    Asking(told.owner, {"agent_id": agents[0]})(SUM, 1, subject="in flight", user_intent="known before")
+    AgentConversation(told.owner, {"agent_id": agents[0]})(SUM, 1, subject="in flight", user_intent="known before")
     asked = []
     for number in range(120):
         place = {"conversation_id": f"{number}", "step_number": 1, "subject": "in flight", "user_intent": f"{number}"}
@@ -507,7 +507,7 @@ def test_no_decision_fails_while_its_subject_is_erased_over_and_over(erased: Era
         asked.append(message(f"/agents/{agents[number % 10]}/verify", body, owner))
         if number % 12 == 11:
             asked.append(message("/audit/erase", {"subject": "in flight"}, owner))
-    heard = asked_at_once(told.server.base_url, asked, 13)
+    heard = send_concurrently(told.server.base_url, asked, 13)
     assert [one.status for one in heard if one is not None] == [200] * len(asked)
     states = {"kept": 0, "erased": 0}
     for agent_id in agents:
@@ -527,7 +527,7 @@ def test_somebody_who_reads_the_database_meanwhile_holds_up_no_erasure_and_no_de
     told = erased.told
     answer = told.other(SUM, 1, conversation="read", subject="linus@example.com")
     (kept,) = told.row("SELECT key FROM subjects WHERE key IS NOT NULL ORDER BY created_at DESC LIMIT 1")
-    with Kept(told.directory).being_read():
+    with StoredRows(told.directory).open_read_transaction():
         assert told.erase("linus@example.com")["erased"] is True
         assert told.other(SUM, 2, conversation="read")["decision"] == "APPROVED"
         assert action_of(told.other, answer["action_id"])["content"] == "erased"
@@ -541,12 +541,12 @@ def test_somebody_who_reads_the_database_meanwhile_holds_up_no_erasure_and_no_de
 
 
 @pytest.fixture
-def hands() -> HandClock:
-    return HandClock(time.time() - 40 * DAY)
+def manual_clock() -> ManualClock:
+    return ManualClock(time.time() - 40 * DAY)
 
 
-def _opened(place: Path, hands: HandClock, days: int = 30) -> Gate:
-    return open_gate(place, clock=hands.clock(), content_retention_days=days)
+def _opened(place: Path, manual_clock: ManualClock, days: int = 30) -> Gate:
+    return open_gate(place, clock=manual_clock.clock(), content_retention_days=days)
 
 
 def _old(gate: Gate) -> tuple[str, dict[str, Any]]:
@@ -560,18 +560,20 @@ def _old(gate: Gate) -> tuple[str, dict[str, Any]]:
     return agent, {"approved": approved, "waiting": waiting}
 
 
-Opened = Callable[[Path, HandClock], Gate]
+Opened = Callable[[Path, ManualClock], Gate]
 
 
 @spec("7.1", "7.2")
-def test_content_whose_time_is_over_expires_and_what_was_counted_stays(tmp_path: Path, hands: HandClock) -> None:
-    with _opened(tmp_path / "data", hands) as gate:
+def test_content_whose_time_is_over_expires_and_what_was_counted_stays(
+    tmp_path: Path, manual_clock: ManualClock
+) -> None:
+    with _opened(tmp_path / "data", manual_clock) as gate:
         agent, told = _old(gate)
-        hands.turn(20 * DAY)
+        manual_clock.advance(20 * DAY)
         young = gate.verify_action(agent, SUM, {"conversation_id": "young", "step_number": 1, "user_intent": "of late"})
-        before = gate.services.store.tally(agent, None, None)
-        hands.turn(11 * DAY)
-        assert sweep(gate.services) > 0
+        before = gate.services.store.activity_summary(agent, None, None)
+        manual_clock.advance(11 * DAY)
+        assert drop_expired_content(gate.services) > 0
         entries = {entry["activity_id"]: entry for entry in gate.get_agent_activity(agent, limit=100, kind="all")}
         for name in ("approved", "waiting"):
             entry = entries[told[name].action_id]
@@ -580,65 +582,67 @@ def test_content_whose_time_is_over_expires_and_what_was_counted_stays(tmp_path:
         assert entries[told["waiting"].action_id]["resolution"]["reason"] == "expired"
         kept = entries[young.action_id]
         assert (kept["content"], kept["user_intent"]) == ("kept", "of late")
-        assert gate.services.store.tally(agent, None, None) == before
-        assert sweep(gate.services) == 0
-    Books(tmp_path / "data").require_one_story()
+        assert gate.services.store.activity_summary(agent, None, None) == before
+        assert drop_expired_content(gate.services) == 0
+    DataDirectoryCheck(tmp_path / "data").require_consistent()
 
 
 @spec("7.1")
 @pytest.mark.parametrize("days", [0, 30])
 def test_stored_answers_and_batches_are_gone_when_their_own_time_is_over(
-    tmp_path: Path, hands: HandClock, days: int
+    tmp_path: Path, manual_clock: ManualClock, days: int
 ) -> None:
     def kept() -> list[int]:
-        tables = ("memories", "jobs", "job_items")
-        return [Kept(tmp_path / "data").cell(f"SELECT count(*) FROM {table}") for table in tables]
+        tables = ("idempotency_keys", "jobs", "job_items")
+        return [StoredRows(tmp_path / "data").cell(f"SELECT count(*) FROM {table}") for table in tables]
 
-    with _opened(tmp_path / "data", hands, days) as gate:
+    with _opened(tmp_path / "data", manual_clock, days) as gate:
         _old(gate)
         gate.verify_batch([{"query": "2+2 = 4"}, {"query": "1+1 = 2"}])
         assert kept() == [1, 1, 2]
-        hands.turn(DAY)
-        sweep(gate.services)
+        manual_clock.advance(DAY)
+        drop_expired_content(gate.services)
         assert kept() == [0, 1, 2]
-        hands.turn(6 * DAY)
-        sweep(gate.services)
+        manual_clock.advance(6 * DAY)
+        drop_expired_content(gate.services)
         assert kept() == [0, 0, 0]
 
 
 @spec("7.1")
-def test_what_was_kept_while_the_clock_was_wrong_holds_up_no_retention(tmp_path: Path, hands: HandClock) -> None:
-    with _opened(tmp_path / "data", hands) as gate:
+def test_what_was_kept_while_the_clock_was_wrong_holds_up_no_retention(
+    tmp_path: Path, manual_clock: ManualClock
+) -> None:
+    with _opened(tmp_path / "data", manual_clock) as gate:
         agent = gate.register_agent(name="odd", principal_id=PRINCIPAL).agent_id
         for step, turned in enumerate((0, 9_999 * DAY, -9_999 * DAY), 1):
-            hands.turn(turned)
+            manual_clock.advance(turned)
             gate.verify_action(agent, SUM, {"conversation_id": f"{step}", "step_number": 1})
-        hands.turn(20 * DAY)
+        manual_clock.advance(20 * DAY)
         gate.verify_action(agent, SUM, {"conversation_id": "young", "step_number": 1})
-        hands.turn(11 * DAY)
-        assert sweep(gate.services) > 0
+        manual_clock.advance(11 * DAY)
+        assert drop_expired_content(gate.services) > 0
         states = {entry["conversation_id"] or "dropped": entry["content"] for entry in gate.get_agent_activity(agent)}
         assert states == {"dropped": "expired", "young": "kept"}
 
 
 @spec("7.1")
-def test_without_a_limit_nothing_expires(tmp_path: Path, hands: HandClock) -> None:
-    with _opened(tmp_path / "data", hands, days=0) as gate:
+def test_without_a_limit_nothing_expires(tmp_path: Path, manual_clock: ManualClock) -> None:
+    with _opened(tmp_path / "data", manual_clock, days=0) as gate:
         agent, _told = _old(gate)
-        hands.turn(10_000 * DAY)
-        assert sweep(gate.services) == 0
+        manual_clock.advance(10_000 * DAY)
+        assert drop_expired_content(gate.services) == 0
         assert {entry["content"] for entry in gate.get_agent_activity(agent, kind="all")} == {"kept"}
 
 
 @spec("7.1")
-def test_a_request_whose_content_has_expired_cannot_be_approved(tmp_path: Path, hands: HandClock) -> None:
+def test_a_request_whose_content_has_expired_cannot_be_approved(tmp_path: Path, manual_clock: ManualClock) -> None:
     with open_gate(
-        tmp_path / "data", clock=hands.clock(), content_retention_days=1, approval_ttl_seconds=9 * DAY
+        tmp_path / "data", clock=manual_clock.clock(), content_retention_days=1, approval_ttl_seconds=9 * DAY
     ) as gate:
         agent = gate.register_agent(name="slow", principal_id=PRINCIPAL, trust_level=1).agent_id
         waiting = gate.verify_action(agent, EMAIL, {"conversation_id": "c", "step_number": 1})
-        hands.turn(2 * DAY)
-        sweep(gate.services)
+        manual_clock.advance(2 * DAY)
+        drop_expired_content(gate.services)
         with pytest.raises(GateError) as refused:
             gate.approve(waiting.approval_id, reason="late")
         assert refused.value.code == "QWED-REQ-009"
@@ -646,8 +650,8 @@ def test_a_request_whose_content_has_expired_cannot_be_approved(tmp_path: Path, 
 
 
 @spec("7.1")
-def test_a_server_drops_what_is_too_old_when_it_starts(tmp_path: Path, hands: HandClock) -> None:
-    with _opened(tmp_path / "data", hands, days=0) as gate:
+def test_a_server_drops_what_is_too_old_when_it_starts(tmp_path: Path, manual_clock: ManualClock) -> None:
+    with _opened(tmp_path / "data", manual_clock, days=0) as gate:
         agent, told = _old(gate)
     server = Server(tmp_path / "data", QWED_CONTENT_RETENTION_DAYS="30")
     with httpx.Client(base_url=server.base_url, headers={"X-API-Key": server.owner_key}, timeout=30) as client:
@@ -664,15 +668,15 @@ def test_what_a_former_process_could_not_clear_away_is_cleared_at_the_next_start
     place = tmp_path / "data"
     server = Server(place)
     with httpx.Client(base_url=server.base_url, headers={"X-API-Key": server.owner_key}, timeout=30) as client:
-        ask = Asking(client, _ok(client.post("/agents/register", json=_profile(PRINCIPAL))))
+        ask = AgentConversation(client, _ok(client.post("/agents/register", json=_profile(PRINCIPAL))))
         ask(SUM, 1, subject=ADA)
-        key = Kept(place).cell("SELECT key FROM subjects ORDER BY created_at DESC LIMIT 1")
-        with Kept(place).being_read():
+        key = StoredRows(place).cell("SELECT key FROM subjects ORDER BY created_at DESC LIMIT 1")
+        with StoredRows(place).open_read_transaction():
             assert _ok(client.post("/audit/erase", json={"subject": ADA}))["erased"] is True
             server.kill()
     with open_gate(place) as gate:
-        until(lambda: gate.services.store.scrubbed)
-        assert key not in Kept(place).bytes()
+        until(lambda: gate.services.store.deleted_purged)
+        assert key not in StoredRows(place).bytes()
 
 
 @spec("7.1")
@@ -685,10 +689,10 @@ def test_nothing_that_was_judged_is_remembered_past_an_erasure(tmp_path: Path) -
                 gate.verify_action(agent, action, {"conversation_id": "c", "step_number": step}).decision == "APPROVED"
             )
         services = gate.services
-        assert services.judgements._kept
+        assert services.assessments._entries
         assert services.engines._known
         gate.erase(PRINCIPAL)
-        assert not services.judgements._kept
+        assert not services.assessments._entries
         assert not services.engines._known
         assert gate.verify_action(agent, action, {"conversation_id": "d", "step_number": 1}).decision == "APPROVED"
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import httpx
 
+from qwed.model import sha256_of
 from qwed.settings import VERSION
-from qwed.words import sha256_of
-from tests.conftest import Asking
-from tests.spec.asking import Json, action_of, claims_of, settle, tool_call
-from tests.spec.conftest import People
+from tests.conftest import AgentConversation
+from tests.spec.conftest import Keyholders
+from tests.spec.requests import Json, action_of, claims_of, settle, tool_call
 from tests.spec.sections import spec
 
 ATTESTED = {"require_attestation": True}
@@ -26,7 +26,7 @@ def _described(api: httpx.Client, tool: str, **row: Any) -> None:
 
 @spec("4.2")
 def test_the_hash_is_of_the_permissions_the_trust_level_the_tool_and_the_settings(
-    api: httpx.Client, asking: Callable[..., Asking]
+    api: httpx.Client, asking: Callable[..., AgentConversation]
 ) -> None:
     _described(api, "weigh_parcel", risk_level="low")
     ask = asking(permissions={"allowed_tools": ["weigh_parcel"], "max_rows": 5})
@@ -42,7 +42,9 @@ def test_the_hash_is_of_the_permissions_the_trust_level_the_tool_and_the_setting
 
 
 @spec("4.2", "5.3")
-def test_a_tool_that_is_described_anew_is_another_policy(api: httpx.Client, asking: Callable[..., Asking]) -> None:
+def test_a_tool_that_is_described_anew_is_another_policy(
+    api: httpx.Client, asking: Callable[..., AgentConversation]
+) -> None:
     ask, call = asking(trust_level=2), tool_call("print_label")
     _described(api, "print_label", risk_level="low")
     first = _policy_of(ask(call, 1, options=ATTESTED))
@@ -54,12 +56,12 @@ def test_a_tool_that_is_described_anew_is_another_policy(api: httpx.Client, aski
 
 
 @spec("4.2", "2.3")
-def test_what_a_person_approved_is_attested_under_the_policy_of_that_moment(family: People) -> None:
-    ask, call = family.hire(trust_level=1), tool_call("ship_parcel")
-    _described(family.owner, "ship_parcel", risk_level="low")
+def test_what_a_person_approved_is_attested_under_the_policy_of_that_moment(new_keyholders: Keyholders) -> None:
+    ask, call = new_keyholders.create_agent(trust_level=1), tool_call("ship_parcel")
+    _described(new_keyholders.owner, "ship_parcel", risk_level="low")
     before = _policy_of(ask(call, 1, options=ATTESTED))
-    _described(family.owner, "ship_parcel", risk_level="low", requires_approval=True)
+    _described(new_keyholders.owner, "ship_parcel", risk_level="low", requires_approval=True)
     waiting = ask(call, 2)
     assert waiting["decision"] == "PENDING"
-    assert settle(family.approver, waiting["approval_id"]).status_code == 200
+    assert settle(new_keyholders.approver, waiting["approval_id"]).status_code == 200
     assert _policy_of(action_of(ask, waiting["action_id"])) != before

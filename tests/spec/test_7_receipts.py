@@ -9,13 +9,13 @@ import httpx
 import pytest
 from joserfc.jwk import KeySet
 
-from tests.conftest import Asking
-from tests.spec.asking import EMAIL, FALSE, SUM, WRITE, WRONG_SUM, Json, another, proof_of
+from tests.conftest import AgentConversation
+from tests.spec.requests import EMAIL, FALSE, SUM, WRITE, WRONG_SUM, Json, another, proof_of
 from tests.spec.sections import spec
-from tests.support.opening import open_gate
-from tests.support.receipts import hash_of_leaf, require_receipt, root_from, root_of
+from tests.support.gate_factory import open_gate
+from tests.support.raw_http import message, send_concurrently
+from tests.support.receipt_check import hash_of_leaf, require_receipt, root_from, root_of
 from tests.support.server import Server
-from tests.support.wire import asked_at_once, message
 
 MANY, LINES = 200, 40
 
@@ -29,13 +29,13 @@ def keys(stranger: httpx.Client) -> KeySet:
     return keys_of(stranger)
 
 
-def _tool(ask: Asking) -> Json:
+def _tool(ask: AgentConversation) -> Json:
     body = {"parameters": {"city": "Oslo"}, "context": {"conversation_id": "tool", "step_number": 1}}
     answer: Json = ask.api.post(f"/agents/{ask.agent_id}/tools/get_weather", json=body).json()
     return answer
 
 
-PERMITTED: dict[str, Callable[[Asking], Json]] = {
+PERMITTED: dict[str, Callable[[AgentConversation], Json]] = {
     "approved": lambda ask: ask(SUM, 1),
     "corrected": lambda ask: ask(WRONG_SUM, 1),
     "medium risk": lambda ask: ask(EMAIL, 1),
@@ -46,7 +46,7 @@ PERMITTED: dict[str, Callable[[Asking], Json]] = {
 @spec("4.2", "7.1")
 @pytest.mark.parametrize("name", PERMITTED)
 def test_what_is_permitted_carries_a_receipt_that_verifies(
-    asking: Callable[..., Asking], keys: KeySet, name: str
+    asking: Callable[..., AgentConversation], keys: KeySet, name: str
 ) -> None:
     ask = asking(trust_level=2, permissions={"allowed_tools": ["get_weather", "send_email"]})
     answer = PERMITTED[name](ask)
@@ -62,7 +62,7 @@ def test_what_is_permitted_carries_a_receipt_that_verifies(
 
 
 @spec("4.2")
-def test_what_may_not_happen_carries_none(asking: Callable[..., Asking]) -> None:
+def test_what_may_not_happen_carries_none(asking: Callable[..., AgentConversation]) -> None:
     for level, action in ((0, SUM), (1, EMAIL), (1, WRITE), (3, FALSE)):
         answer = asking(trust_level=level)(action, 1)
         assert answer["decision"] in ("PENDING", "DENIED")
@@ -70,7 +70,7 @@ def test_what_may_not_happen_carries_none(asking: Callable[..., Asking]) -> None
 
 
 @spec("7.1")
-def test_a_receipt_tells_nothing_of_what_was_asked(ask: Asking) -> None:
+def test_a_receipt_tells_nothing_of_what_was_asked(ask: AgentConversation) -> None:
     action = {"type": "calculate", "query": "31337 + 1", "target": "kestrel"}
     answer = ask(action, 1, conversation="kestrel talk", user_intent="kestrel wish", subject="kestrel@example.com")
     shown = json.dumps(answer["attestation"])
@@ -81,7 +81,7 @@ def test_a_receipt_tells_nothing_of_what_was_asked(ask: Asking) -> None:
 
 
 @spec("7.1")
-def test_what_is_asked_twice_with_one_key_has_one_receipt(ask: Asking, keys: KeySet) -> None:
+def test_what_is_asked_twice_with_one_key_has_one_receipt(ask: AgentConversation, keys: KeySet) -> None:
     body = {"action": SUM, "context": {"conversation_id": "c", "step_number": 1}}
     first, second = (ask.send(body, {"Idempotency-Key": "again"}).json() for _ in range(2))
     require_receipt(first["attestation"], keys, first["action_id"])
@@ -90,7 +90,7 @@ def test_what_is_asked_twice_with_one_key_has_one_receipt(ask: Asking, keys: Key
 
 @spec("7.1")
 def test_a_receipt_stays_good_while_the_log_grows_and_leads_to_its_newest_head(
-    api: httpx.Client, ask: Asking, keys: KeySet
+    api: httpx.Client, ask: AgentConversation, keys: KeySet
 ) -> None:
     first = ask(SUM, 1)
     for step in range(2, 9):
@@ -106,7 +106,7 @@ def test_a_receipt_stays_good_while_the_log_grows_and_leads_to_its_newest_head(
 
 @spec("7.1")
 @pytest.mark.parametrize("part", ["leaf", "path", "index", "size"])
-def test_a_receipt_that_was_touched_leads_nowhere(ask: Asking, keys: KeySet, part: str) -> None:
+def test_a_receipt_that_was_touched_leads_nowhere(ask: AgentConversation, keys: KeySet, part: str) -> None:
     ask(another(1), 1)
     answer = ask(SUM, 2)
     receipt: Json = answer["attestation"]
@@ -143,7 +143,7 @@ def test_two_hundred_at_once_have_a_receipt_each_and_no_two_the_same_place(
         )
         for number in range(MANY)
     ]
-    heard = [one.json for one in asked_at_once(server.base_url, asked, LINES) if one is not None]
+    heard = [one.json for one in send_concurrently(server.base_url, asked, LINES) if one is not None]
     assert [answer["decision"] for answer in heard] == ["APPROVED"] * MANY
     for answer in heard:
         require_receipt(answer["attestation"], keys, answer["action_id"])

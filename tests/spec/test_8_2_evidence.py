@@ -1,4 +1,4 @@
-"""Spec 8.2, `evidence`; ruling 4.2: what an agent did at its present level. A new level begins a new record."""
+"""Spec 8.2, `evidence` (ruling 4.2): actions at the present level; a new level starts a new record."""
 
 import itertools
 from collections.abc import Callable, Iterator
@@ -9,11 +9,11 @@ import pytest
 
 from qwed.gate import Gate, GateError
 from qwed.settings import settings_from
-from tests.spec.asking import EMAIL, FALSE, SUM, Json, another
+from tests.spec.requests import EMAIL, FALSE, SUM, Json, another
 from tests.spec.sections import spec
-from tests.support.clock import HandClock
-from tests.support.opening import open_gate, open_services
-from tests.support.workers import sharing
+from tests.support.gate_factory import open_gate, open_services
+from tests.support.manual_clock import ManualClock
+from tests.support.shared_engine_workers import share_engine_workers
 
 DAY = 86_400
 NOTHING = {"days_active": 0, "total_actions": 0, "denied_actions": 0, "denial_rate": 0.0, "attestations": 0}
@@ -25,15 +25,15 @@ _numbers = itertools.count(1)
 
 
 @pytest.fixture
-def hands() -> HandClock:
-    return HandClock()
+def manual_clock() -> ManualClock:
+    return ManualClock()
 
 
 @pytest.fixture
-def gate(hands: HandClock) -> Iterator[Gate]:
-    """A day and three actions are enough here."""
-    opened = open_services(settings_from(**SETTINGS), in_memory=True, clock=hands.clock())
-    with Gate(sharing(opened)) as gate:
+def gate(manual_clock: ManualClock) -> Iterator[Gate]:
+    """A gate with low thresholds: one day and three actions."""
+    opened = open_services(settings_from(**SETTINGS), in_memory=True, clock=manual_clock.clock())
+    with Gate(share_engine_workers(opened)) as gate:
         yield gate
 
 
@@ -94,11 +94,11 @@ CHANGES: dict[str, tuple[Callable[[Gate, str], None], int]] = {
 
 @spec("8.2", "8.3")
 @pytest.mark.parametrize("why", CHANGES)
-def test_each_change_of_level_begins_a_new_record(gate: Gate, hands: HandClock, why: str) -> None:
+def test_each_change_of_level_begins_a_new_record(gate: Gate, manual_clock: ManualClock, why: str) -> None:
     agent = _hire(gate)
     for number in range(3):
         _ask(gate, agent, another(number), options={"require_attestation": True})
-    hands.turn(3 * DAY)
+    manual_clock.advance(3 * DAY)
     assert _evidence(gate, agent) == NOTHING | {"days_active": 3, "total_actions": 3, "attestations": 3}
     change, level = CHANGES[why]
     change(gate, agent)
@@ -110,18 +110,20 @@ def test_each_change_of_level_begins_a_new_record(gate: Gate, hands: HandClock, 
 
 @spec("8.2", "8.3")
 @pytest.mark.parametrize("why", CHANGES)
-def test_what_was_lost_or_won_is_followed_by_a_level_earned_anew(gate: Gate, hands: HandClock, why: str) -> None:
+def test_what_was_lost_or_won_is_followed_by_a_level_earned_anew(
+    gate: Gate, manual_clock: ManualClock, why: str
+) -> None:
     agent = _hire(gate)
     for number in range(3):
         _ask(gate, agent, another(number))
-    hands.turn(DAY)
+    manual_clock.advance(DAY)
     change, level = CHANGES[why]
     change(gate, agent)
     for number in range(3):
         _ask(gate, agent, another(number))
-    hands.turn(DAY - 1)
+    manual_clock.advance(DAY - 1)
     assert _evidence(gate, agent)["days_active"] == 0
-    hands.turn(1)
+    manual_clock.advance(1)
     asked = gate.request_trust_change(agent, level + 1)
     assert asked["evidence"] == NOTHING | {"days_active": 1, "total_actions": 3}
     gate.approve(asked["approval_id"], "earned again")
@@ -129,22 +131,22 @@ def test_what_was_lost_or_won_is_followed_by_a_level_earned_anew(gate: Gate, han
 
 
 @spec("8.2", "8.3")
-def test_a_violation_at_the_lowest_level_stays_in_the_record(gate: Gate, hands: HandClock) -> None:
+def test_a_violation_at_the_lowest_level_stays_in_the_record(gate: Gate, manual_clock: ManualClock) -> None:
     agent = _hire(gate, trust_level=0)
     for number in range(3):
         _ask(gate, agent, another(number))
-    hands.turn(DAY)
+    manual_clock.advance(DAY)
     assert _ask(gate, agent, ATTACK)["decision"] == "DENIED"
     expected = {"days_active": 1, "total_actions": 4, "denied_actions": 1, "denial_rate": 0.25}
     assert _evidence(gate, agent) == NOTHING | expected
 
 
 @spec("8.2")
-def test_what_changes_no_level_leaves_the_record_as_it_is(gate: Gate, hands: HandClock) -> None:
+def test_what_changes_no_level_leaves_the_record_as_it_is(gate: Gate, manual_clock: ManualClock) -> None:
     agent = _hire(gate)
     for number in range(3):
         _ask(gate, agent, another(number))
-    hands.turn(DAY)
+    manual_clock.advance(DAY)
     before = _evidence(gate, agent)
     gate.rotate_token(agent)
     gate.suspend_agent(agent, "a look")
@@ -164,14 +166,14 @@ def test_what_changes_no_level_leaves_the_record_as_it_is(gate: Gate, hands: Han
     ],
 )
 def test_a_person_speaks_for_or_against_and_time_says_nothing(
-    gate: Gate, hands: HandClock, verb: str, expected: Json
+    gate: Gate, manual_clock: ManualClock, verb: str, expected: Json
 ) -> None:
     agent = _hire(gate)
     _ask(gate, agent, SUM)
     waits = _ask(gate, agent, EMAIL)
     assert _evidence(gate, agent) == NOTHING | {"total_actions": 2}
     if verb == "nobody":
-        hands.turn(DAY)
+        manual_clock.advance(DAY)
         assert gate.get_action(agent, waits["action_id"])["approval"]["state"] == "expired"
     else:
         getattr(gate, verb)(waits["approval_id"], "looked at it")
@@ -180,11 +182,11 @@ def test_a_person_speaks_for_or_against_and_time_says_nothing(
 
 
 @spec("8.2")
-def test_a_rejected_request_for_trust_speaks_neither_for_nor_against(gate: Gate, hands: HandClock) -> None:
+def test_a_rejected_request_for_trust_speaks_neither_for_nor_against(gate: Gate, manual_clock: ManualClock) -> None:
     agent = _hire(gate)
     for number in range(3):
         _ask(gate, agent, another(number))
-    hands.turn(DAY)
+    manual_clock.advance(DAY)
     for _ in range(3):
         gate.reject(gate.request_trust_change(agent, 2)["approval_id"], "not yet")
     assert _evidence(gate, agent) == NOTHING | {"days_active": 1, "total_actions": 3}
@@ -219,15 +221,15 @@ def test_what_is_refused_for_good_speaks_against(gate: Gate) -> None:
 
 
 @spec("8.2")
-def test_the_record_is_the_same_after_a_restart(tmp_path: Path, hands: HandClock) -> None:
-    with open_gate(tmp_path / "data", clock=hands.clock(), **SETTINGS) as gate:
+def test_the_record_is_the_same_after_a_restart(tmp_path: Path, manual_clock: ManualClock) -> None:
+    with open_gate(tmp_path / "data", clock=manual_clock.clock(), **SETTINGS) as gate:
         agent = _hire(gate, trust_level=2)
-        hands.turn(5 * DAY)
+        manual_clock.advance(5 * DAY)
         gate.reduce_trust(agent, 1, "a fresh start")
         for number in range(3):
             _ask(gate, agent, another(number), options={"require_attestation": True})
         gate.reject(_ask(gate, agent, EMAIL)["approval_id"], "no")
-    hands.turn(2 * DAY)
-    with open_gate(tmp_path / "data", clock=hands.clock(), **SETTINGS) as again:
+    manual_clock.advance(2 * DAY)
+    with open_gate(tmp_path / "data", clock=manual_clock.clock(), **SETTINGS) as again:
         expected = {"days_active": 2, "total_actions": 4, "denied_actions": 1, "denial_rate": 0.25, "attestations": 3}
         assert _evidence(again, agent) == expected

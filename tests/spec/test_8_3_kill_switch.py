@@ -1,4 +1,4 @@
-"""Spec 8.3 for everybody at once: an organisation stops all its agents, and lets them go on."""
+"""Spec 8.3, kill switch: an organisation stops and resumes all its agents."""
 
 import json
 from pathlib import Path
@@ -6,12 +6,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.conftest import Asking
-from tests.spec.asking import EMAIL, SUM, WRITE, WRONG_SUM, Json, action_of, refusal_of, said, settle
-from tests.spec.conftest import House, People
+from tests.conftest import AgentConversation
+from tests.spec.conftest import Keyholders, SpecServer
+from tests.spec.requests import EMAIL, SUM, WRITE, WRONG_SUM, Json, action_of, refusal_of, said, settle
 from tests.spec.sections import spec
-from tests.support.receivers import Receiver, answering
 from tests.support.server import Server
+from tests.support.webhook_receivers import WebhookReceiver, answering
 
 STOPPED = ("DENIED", "QWED-AGENT-003")
 
@@ -21,98 +21,98 @@ def _throw(client: httpx.Client, verb: str = "suspend-all", reason: str = "drill
 
 
 @spec("8.3")
-@pytest.mark.parametrize("role", People._fields)
-def test_any_key_stops_every_agent_at_once(house: House, family: People, role: str) -> None:
-    agents = [family.hire(trust_level=level) for level in range(4)]
-    thrown = _throw(getattr(family, role))
+@pytest.mark.parametrize("role", Keyholders._fields)
+def test_any_key_stops_every_agent_at_once(spec_server: SpecServer, new_keyholders: Keyholders, role: str) -> None:
+    agents = [new_keyholders.create_agent(trust_level=level) for level in range(4)]
+    thrown = _throw(getattr(new_keyholders, role))
     assert (thrown.status_code, thrown.json()["halted"]) == (200, True)
     for ask in agents:
         response = ask.send({"action": SUM, "context": {"conversation_id": "c", "step_number": 1}})
         assert (response.status_code, said(response.json())) == (403, STOPPED)
         assert ask.api.get(f"/agents/{ask.agent_id}").json()["status"] == "suspended"
-    listed = family.member.get("/agents").json()["agents"]
+    listed = new_keyholders.member.get("/agents").json()["agents"]
     assert {each["status"] for each in listed} == {"suspended"}
-    with house.client(token=agents[0].agent["agent_token"]) as agent:
-        assert said(Asking(agent, agents[0].agent)(SUM, 1)) == STOPPED
+    with spec_server.client(token=agents[0].agent["agent_token"]) as agent:
+        assert said(AgentConversation(agent, agents[0].agent)(SUM, 1)) == STOPPED
 
 
 @spec("8.3")
-def test_other_organisations_go_on(family: People, people: People) -> None:
-    ask = people.hire()
-    _throw(family.owner)
+def test_other_organisations_go_on(new_keyholders: Keyholders, keyholders: Keyholders) -> None:
+    ask = keyholders.create_agent()
+    _throw(new_keyholders.owner)
     assert said(ask(SUM, 1)) == ("APPROVED", None)
 
 
 @spec("8.3")
 @pytest.mark.parametrize("role", ["owner", "approver"])
-def test_only_an_owner_or_approver_lets_them_go_on(family: People, role: str) -> None:
-    ask = family.hire()
-    _throw(family.member)
-    assert refusal_of(_throw(family.member, "reactivate-all")) == (403, "QWED-AUTH-003")
+def test_only_an_owner_or_approver_lets_them_go_on(new_keyholders: Keyholders, role: str) -> None:
+    ask = new_keyholders.create_agent()
+    _throw(new_keyholders.member)
+    assert refusal_of(_throw(new_keyholders.member, "reactivate-all")) == (403, "QWED-AUTH-003")
     assert said(ask(SUM, 1)) == STOPPED
-    put_back = _throw(getattr(family, role), "reactivate-all")
+    put_back = _throw(getattr(new_keyholders, role), "reactivate-all")
     assert (put_back.status_code, put_back.json()["halted"]) == (200, False)
     assert said(ask(SUM, 1)) == ("APPROVED", None)
 
 
 @spec("8.3")
-def test_agents_suspended_one_by_one_stay_suspended(family: People) -> None:
-    ask, other = family.hire(), family.hire()
-    family.member.post(f"/agents/{ask.agent_id}/suspend", json={"reason": "this one above all"})
-    _throw(family.owner)
-    _throw(family.owner, "reactivate-all")
+def test_agents_suspended_one_by_one_stay_suspended(new_keyholders: Keyholders) -> None:
+    ask, other = new_keyholders.create_agent(), new_keyholders.create_agent()
+    new_keyholders.member.post(f"/agents/{ask.agent_id}/suspend", json={"reason": "this one above all"})
+    _throw(new_keyholders.owner)
+    _throw(new_keyholders.owner, "reactivate-all")
     assert said(ask(SUM, 1)) == STOPPED
     assert said(other(SUM, 1)) == ("APPROVED", None)
 
 
 @spec("8.3")
-def test_waking_one_agent_wakes_nobody_while_all_are_stopped(family: People) -> None:
-    ask = family.hire()
-    family.member.post(f"/agents/{ask.agent_id}/suspend", json={"reason": "odd"})
-    _throw(family.owner)
-    family.owner.post(f"/agents/{ask.agent_id}/reactivate", json={"reason": "explained"})
+def test_waking_one_agent_wakes_nobody_while_all_are_stopped(new_keyholders: Keyholders) -> None:
+    ask = new_keyholders.create_agent()
+    new_keyholders.member.post(f"/agents/{ask.agent_id}/suspend", json={"reason": "odd"})
+    _throw(new_keyholders.owner)
+    new_keyholders.owner.post(f"/agents/{ask.agent_id}/reactivate", json={"reason": "explained"})
     assert said(ask(SUM, 1)) == STOPPED
 
 
 @spec("8.3")
-def test_who_is_registered_meanwhile_is_stopped_too(family: People) -> None:
-    _throw(family.owner)
-    ask = family.hire()
+def test_who_is_registered_meanwhile_is_stopped_too(new_keyholders: Keyholders) -> None:
+    _throw(new_keyholders.owner)
+    ask = new_keyholders.create_agent()
     assert said(ask(SUM, 1)) == STOPPED
-    _throw(family.owner, "reactivate-all")
+    _throw(new_keyholders.owner, "reactivate-all")
     assert said(ask(SUM, 1)) == ("APPROVED", None)
 
 
 @spec("8.3")
-def test_nothing_is_approved_while_all_are_stopped_and_anything_is_rejected(family: People) -> None:
-    ask = family.hire()
+def test_nothing_is_approved_while_all_are_stopped_and_anything_is_rejected(new_keyholders: Keyholders) -> None:
+    ask = new_keyholders.create_agent()
     first, second = ask(EMAIL, 1), ask(EMAIL, 2)
-    _throw(family.member)
-    assert refusal_of(settle(family.approver, first["approval_id"])) == (409, "QWED-REQ-009")
-    assert settle(family.approver, second["approval_id"], "reject").status_code == 200
-    _throw(family.owner, "reactivate-all")
-    assert settle(family.approver, first["approval_id"]).status_code == 200
+    _throw(new_keyholders.member)
+    assert refusal_of(settle(new_keyholders.approver, first["approval_id"])) == (409, "QWED-REQ-009")
+    assert settle(new_keyholders.approver, second["approval_id"], "reject").status_code == 200
+    _throw(new_keyholders.owner, "reactivate-all")
+    assert settle(new_keyholders.approver, first["approval_id"]).status_code == 200
     assert action_of(ask, first["action_id"])["decision"] == "APPROVED"
 
 
 @spec("8.3")
-def test_each_throw_is_a_change_with_its_reason_and_a_second_one_is_none(family: People) -> None:
+def test_each_throw_is_a_change_with_its_reason_and_a_second_one_is_none(new_keyholders: Keyholders) -> None:
     for verb in ("suspend-all", "suspend-all", "reactivate-all", "reactivate-all"):
-        assert _throw(family.owner, verb, f"because {verb}").status_code == 200
-    changes: list[Json] = family.member.get("/changes").json()["changes"]
+        assert _throw(new_keyholders.owner, verb, f"because {verb}").status_code == 200
+    changes: list[Json] = new_keyholders.member.get("/changes").json()["changes"]
     switched = [(each["event"], each["change"]["reason"]) for each in changes if each["event"] in ("halted", "resumed")]
     assert switched == [("resumed", "because reactivate-all"), ("halted", "because suspend-all")]
 
 
 @spec("8.3")
 @pytest.mark.parametrize("verb", ["suspend-all", "reactivate-all"])
-def test_the_switch_takes_a_reason_and_a_key(house: House, family: People, verb: str) -> None:
-    assert refusal_of(family.owner.post(f"/{verb}", json={})) == (400, "QWED-REQ-004")
-    with house.client(token=family.hire().agent["agent_token"]) as agent:
+def test_the_switch_takes_a_reason_and_a_key(spec_server: SpecServer, new_keyholders: Keyholders, verb: str) -> None:
+    assert refusal_of(new_keyholders.owner.post(f"/{verb}", json={})) == (400, "QWED-REQ-004")
+    with spec_server.client(token=new_keyholders.create_agent().agent["agent_token"]) as agent:
         assert refusal_of(_throw(agent, verb)) == (403, "QWED-AUTH-003")
-    with house.client() as stranger:
+    with spec_server.client() as stranger:
         assert refusal_of(_throw(stranger, verb)) == (401, "QWED-AUTH-001")
-    assert said(family.hire()(SUM, 1)) == ("APPROVED", None)
+    assert said(new_keyholders.create_agent()(SUM, 1)) == ("APPROVED", None)
 
 
 @spec("8.3")
@@ -125,9 +125,9 @@ def test_what_was_stopped_is_stopped_after_a_restart(tmp_path: Path) -> None:
     assert server.stop() == 0
     again = Server(tmp_path / "data")
     with httpx.Client(base_url=again.base_url, headers=headers, timeout=30) as owner:
-        assert said(Asking(owner, agent)(SUM, 1)) == STOPPED
+        assert said(AgentConversation(owner, agent)(SUM, 1)) == STOPPED
         _throw(owner, "reactivate-all")
-        assert said(Asking(owner, agent)(SUM, 1)) == ("APPROVED", None)
+        assert said(AgentConversation(owner, agent)(SUM, 1)) == ("APPROVED", None)
     assert again.stop() == 0
 
 
@@ -135,32 +135,32 @@ def test_what_was_stopped_is_stopped_after_a_restart(tmp_path: Path) -> None:
 @pytest.mark.parametrize("stop", ["one", "all"])
 @pytest.mark.parametrize("action", [WRITE, WRONG_SUM], ids=["approved", "corrected"])
 def test_who_is_stopped_is_given_nothing_to_act_on_until_it_goes_on(
-    house: House, family: People, stop: str, action: Json
+    spec_server: SpecServer, new_keyholders: Keyholders, stop: str, action: Json
 ) -> None:
-    ask = family.hire(trust_level=2)
+    ask = new_keyholders.create_agent(trust_level=2)
     asked = ask(action, 1, options={"require_attestation": True})
     if asked["decision"] == "PENDING":
-        assert settle(family.approver, asked["approval_id"]).status_code == 200
+        assert settle(new_keyholders.approver, asked["approval_id"]).status_code == 200
     given = action_of(ask, asked["action_id"])
     assert given["attestation"]
     stopped, on = {
         "one": (f"/agents/{ask.agent_id}/suspend", f"/agents/{ask.agent_id}/reactivate"),
         "all": ("/suspend-all", "/reactivate-all"),
     }[stop]
-    assert family.member.post(stopped, json={"reason": "odd"}).status_code == 200
-    with house.client(token=ask.agent["agent_token"]) as agent:
-        for client in (agent, family.member, family.owner):
+    assert new_keyholders.member.post(stopped, json={"reason": "odd"}).status_code == 200
+    with spec_server.client(token=ask.agent["agent_token"]) as agent:
+        for client in (agent, new_keyholders.member, new_keyholders.owner):
             shown = action_of(ask, asked["action_id"], client)
             assert shown["error"]["code"] == "QWED-AGENT-003"
             nothing = {"decision": "DENIED", "error": shown["error"], "attestation": None, "verified_query": None}
             assert shown == given | nothing
-        assert family.owner.post(on, json={"reason": "explained"}).status_code == 200
+        assert new_keyholders.owner.post(on, json={"reason": "explained"}).status_code == 200
         assert action_of(ask, asked["action_id"], agent) == given
 
 
 @spec("8.3")
 def test_the_organisation_is_told_once_that_all_are_stopped(tmp_path: Path) -> None:
-    server, told = Server(tmp_path / "data", QWED_WEBHOOK_ALLOW_PRIVATE="true"), Receiver(answering(200))
+    server, told = Server(tmp_path / "data", QWED_WEBHOOK_ALLOW_PRIVATE="true"), WebhookReceiver(answering(200))
     headers = {"X-API-Key": server.owner_key}
     with httpx.Client(base_url=server.base_url, headers=headers, timeout=30) as owner:
         assert owner.put("/webhook", json={"url": told.url(scheme="http")}).status_code == 200

@@ -1,4 +1,4 @@
-"""Spec 8.3, Trust Degradation; ruling 4.2: every row of the table, with what lies just beside it."""
+"""Spec 8.3, Trust Degradation (ruling 4.2): every row of the table and its boundary cases."""
 
 import itertools
 from collections.abc import Callable
@@ -6,25 +6,13 @@ from collections.abc import Callable
 import pytest
 
 from qwed.gate import Gate
-from tests.conftest import Asking
-from tests.spec.asking import (
-    DELETE,
-    EMAIL,
-    FALSE,
-    SUM,
-    WRITE,
-    WRONG_SUM,
-    Json,
-    another,
-    changes_of,
-    said,
-    trust_of,
-)
-from tests.spec.conftest import Hire, House, People
+from tests.conftest import AgentConversation
+from tests.spec.conftest import CreateAgent, Keyholders, SpecServer
+from tests.spec.requests import DELETE, EMAIL, FALSE, SUM, WRITE, WRONG_SUM, Json, another, changes_of, said, trust_of
 from tests.spec.sections import spec
-from tests.support.clock import HandClock
-from tests.support.opening import open_gate
-from tests.support.wire import asked_at_once, message
+from tests.support.gate_factory import open_gate
+from tests.support.manual_clock import ManualClock
+from tests.support.raw_http import message, send_concurrently
 
 _numbers = itertools.count()
 
@@ -41,17 +29,17 @@ VIOLATIONS: list[Json] = [
 ]
 
 
-def _clean(ask: Asking, count: int) -> None:
+def _clean(ask: AgentConversation, count: int) -> None:
     for number in range(count):
         assert ask(another(number), 1, conversation=f"clean {next(_numbers)}")["decision"] == "APPROVED"
 
 
-def _denied(ask: Asking, count: int) -> None:
+def _denied(ask: AgentConversation, count: int) -> None:
     for _ in range(count):
         assert ask(FALSE, 1, conversation="denied")["decision"] == "DENIED"
 
 
-def _reasons(ask: Asking) -> list[str]:
+def _reasons(ask: AgentConversation) -> list[str]:
     return [each["change"]["reason"] for each in changes_of(ask, "trust_degraded")]
 
 
@@ -60,8 +48,8 @@ def _reasons(ask: Asking) -> list[str]:
 
 @spec("8.3")
 @pytest.mark.parametrize("action", VIOLATIONS, ids=str)
-def test_a_security_violation_costs_two_levels_and_not_one(hired: Hire, action: Json) -> None:
-    ask = hired(trust_level=3)
+def test_a_security_violation_costs_two_levels_and_not_one(create_agent: CreateAgent, action: Json) -> None:
+    ask = create_agent(trust_level=3)
     assert said(ask(action, 1)) == ("DENIED", "QWED-AGENT-005")
     assert trust_of(ask) == 1
     assert _reasons(ask) == ["security_policy_violation"]
@@ -70,9 +58,9 @@ def test_a_security_violation_costs_two_levels_and_not_one(hired: Hire, action: 
 @spec("8.3")
 @pytest.mark.parametrize(("level", "after"), [(3, 1), (2, 0), (1, 0), (0, 0)])
 def test_trust_is_never_below_zero_and_nothing_is_logged_where_nothing_is_lost(
-    hired: Hire, level: int, after: int
+    create_agent: CreateAgent, level: int, after: int
 ) -> None:
-    ask = hired(trust_level=level)
+    ask = create_agent(trust_level=level)
     ask(EVAL, 1)
     assert trust_of(ask) == after
     lost = [
@@ -82,8 +70,8 @@ def test_trust_is_never_below_zero_and_nothing_is_logged_where_nothing_is_lost(
 
 
 @spec("8.3")
-def test_every_violation_counts(hired: Hire) -> None:
-    ask = hired(trust_level=3)
+def test_every_violation_counts(create_agent: CreateAgent) -> None:
+    ask = create_agent(trust_level=3)
     ask(EVAL, 1)
     ask(EVAL, 1)
     assert trust_of(ask) == 0
@@ -91,8 +79,8 @@ def test_every_violation_counts(hired: Hire) -> None:
 
 
 @spec("8.3", "7.1")
-def test_the_loss_is_an_activity_that_names_its_decision(people: People) -> None:
-    ask = people.hire(trust_level=3)
+def test_the_loss_is_an_activity_that_names_its_decision(keyholders: Keyholders) -> None:
+    ask = keyholders.create_agent(trust_level=3)
     cause = ask(EVAL, 1)
     (decision,) = ask.activity()["activities"]
     (lost,) = changes_of(ask, "trust_degraded")
@@ -106,12 +94,12 @@ def test_the_loss_is_an_activity_that_names_its_decision(people: People) -> None
     assert (lost["by"], lost["decision"], lost["agent_id"]) == ("qwed", None, ask.agent_id)
     # One transaction: nothing of the organisation stands between the two.
     assert lost["log_index"] == decision["log_index"] + 1
-    assert lost["activity_id"] in {each["activity_id"] for each in people.owner.get("/changes").json()["changes"]}
+    assert lost["activity_id"] in {each["activity_id"] for each in keyholders.owner.get("/changes").json()["changes"]}
 
 
 @spec("8.3")
-def test_the_next_request_is_judged_by_the_new_level_even_if_it_was_allowed_before(hired: Hire) -> None:
-    ask = hired(trust_level=3)
+def test_the_next_request_is_judged_by_the_new_level_even_if_it_was_allowed_before(create_agent: CreateAgent) -> None:
+    ask = create_agent(trust_level=3)
     assert said(ask(DELETE, 1)) == ("APPROVED", None)
     ask(EVAL, 2)
     assert said(ask(DELETE, 2)) == ("DENIED", "QWED-AGENT-TRUST-001")
@@ -121,8 +109,8 @@ def test_the_next_request_is_judged_by_the_new_level_even_if_it_was_allowed_befo
 
 
 @spec("8.3")
-def test_a_violation_repeated_with_the_same_idempotency_key_is_one_violation(hired: Hire) -> None:
-    ask = hired(trust_level=3)
+def test_a_violation_repeated_with_the_same_idempotency_key_is_one_violation(create_agent: CreateAgent) -> None:
+    ask = create_agent(trust_level=3)
     body = {"action": EVAL, "context": {"conversation_id": "c", "step_number": 1}}
     first, second = (ask.send(body, {"Idempotency-Key": "once"}).json() for _ in range(2))
     assert first == second
@@ -130,9 +118,11 @@ def test_a_violation_repeated_with_the_same_idempotency_key_is_one_violation(hir
 
 
 @spec("8.3", "9.4")
-def test_violations_at_once_cost_what_they_cost_one_after_another(house: House, hired: Hire) -> None:
-    ask = hired(trust_level=3)
-    headers = {"x-api-key": house.keys["member"]}
+def test_violations_at_once_cost_what_they_cost_one_after_another(
+    spec_server: SpecServer, create_agent: CreateAgent
+) -> None:
+    ask = create_agent(trust_level=3)
+    headers = {"x-api-key": spec_server.keys["member"]}
     calls = [
         message(
             f"/agents/{ask.agent_id}/verify",
@@ -141,7 +131,7 @@ def test_violations_at_once_cost_what_they_cost_one_after_another(house: House, 
         )
         for number in range(8)
     ]
-    heard = asked_at_once(house.base_url, calls, len(calls))
+    heard = send_concurrently(spec_server.base_url, calls, len(calls))
     assert {each.json["decision"] for each in heard if each is not None} == {"DENIED"}
     lost = [
         (each["change"]["level_before"], each["change"]["level_after"]) for each in changes_of(ask, "trust_degraded")
@@ -152,20 +142,20 @@ def test_violations_at_once_cost_what_they_cost_one_after_another(house: House, 
 # What must not cost trust by itself
 
 
-def _looping(ask: Asking) -> Json:
+def _looping(ask: AgentConversation) -> Json:
     return [ask(SUM, step) for step in (1, 2, 3)][-1]
 
 
-def _replaying(ask: Asking) -> Json:
+def _replaying(ask: AgentConversation) -> Json:
     return [ask(SUM, 1) for _ in range(2)][-1]
 
 
-def _without_context(ask: Asking) -> Json:
+def _without_context(ask: AgentConversation) -> Json:
     answer: Json = ask.send({"action": EVAL}).json()
     return answer
 
 
-HARMLESS: dict[str, tuple[str, Callable[[Asking], Json]]] = {
+HARMLESS: dict[str, tuple[str, Callable[[AgentConversation], Json]]] = {
     "a false claim": ("QWED-AGENT-005", lambda ask: ask(FALSE, 1)),
     "a false formula": ("QWED-AGENT-005", lambda ask: ask({"type": "verify_logic", "query": "(AND x (NOT x))"}, 1)),
     "a division by zero": ("QWED-AGENT-005", lambda ask: ask({"type": "calculate", "query": "1/0"}, 1)),
@@ -195,17 +185,17 @@ HARMLESS: dict[str, tuple[str, Callable[[Asking], Json]]] = {
 
 @spec("8.3")
 @pytest.mark.parametrize("name", HARMLESS)
-def test_what_is_no_violation_costs_no_trust(hired: Hire, name: str) -> None:
+def test_what_is_no_violation_costs_no_trust(create_agent: CreateAgent, name: str) -> None:
     code, refused = HARMLESS[name]
-    ask = hired(trust_level=2, permissions={"blocked_tools": ["api_call"]}, budget={"max_daily_cost_usd": 100})
+    ask = create_agent(trust_level=2, permissions={"blocked_tools": ["api_call"]}, budget={"max_daily_cost_usd": 100})
     assert refused(ask)["error"]["code"] == code
     assert trust_of(ask) == 2
     assert changes_of(ask, "trust_degraded") == []
 
 
 @spec("8.3")
-def test_a_correction_costs_no_trust(hired: Hire) -> None:
-    ask = hired(trust_level=2)
+def test_a_correction_costs_no_trust(create_agent: CreateAgent) -> None:
+    ask = create_agent(trust_level=2)
     for number in range(20):
         assert ask(WRONG_SUM, 1, conversation=str(number))["decision"] == "CORRECTED"
     assert trust_of(ask) == 2
@@ -213,23 +203,23 @@ def test_a_correction_costs_no_trust(hired: Hire) -> None:
 
 @spec("8.3", "7.1")
 def test_who_tells_of_having_done_what_was_not_permitted_loses_no_trust_by_it_and_may_be_complained_about(
-    people: People,
+    keyholders: Keyholders,
 ) -> None:
     """Ruling 4.2 names what costs trust; an honest report is not among it, or none would be made."""
-    ask = people.hire(trust_level=2)
+    ask = keyholders.create_agent(trust_level=2)
     for answer in (ask(FALSE, 1), ask(WRITE, 1)):
         path = f"/agents/{ask.agent_id}/actions/{answer['action_id']}/execution"
-        assert [people.member.post(path, json={"success": True}).status_code for _ in range(3)] == [409] * 3
+        assert [keyholders.member.post(path, json={"success": True}).status_code for _ in range(3)] == [409] * 3
     assert (trust_of(ask), len(changes_of(ask, "executed_unpermitted"))) == (2, 6)
-    assert people.member.post(f"/agents/{ask.agent_id}/complaint", json={"reason": "it acted"}).status_code == 200
+    assert keyholders.member.post(f"/agents/{ask.agent_id}/complaint", json={"reason": "it acted"}).status_code == 200
 
 
 # Repeated denials (>10%), -1 level
 
 
 @spec("8.3")
-def test_ten_percent_exactly_is_not_more_than_ten_percent(hired: Hire) -> None:
-    ask = hired(trust_level=2)
+def test_ten_percent_exactly_is_not_more_than_ten_percent(create_agent: CreateAgent) -> None:
+    ask = create_agent(trust_level=2)
     _clean(ask, 18)
     _denied(ask, 2)
     assert trust_of(ask) == 2
@@ -239,8 +229,8 @@ def test_ten_percent_exactly_is_not_more_than_ten_percent(hired: Hire) -> None:
 
 
 @spec("8.3")
-def test_nineteen_decisions_say_nothing_and_the_twentieth_does(hired: Hire) -> None:
-    ask = hired(trust_level=2)
+def test_nineteen_decisions_say_nothing_and_the_twentieth_does(create_agent: CreateAgent) -> None:
+    ask = create_agent(trust_level=2)
     _denied(ask, 19)
     assert trust_of(ask) == 2
     _denied(ask, 1)
@@ -248,8 +238,8 @@ def test_nineteen_decisions_say_nothing_and_the_twentieth_does(hired: Hire) -> N
 
 
 @spec("8.3")
-def test_the_twentieth_decides_also_where_it_is_an_approved_one(hired: Hire) -> None:
-    ask = hired(trust_level=2)
+def test_the_twentieth_decides_also_where_it_is_an_approved_one(create_agent: CreateAgent) -> None:
+    ask = create_agent(trust_level=2)
     _denied(ask, 19)
     approved = ask(SUM, 1)
     assert said(approved) == ("APPROVED", None)
@@ -259,8 +249,8 @@ def test_the_twentieth_decides_also_where_it_is_an_approved_one(hired: Hire) -> 
 
 
 @spec("8.3")
-def test_denials_cost_one_level_a_hundred_decisions(hired: Hire) -> None:
-    ask = hired(trust_level=3)
+def test_denials_cost_one_level_a_hundred_decisions(create_agent: CreateAgent) -> None:
+    ask = create_agent(trust_level=3)
     _denied(ask, 20)
     assert trust_of(ask) == 2
     _denied(ask, 99)
@@ -271,16 +261,16 @@ def test_denials_cost_one_level_a_hundred_decisions(hired: Hire) -> None:
 
 
 @spec("8.3")
-def test_whoever_does_better_for_a_hundred_decisions_loses_no_more(hired: Hire) -> None:
-    ask = hired(trust_level=3)
+def test_whoever_does_better_for_a_hundred_decisions_loses_no_more(create_agent: CreateAgent) -> None:
+    ask = create_agent(trust_level=3)
     _denied(ask, 20)
     _clean(ask, 120)
     assert trust_of(ask) == 2
 
 
 @spec("8.3")
-def test_only_the_last_hundred_decisions_count(hired: Hire) -> None:
-    ask = hired(trust_level=2)
+def test_only_the_last_hundred_decisions_count(create_agent: CreateAgent) -> None:
+    ask = create_agent(trust_level=2)
     _denied(ask, 2)
     _clean(ask, 100)
     # Were the first two still counted, these would be 12 of 112.
@@ -290,15 +280,15 @@ def test_only_the_last_hundred_decisions_count(hired: Hire) -> None:
     assert trust_of(ask) == 1
 
 
-UNCOUNTED: dict[str, Callable[[Asking], Json]] = {
+UNCOUNTED: dict[str, Callable[[AgentConversation], Json]] = {
     name: HARMLESS[name][1] for name in ("no context", "a bad step", "half a state", "an unknown option")
 }
 
 
 @spec("8.3")
 @pytest.mark.parametrize("name", UNCOUNTED)
-def test_what_was_refused_before_a_decision_is_not_counted(hired: Hire, name: str) -> None:
-    ask = hired(trust_level=2)
+def test_what_was_refused_before_a_decision_is_not_counted(create_agent: CreateAgent, name: str) -> None:
+    ask = create_agent(trust_level=2)
     for _ in range(21):
         UNCOUNTED[name](ask)
     _denied(ask, 19)
@@ -308,8 +298,8 @@ def test_what_was_refused_before_a_decision_is_not_counted(hired: Hire, name: st
 
 
 @spec("8.3")
-def test_waiting_and_exceeding_are_no_denials_and_count_as_decisions(hired: Hire) -> None:
-    ask = hired(trust_level=2, budget={"max_daily_cost_usd": 50})
+def test_waiting_and_exceeding_are_no_denials_and_count_as_decisions(create_agent: CreateAgent) -> None:
+    ask = create_agent(trust_level=2, budget={"max_daily_cost_usd": 50})
     _denied(ask, 2)
     for number in range(16):
         assert ask(WRITE, 1, conversation=str(number))["decision"] == "PENDING"
@@ -322,8 +312,8 @@ def test_waiting_and_exceeding_are_no_denials_and_count_as_decisions(hired: Hire
 
 @spec("8.3")
 @pytest.mark.parametrize("name", ["too little trust", "a blocked tool", "an unknown type", "too many steps"])
-def test_refusals_of_trust_permission_and_loop_are_denials(hired: Hire, name: str) -> None:
-    ask = hired(trust_level=2, permissions={"blocked_tools": ["api_call"]})
+def test_refusals_of_trust_permission_and_loop_are_denials(create_agent: CreateAgent, name: str) -> None:
+    ask = create_agent(trust_level=2, permissions={"blocked_tools": ["api_call"]})
     for _ in range(20):
         HARMLESS[name][1](ask)
     assert trust_of(ask) == 1
@@ -331,8 +321,8 @@ def test_refusals_of_trust_permission_and_loop_are_denials(hired: Hire, name: st
 
 
 @spec("8.3")
-def test_two_rules_broken_at_once_cost_what_both_cost(hired: Hire) -> None:
-    ask = hired(trust_level=3)
+def test_two_rules_broken_at_once_cost_what_both_cost(create_agent: CreateAgent) -> None:
+    ask = create_agent(trust_level=3)
     _denied(ask, 19)
     cause = ask(EVAL, 1)
     assert trust_of(ask) == 0
@@ -354,9 +344,11 @@ OVER: dict[str, tuple[Json, Json]] = {
 
 @spec("8.3")
 @pytest.mark.parametrize("code", OVER)
-def test_the_fifth_exceeded_budget_within_an_hour_costs_a_level_and_the_fourth_does_not(hired: Hire, code: str) -> None:
+def test_the_fifth_exceeded_budget_within_an_hour_costs_a_level_and_the_fourth_does_not(
+    create_agent: CreateAgent, code: str
+) -> None:
     budget, cost = OVER[code]
-    ask = hired(trust_level=3, budget=budget)
+    ask = create_agent(trust_level=3, budget=budget)
     heard = [said(ask({**SUM, "cost": cost}, 1)) for _ in range(4)]
     assert heard == [("BUDGET_EXCEEDED", code)] * 4
     assert trust_of(ask) == 3
@@ -372,8 +364,8 @@ def test_the_fifth_exceeded_budget_within_an_hour_costs_a_level_and_the_fourth_d
 
 
 @spec("8.3")
-def test_after_five_the_next_five_count_anew(hired: Hire) -> None:
-    ask = hired(trust_level=3, budget={"max_daily_cost_usd": 0})
+def test_after_five_the_next_five_count_anew(create_agent: CreateAgent) -> None:
+    ask = create_agent(trust_level=3, budget={"max_daily_cost_usd": 0})
     levels = []
     for _ in range(10):
         ask(SUM, 1)
@@ -396,11 +388,11 @@ def _spending(gate: Gate) -> Callable[[], int]:
 @spec("8.3")
 @pytest.mark.parametrize(("seconds", "level"), [(3599, 2), (3600, 3), (3601, 3)])
 def test_an_hour_is_an_hour(seconds: int, level: int) -> None:
-    hands = HandClock()
-    with open_gate(clock=hands.clock()) as gate:
+    manual_clock = ManualClock()
+    with open_gate(clock=manual_clock.clock()) as gate:
         exceed = _spending(gate)
         assert exceed() == 3
-        hands.turn(seconds)
+        manual_clock.advance(seconds)
         assert [exceed() for _ in range(4)] == [3, 3, 3, level]
         # In both cases the next five are enough for one level, and not for two.
         assert min(exceed() for _ in range(4)) == 2

@@ -1,4 +1,4 @@
-"""Spec 8.3 at the wrong moment: what changes while a decision is made, and what a restart remembers."""
+"""Spec 8.3 under concurrency: changes during a decision, and state after a restart."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -7,18 +7,18 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.conftest import Asking
-from tests.spec.asking import EMAIL, FALSE, SUM, Json, action_of, changes_of, claims_of, said, settle, trust_of
-from tests.spec.conftest import House, People, furnished, living_in
+from tests.conftest import AgentConversation
+from tests.spec.conftest import Keyholders, SpecServer, keyholders_of, start_spec_server
+from tests.spec.requests import EMAIL, FALSE, SUM, Json, action_of, changes_of, claims_of, said, settle, trust_of
 from tests.spec.sections import spec
-from tests.support.scrape import Scrape
+from tests.support.metrics_scrape import Scrape
 from tests.support.server import Server
 
 PATIENCE = 60
 
 
 def _hard(tag: str) -> Json:
-    """Eleven pigeons in ten holes: short, false, and beyond the solver's patience, so it ends undecided."""
+    """Return a pigeonhole claim (eleven pigeons, ten holes): short, false and too hard for the solver."""
     pigeons, holes = "abcdefghijk", "abcdefghij"
     sits = [f"(OR {' '.join(f'{tag}{one}{hole}' for hole in holes)})" for one in pigeons]
     pairs = [(one, other) for one in pigeons for other in pigeons if other < one]
@@ -27,21 +27,23 @@ def _hard(tag: str) -> Json:
 
 
 @pytest.fixture(scope="module")
-def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SpecServer]:
     """A house whose solver thinks for a second or two, and no longer."""
-    with furnished(Path(tmp_path_factory.mktemp("slow")) / "data", QWED_ENGINE_SECONDS="2") as found:
+    with start_spec_server(Path(tmp_path_factory.mktemp("slow")) / "data", QWED_ENGINE_SECONDS="2") as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-def crew(slow: House) -> Iterator[People]:
-    with living_in(slow) as found:
+def crew(slow: SpecServer) -> Iterator[Keyholders]:
+    with keyholders_of(slow) as found:
         # The first question waits for the workers to start.
-        found.hire()({"type": "verify_logic", "query": "x > 1"}, 1)
+        found.create_agent()({"type": "verify_logic", "query": "x > 1"}, 1)
         yield found
 
 
-def _decided_while(slow: House, ask: Asking, action: Json, change: Callable[[], httpx.Response]) -> httpx.Response:
+def _decided_while(
+    slow: SpecServer, ask: AgentConversation, action: Json, change: Callable[[], httpx.Response]
+) -> httpx.Response:
     scrape = Scrape(slow.base_url, slow.keys["owner"])
     body = {"action": action, "context": {"conversation_id": "c", "step_number": 1}}
     with ThreadPoolExecutor(1) as pool:
@@ -51,13 +53,15 @@ def _decided_while(slow: House, ask: Asking, action: Json, change: Callable[[], 
         return deciding.result(PATIENCE)
 
 
-def _trust(people: People, ask: Asking, to_level: int) -> httpx.Response:
-    return people.owner.post(f"/agents/{ask.agent_id}/trust", json={"request": "trust_reduction", "to_level": to_level})
+def _trust(keyholders: Keyholders, ask: AgentConversation, to_level: int) -> httpx.Response:
+    return keyholders.owner.post(
+        f"/agents/{ask.agent_id}/trust", json={"request": "trust_reduction", "to_level": to_level}
+    )
 
 
 @spec("8.3", "9.4")
-def test_a_decision_made_under_the_old_level_is_not_kept(slow: House, crew: People) -> None:
-    ask = crew.hire(trust_level=3)
+def test_a_decision_made_under_the_old_level_is_not_kept(slow: SpecServer, crew: Keyholders) -> None:
+    ask = crew.create_agent(trust_level=3)
     response = _decided_while(slow, ask, _hard("m"), lambda: _trust(crew, ask, 0))
     answer = response.json()
     assert (response.status_code, said(answer)) == (200, ("DENIED", "QWED-AGENT-005"))
@@ -70,8 +74,10 @@ def test_a_decision_made_under_the_old_level_is_not_kept(slow: House, crew: Peop
 
 @spec("8.3", "9.4")
 @pytest.mark.parametrize("how", ["suspend", "complaint", "all"])
-def test_a_decision_about_an_agent_that_was_stopped_meanwhile_is_not_kept(slow: House, crew: People, how: str) -> None:
-    ask = crew.hire(trust_level=3)
+def test_a_decision_about_an_agent_that_was_stopped_meanwhile_is_not_kept(
+    slow: SpecServer, crew: Keyholders, how: str
+) -> None:
+    ask = crew.create_agent(trust_level=3)
     path = "/suspend-all" if how == "all" else f"/agents/{ask.agent_id}/{how}"
     try:
         response = _decided_while(slow, ask, _hard(how[0]), lambda: crew.member.post(path, json={"reason": "odd"}))
@@ -89,7 +95,7 @@ def test_a_restart_forgets_neither_denials_nor_what_waits(tmp_path: Path) -> Non
     with httpx.Client(base_url=server.base_url, headers=headers, timeout=30) as owner:
         body = {"name": "a", "principal_id": "u", "trust_level": 2, "budget": {"max_daily_cost_usd": 1}}
         agent = owner.post("/agents/register", json=body).json()
-        ask = Asking(owner, agent)
+        ask = AgentConversation(owner, agent)
         waiting = ask({**EMAIL, "cost": {"usd": 0.5}}, 1, options={"risk_threshold": "low"})
         for _ in range(18):
             assert ask(FALSE, 2)["decision"] == "DENIED"
@@ -97,7 +103,7 @@ def test_a_restart_forgets_neither_denials_nor_what_waits(tmp_path: Path) -> Non
     server.kill()
     again = Server(tmp_path / "data")
     with httpx.Client(base_url=again.base_url, headers=headers, timeout=30) as owner:
-        ask = Asking(owner, agent)
+        ask = AgentConversation(owner, agent)
         assert ask.budget()["cost"]["held_usd"] == 0.5
         assert ask(FALSE, 2)["decision"] == "DENIED"
         assert trust_of(ask) == 1

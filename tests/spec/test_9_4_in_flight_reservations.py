@@ -1,4 +1,4 @@
-"""Spec 9.4, In-Flight Reservations: races over HTTP, and a request held still between two stages in process."""
+"""Spec 9.4, In-Flight Reservations: races over HTTP, and a request paused between two stages."""
 
 import threading
 from collections import Counter
@@ -9,11 +9,11 @@ from dataclasses import replace
 import pytest
 
 from qwed.gate import Gate
-from qwed.words.clock import Clock
-from tests.conftest import Asking
-from tests.spec.asking import FALSE, SUM, Json, another, said
+from qwed.model.clock import Clock
+from tests.conftest import AgentConversation
+from tests.spec.requests import FALSE, SUM, Json, another, said
 from tests.spec.sections import spec
-from tests.support.opening import open_gate
+from tests.support.gate_factory import open_gate
 
 PATIENCE = 60
 HERE = {"conversation_id": "conv_1", "step_number": 1}
@@ -21,7 +21,7 @@ HERE = {"conversation_id": "conv_1", "step_number": 1}
 
 @spec("9.4", "guide/In-flight reservation system")
 @pytest.mark.parametrize("same", [True, False])
-def test_of_many_that_race_for_a_step_one_commits(ask: Asking, same: bool) -> None:
+def test_of_many_that_race_for_a_step_one_commits(ask: AgentConversation, same: bool) -> None:
     with ThreadPoolExecutor(8) as racers:
         actions = [SUM if same else another(number) for number in range(16)]
         answers = list(racers.map(lambda action: ask(action, 1), actions))
@@ -31,7 +31,7 @@ def test_of_many_that_race_for_a_step_one_commits(ask: Asking, same: bool) -> No
 
 
 @spec("9.4")
-def test_a_race_for_different_steps_charges_what_it_commits(asking: Callable[..., Asking]) -> None:
+def test_a_race_for_different_steps_charges_what_it_commits(asking: Callable[..., AgentConversation]) -> None:
     ask = asking(budget={"max_daily_cost_usd": 0.05})
     with ThreadPoolExecutor(8) as racers:
         answers = list(racers.map(lambda step: ask(another(step), 1, conversation=str(step)), range(24)))
@@ -40,7 +40,7 @@ def test_a_race_for_different_steps_charges_what_it_commits(asking: Callable[...
 
 
 @spec("9.4")
-def test_a_race_with_one_idempotency_key_is_charged_once(ask: Asking) -> None:
+def test_a_race_with_one_idempotency_key_is_charged_once(ask: AgentConversation) -> None:
     with ThreadPoolExecutor(8) as racers:
         body = {"action": SUM, "context": HERE}
         responses = list(racers.map(lambda _: ask.send(body, headers={"Idempotency-Key": "k1"}), range(16)))
@@ -51,7 +51,7 @@ def test_a_race_with_one_idempotency_key_is_charged_once(ask: Asking) -> None:
 
 
 class Held:
-    """A gate whose first request stops before `settle` until it is let go."""
+    """A gate whose first request pauses before `settle` until it is released."""
 
     def __init__(self, gate: Gate) -> None:
         self.gate = gate

@@ -1,34 +1,34 @@
-"""Spec 9.5, Budget Denial Semantics; guide, Budget denial behavior. Time is turned by hand, so in process."""
+"""Spec 9.5, Budget Denial Semantics; in process with a manual clock."""
 
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from qwed.gate import Gate
-from qwed.words.clock import DAY, HOUR, Clock
-from tests.conftest import Asking
-from tests.spec.asking import SUM, Json, another, said
+from qwed.model.clock import DAY, HOUR, Clock
+from tests.conftest import AgentConversation
+from tests.spec.requests import SUM, Json, another, said
 from tests.spec.sections import spec
-from tests.support.opening import open_gate
+from tests.support.gate_factory import open_gate
 
 START = 1_766_190_600.0  # 2025-12-20T00:30:00Z, the moment in the documents
 
 
 class Hands:
-    """The hands of a clock."""
+    """Manual clock."""
 
     def __init__(self) -> None:
         self.now = START
 
 
 @pytest.fixture
-def hands() -> Hands:
+def manual_clock() -> Hands:
     return Hands()
 
 
 @pytest.fixture
-def gate(hands: Hands) -> Iterator[Gate]:
-    with open_gate(":memory:", clock=Clock(now=lambda: hands.now)) as opened:
+def gate(manual_clock: Hands) -> Iterator[Gate]:
+    with open_gate(":memory:", clock=Clock(now=lambda: manual_clock.now)) as opened:
         yield opened
 
 
@@ -50,7 +50,7 @@ def _ask(gate: Gate, agent_id: str, step: int, **action: Json) -> tuple[str, str
     ],
 )
 def test_a_failed_budget_check_does_not_consume_the_step(
-    asking: Callable[..., Asking], budget: Json, code: str
+    asking: Callable[..., AgentConversation], budget: Json, code: str
 ) -> None:
     ask = asking(budget=budget)
     action = {**SUM, "cost": {"tokens": 5}}
@@ -59,27 +59,27 @@ def test_a_failed_budget_check_does_not_consume_the_step(
 
 
 @spec("9.5", "guide/Budget denial behavior")
-def test_the_same_step_passes_after_the_hour_resets(gate: Gate, hands: Hands) -> None:
+def test_the_same_step_passes_after_the_hour_resets(gate: Gate, manual_clock: Hands) -> None:
     agent_id = gate.register_agent(name="a", principal_id="u", budget={"max_requests_per_hour": 1}).agent_id
     assert _ask(gate, agent_id, 1) == ("APPROVED", None)
     assert _ask(gate, agent_id, 2) == ("BUDGET_EXCEEDED", "QWED-AGENT-BUDGET-002")
-    hands.now += HOUR
+    manual_clock.now += HOUR
     assert _ask(gate, agent_id, 2) == ("APPROVED", None)
 
 
 @spec("9.5", "guide/Budget denial behavior")
-def test_the_same_step_passes_after_the_day_resets(gate: Gate, hands: Hands) -> None:
+def test_the_same_step_passes_after_the_day_resets(gate: Gate, manual_clock: Hands) -> None:
     agent_id = gate.register_agent(name="a", principal_id="u", budget={"max_daily_cost_usd": 0.01}).agent_id
     assert _ask(gate, agent_id, 1) == ("APPROVED", None)
     assert _ask(gate, agent_id, 2) == ("BUDGET_EXCEEDED", "QWED-AGENT-BUDGET-001")
-    hands.now += HOUR
+    manual_clock.now += HOUR
     assert _ask(gate, agent_id, 2) == ("BUDGET_EXCEEDED", "QWED-AGENT-BUDGET-001")
-    hands.now += DAY - HOUR
+    manual_clock.now += DAY - HOUR
     assert _ask(gate, agent_id, 2) == ("APPROVED", None)
 
 
 @spec("9.5")
-def test_the_windows_are_the_calendar_hour_and_day_of_utc(gate: Gate, hands: Hands) -> None:
+def test_the_windows_are_the_calendar_hour_and_day_of_utc(gate: Gate, manual_clock: Hands) -> None:
     agent_id = gate.register_agent(name="a", principal_id="u", budget={"max_requests_per_hour": 1}).agent_id
     assert _ask(gate, agent_id, 1) == ("APPROVED", None)
     reply = gate.verify_action(agent_id, SUM, {"conversation_id": "conv_1", "step_number": 2})
@@ -88,22 +88,22 @@ def test_the_windows_are_the_calendar_hour_and_day_of_utc(gate: Gate, hands: Han
         "hour": "2025-12-20T01:00:00Z",
         "day": "2025-12-21T00:00:00Z",
     }
-    hands.now += 30 * 60 - 1
+    manual_clock.now += 30 * 60 - 1
     assert _ask(gate, agent_id, 2) == ("BUDGET_EXCEEDED", "QWED-AGENT-BUDGET-002")
-    hands.now += 1
+    manual_clock.now += 1
     assert _ask(gate, agent_id, 2) == ("APPROVED", None)
 
 
 @spec("9.5")
-def test_a_clock_that_jumps_back_gives_nothing_away(gate: Gate, hands: Hands) -> None:
+def test_a_clock_that_jumps_back_gives_nothing_away(gate: Gate, manual_clock: Hands) -> None:
     agent_id = gate.register_agent(name="a", principal_id="u", budget={"max_requests_per_hour": 1}).agent_id
     assert _ask(gate, agent_id, 1) == ("APPROVED", None)
-    hands.now -= HOUR
+    manual_clock.now -= HOUR
     assert _ask(gate, agent_id, 2) == ("BUDGET_EXCEEDED", "QWED-AGENT-BUDGET-002")
 
 
 @spec("9.5")
-def test_a_budget_denial_is_not_charged_and_not_counted(asking: Callable[..., Asking]) -> None:
+def test_a_budget_denial_is_not_charged_and_not_counted(asking: Callable[..., AgentConversation]) -> None:
     ask = asking(budget={"max_requests_per_hour": 1})
     ask(SUM, 1)
     for _ in range(3):

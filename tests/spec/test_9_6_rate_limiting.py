@@ -10,17 +10,17 @@ import httpx
 import pytest
 
 from qwed.api.app import App
-from qwed.kernel.change import GATE, Actor
-from qwed.kernel.people.organisations import NewOrganisation, add_organisation
-from qwed.kernel.wiring import close_services
-from qwed.limits.allowance import LimiterError
+from qwed.futures import run_in_thread
+from qwed.kernel.admin.organisations import NewOrganisation, add_organisation
+from qwed.kernel.audit_change import GATE, Actor
+from qwed.kernel.bootstrap import close_services
+from qwed.ratelimit.limit_status import LimiterError
 from qwed.settings import Settings
-from qwed.waiting import in_thread
-from tests.spec.conftest import House
+from tests.spec.conftest import SpecServer
 from tests.spec.sections import spec
-from tests.support.failing import Failing
-from tests.support.opening import open_gate, open_services
-from tests.support.scrape import Scrape
+from tests.support.fault_injection import FailingProxy
+from tests.support.gate_factory import open_gate, open_services
+from tests.support.metrics_scrape import Scrape
 from tests.support.server import Server
 
 LIMIT = 5
@@ -28,7 +28,7 @@ Json = dict[str, Any]
 
 
 class Limited:
-    """A server that lets five requests a minute through, and an owner whose window is new."""
+    """A server with five requests a minute, and an owner with a fresh window."""
 
     def __init__(self, server: Server, owner_key: str) -> None:
         self.server = server
@@ -53,7 +53,7 @@ def _owner_keys(data_dir: Path) -> Iterator[str]:
     with open_gate(data_dir) as gate:
         actor = Actor(GATE, gate.organisation_id, "owner")
         for number in range(20):
-            made = in_thread(add_organisation(f"organisation {number}", actor, gate.services), 30)
+            made = run_in_thread(add_organisation(f"organisation {number}", actor, gate.services), 30)
             assert isinstance(made, NewOrganisation)
             yield made.owner_key
 
@@ -114,8 +114,8 @@ def test_an_agent_beyond_its_limit_is_denied_and_told_when_to_come_back(limited:
 def test_a_limiter_that_fails_denies_and_nothing_passes_until_it_is_back() -> None:
     opened = open_services(Settings(), in_memory=True)
     app = App(opened.services)
-    windows: Any = app._node.windows
-    windows.limiter = Failing(windows.limiter, "hit", LimiterError("no answer"), once=True)
+    windows: Any = app._context.rate_limiter
+    windows.limiter = FailingProxy(windows.limiter, "hit", LimiterError("no answer"), once=True)
     path, headers = "/agents/agent_1/verify", {"X-API-Key": opened.owner_key or ""}
 
     async def ask_twice() -> list[httpx.Response]:
@@ -144,8 +144,8 @@ ASKED = [
 def test_while_the_limiter_fails_all_requests_are_denied() -> None:
     opened = open_services(Settings(), in_memory=True)
     app = App(opened.services)
-    windows: Any = app._node.windows
-    windows.limiter = Failing(windows.limiter, "hit", LimiterError("no answer"))
+    windows: Any = app._context.rate_limiter
+    windows.limiter = FailingProxy(windows.limiter, "hit", LimiterError("no answer"))
     headers = {"X-API-Key": opened.owner_key or ""}
 
     async def ask() -> list[httpx.Response]:
@@ -196,7 +196,7 @@ def test_two_agents_have_windows_of_their_own(limited: Limited, agent: Json) -> 
 @spec("9.6", "9.8")
 def test_a_stranger_who_knows_the_public_prefix_uses_up_nobodys_window(limited: Limited, agent: Json) -> None:
     token, key, scrape = agent["agent_token"], limited.owner["X-API-Key"], limited.scrape
-    names = ("qwed_strangers_refused_total", "qwed_rate_limited_total")
+    names = ("qwed_unauthenticated_total", "qwed_rate_limited_total")
     before = [scrape.value(name) for name in names]
     for number in range(LIMIT * 2):
         secret = f"{number:040x}"
@@ -244,8 +244,8 @@ def test_health_and_metrics_are_answered_when_the_window_is_full(limited: Limite
 
 
 @spec("9.6")
-def test_the_default_limit_is_sixty_thousand_a_minute(house: House) -> None:
-    with house.client("member") as client:
+def test_the_default_limit_is_sixty_thousand_a_minute(spec_server: SpecServer) -> None:
+    with spec_server.client("member") as client:
         assert client.get("/agents").headers["x-ratelimit-limit"] == "60000"
 
 
@@ -264,9 +264,9 @@ def test_the_default_limit_is_sixty_thousand_a_minute(house: House) -> None:
     ],
 )
 def test_the_numbers_are_for_an_owner_of_the_first_organisation_and_a_key_made_for_them(
-    house: House, key: str | None, status: int, code: str | None
+    spec_server: SpecServer, key: str | None, status: int, code: str | None
 ) -> None:
-    with house.client(key) as client:
+    with spec_server.client(key) as client:
         answer = client.get("/metrics")
     assert answer.status_code == status
     if code is None:
@@ -276,7 +276,7 @@ def test_the_numbers_are_for_an_owner_of_the_first_organisation_and_a_key_made_f
 
 
 @spec("9.6", "B")
-def test_an_agents_token_does_not_open_the_numbers(house: House) -> None:
-    with house.client(token=house.suspended["agent_token"]) as client:
+def test_an_agents_token_does_not_open_the_numbers(spec_server: SpecServer) -> None:
+    with spec_server.client(token=spec_server.suspended["agent_token"]) as client:
         answer = client.get("/metrics")
     assert (answer.status_code, answer.json()["error"]["code"]) == (403, "QWED-AUTH-003")

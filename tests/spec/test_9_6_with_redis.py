@@ -1,4 +1,4 @@
-"""Spec 9.6, Fail-Closed Rate Limiting: the sliding window in a Redis, for every process that asks it."""
+"""Spec 9.6, Fail-Closed Rate Limiting: one sliding window in Redis for all processes."""
 
 import shutil
 from collections.abc import Iterator
@@ -10,10 +10,10 @@ import pytest
 import redis
 
 from tests.spec.sections import spec
-from tests.support.chosen import chosen
+from tests.support.metrics_scrape import Scrape
 from tests.support.redis_server import RedisServer
-from tests.support.scrape import Scrape
 from tests.support.server import Server
+from tests.support.store_choice import chosen
 
 LIMIT = 6
 Json = dict[str, Any]
@@ -26,7 +26,7 @@ def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServ
 
 
 class Pair:
-    """Two servers of one installation, on copies of its SQLite or on one PostgreSQL, and a Redis that both ask."""
+    """Two servers of one installation with one Redis."""
 
     def __init__(self, directory: Path, url: str) -> None:
         settings = {"QWED_REDIS_URL": url, "QWED_RATE_LIMIT_PER_KEY": str(LIMIT)}
@@ -41,7 +41,7 @@ class Pair:
         self.servers = [Server(directory / name, **settings) for name in ("one", "two")]
 
     def verify(self, which: int, step: int) -> httpx.Response:
-        """One decision, asked for with the agent's token."""
+        """Request one decision with the agent's token."""
         body = {
             "action": {"type": "calculate", "query": f"{step} + 1"},
             "context": {"conversation_id": "c", "step_number": step},
@@ -78,7 +78,7 @@ def test_ready_and_the_numbers_say_that_it_is_a_redis_and_answers(pair: Pair) ->
     assert httpx.get(f"{server.base_url}/ready", timeout=30).json()["parts"]["rate_limiter"] == "redis"
     scrape = Scrape(server.base_url, server.owner_key)
     assert scrape.value("qwed_rate_limiter_up") == 1
-    assert "\nqwed_rate_windows " not in scrape.text()
+    assert "\nqwed_rate_limiter_keys " not in scrape.text()
 
 
 @spec("9.6", "9.8")

@@ -1,4 +1,4 @@
-"""Spec 9.6, Fail-Closed Rate Limiting: a Redis that is asked for is never quietly done without."""
+"""Spec 9.6, Fail-Closed Rate Limiting: a configured Redis is never silently skipped."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,8 +7,8 @@ import httpx
 import pytest
 
 from tests.spec.sections import spec
+from tests.support.metrics_scrape import Scrape
 from tests.support.redis_server import RedisServer
-from tests.support.scrape import Scrape
 from tests.support.server import SERVE, Server
 
 
@@ -38,7 +38,7 @@ def test_a_redis_that_cannot_be_used_is_not_quietly_replaced_by_memory(
         assert said["error"]["message"] == "the rate limiter does not answer"
         scrape = Scrape(server.base_url, server.owner_key)
         assert scrape.value("qwed_rate_limiter_up") == 0
-        assert scrape.value("qwed_rate_uncounted_total") == 1
+        assert scrape.value("qwed_rate_limiter_unavailable_total") == 1
         redis_server.start()
         # It comes back by itself, and nobody started the server anew.
         scrape.wait_until("qwed_rate_limiter_up", 1)

@@ -1,4 +1,4 @@
-"""Spec 9.7, Environment Integrity: real servers in environments that were tampered with."""
+"""Spec 9.7, Environment Integrity: real servers in tampered environments."""
 
 import hashlib
 import os
@@ -12,9 +12,9 @@ import pytest
 
 import qwed
 from tests.spec.sections import spec
-from tests.support.chosen import chosen
-from tests.support.kept import Kept
 from tests.support.server import SERVE, Server
+from tests.support.store_choice import chosen
+from tests.support.stored_rows import StoredRows
 
 POISON = "import os; os.environ['POISONED'] = '1'\n"
 
@@ -31,7 +31,7 @@ def _refusal(place: Path, command: tuple[str, ...] = SERVE, **environment: str) 
     )
     assert refused.returncode != 0
     assert "listens on" not in refused.stdout
-    assert not Kept(data).exists()
+    assert not StoredRows(data).exists()
     assert not (data / "owner.key").exists()
     return refused.stderr
 
@@ -39,7 +39,7 @@ def _refusal(place: Path, command: tuple[str, ...] = SERVE, **environment: str) 
 def _starts(place: Path, command: tuple[str, ...] = SERVE, **environment: str) -> None:
     server = Server(place / "data", command, **environment)
     assert httpx.get(f"{server.base_url}/health").status_code == 200
-    assert Kept(server.data_dir).exists()
+    assert StoredRows(server.data_dir).exists()
     assert server.stop() == 0
 
 

@@ -1,4 +1,4 @@
-"""Spec 9.8, Timing-Safe Authentication; ruling 4.18, who may speak for whom."""
+"""Spec 9.8, Timing-Safe Authentication; ruling 4.18, which credential may act for which agent."""
 
 import asyncio
 import hmac
@@ -12,13 +12,13 @@ from qwed.api.app import App
 from qwed.gate import Gate
 from qwed.settings import Settings
 from qwed.store import credentials
-from tests.conftest import Asking
-from tests.spec.asking import SUM, Json, said
-from tests.spec.conftest import House
+from tests.conftest import AgentConversation
+from tests.spec.conftest import SpecServer
+from tests.spec.requests import SUM, Json, said
 from tests.spec.sections import spec
-from tests.support.kept import Kept
-from tests.support.opening import open_services
+from tests.support.gate_factory import open_services
 from tests.support.server import Server
+from tests.support.stored_rows import StoredRows
 
 BODY: Json = {"action": SUM, "context": {"conversation_id": "conv_1", "step_number": 1}}
 NOBODY = "agent_" + "0" * 24
@@ -40,19 +40,19 @@ def _bearer(token: str) -> dict[str, str]:
 
 @spec("9.8", "guide/Timing-safe token verification")
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
-def test_the_token_in_the_header_is_enough(stranger: httpx.Client, ask: Asking, scheme: str) -> None:
+def test_the_token_in_the_header_is_enough(stranger: httpx.Client, ask: AgentConversation, scheme: str) -> None:
     headers = {"Authorization": f"{scheme} {ask.agent['agent_token']}"}
     assert _verify(stranger, ask.agent_id, headers=headers) == (200, ("APPROVED", None))
 
 
 @spec("9.8")
-def test_the_token_in_the_body_is_enough(stranger: httpx.Client, ask: Asking) -> None:
+def test_the_token_in_the_body_is_enough(stranger: httpx.Client, ask: AgentConversation) -> None:
     body = {**BODY, "agent_id": ask.agent_id, "agent_token": ask.agent["agent_token"]}
     assert _verify(stranger, ask.agent_id, body) == (200, ("APPROVED", None))
 
 
 @spec("9.8")
-def test_a_key_of_the_organisation_may_verify_for_its_agent(ask: Asking) -> None:
+def test_a_key_of_the_organisation_may_verify_for_its_agent(ask: AgentConversation) -> None:
     assert _verify(ask.api, ask.agent_id) == (200, ("APPROVED", None))
 
 
@@ -112,7 +112,7 @@ def _mangled(token: str) -> list[str]:
 @pytest.mark.parametrize("number", range(12))
 @pytest.mark.parametrize("place", ["header", "body"])
 def test_a_token_that_is_not_exactly_the_agents_is_refused(
-    stranger: httpx.Client, ask: Asking, number: int, place: str
+    stranger: httpx.Client, ask: AgentConversation, number: int, place: str
 ) -> None:
     wrong = _mangled(ask.agent["agent_token"])[number]
     if place == "body":
@@ -125,14 +125,14 @@ def test_a_token_that_is_not_exactly_the_agents_is_refused(
 
 
 @spec("9.8")
-def test_no_credential_is_refused(stranger: httpx.Client, ask: Asking) -> None:
+def test_no_credential_is_refused(stranger: httpx.Client, ask: AgentConversation) -> None:
     assert _verify(stranger, ask.agent_id) == WRONG_TOKEN
     assert _verify(stranger, NOBODY) == WRONG_TOKEN
 
 
 @spec("9.8")
 def test_a_token_says_nothing_about_other_agents_not_even_whether_they_exist(
-    stranger: httpx.Client, asking: Callable[..., Asking]
+    stranger: httpx.Client, asking: Callable[..., AgentConversation]
 ) -> None:
     mine, other = asking(), asking()
     shown = _bearer(mine.agent["agent_token"])
@@ -144,16 +144,20 @@ def test_a_token_says_nothing_about_other_agents_not_even_whether_they_exist(
 
 
 @spec("9.8", "A")
-def test_an_unknown_id_is_said_to_be_unknown_only_to_a_valid_key(house: House) -> None:
-    with house.client("owner") as owner, house.client() as anyone, house.client("qwed_live_" + "0" * 52) as guessing:
+def test_an_unknown_id_is_said_to_be_unknown_only_to_a_valid_key(spec_server: SpecServer) -> None:
+    with (
+        spec_server.client("owner") as owner,
+        spec_server.client() as anyone,
+        spec_server.client("qwed_live_" + "0" * 52) as guessing,
+    ):
         assert _verify(owner, NOBODY) == NO_AGENT
         assert _verify(anyone, NOBODY) == WRONG_TOKEN
         assert _verify(guessing, NOBODY) == WRONG_KEY
 
 
 @spec("9.8")
-def test_another_organisations_agent_does_not_exist(house: House) -> None:
-    with house.client("owner") as owner, house.client("foreign") as foreign:
+def test_another_organisations_agent_does_not_exist(spec_server: SpecServer) -> None:
+    with spec_server.client("owner") as owner, spec_server.client("foreign") as foreign:
         agent = owner.post("/agents/register", json={"name": "a", "principal_id": "u"}).json()
         ours = [
             f"/agents/{agent['agent_id']}{rest}" for rest in ("", "/budget", "/activity", "/did.json", "/actions/x")
@@ -168,16 +172,16 @@ def test_another_organisations_agent_does_not_exist(house: House) -> None:
 
 
 @spec("9.8")
-def test_a_key_of_another_organisation_does_not_help_a_good_token(house: House) -> None:
-    with house.client("owner") as owner, house.client("foreign") as foreign:
+def test_a_key_of_another_organisation_does_not_help_a_good_token(spec_server: SpecServer) -> None:
+    with spec_server.client("owner") as owner, spec_server.client("foreign") as foreign:
         agent = owner.post("/agents/register", json={"name": "a", "principal_id": "u"}).json()
         assert _verify(foreign, agent["agent_id"], headers=_bearer(agent["agent_token"])) == NO_AGENT
 
 
 @spec("9.8")
 @pytest.mark.parametrize("key", ["revoked", "qwed_live_" + "f" * 52, "", "nonsense", "k" * 4000])
-def test_a_key_that_is_unknown_or_revoked_is_refused_everywhere(house: House, key: str) -> None:
-    with house.client("owner") as owner, house.client(key) as client:
+def test_a_key_that_is_unknown_or_revoked_is_refused_everywhere(spec_server: SpecServer, key: str) -> None:
+    with spec_server.client("owner") as owner, spec_server.client(key) as client:
         agent = owner.post("/agents/register", json={"name": "a", "principal_id": "u"}).json()
         assert _verify(client, agent["agent_id"]) == WRONG_KEY
         assert _verify(client, agent["agent_id"], headers=_bearer(agent["agent_token"])) == WRONG_KEY
@@ -187,14 +191,14 @@ def test_a_key_that_is_unknown_or_revoked_is_refused_everywhere(house: House, ke
 
 
 @spec("9.8")
-def test_a_good_key_does_not_excuse_a_wrong_token(asking: Callable[..., Asking]) -> None:
+def test_a_good_key_does_not_excuse_a_wrong_token(asking: Callable[..., AgentConversation]) -> None:
     mine, other = asking(), asking()
     assert _verify(mine.api, mine.agent_id, headers=_bearer(other.agent["agent_token"])) == WRONG_TOKEN
     assert _verify(mine.api, mine.agent_id, {**BODY, "agent_token": other.agent["agent_token"]}) == WRONG_TOKEN
 
 
 @spec("9.8")
-def test_header_body_and_path_must_agree(stranger: httpx.Client, asking: Callable[..., Asking]) -> None:
+def test_header_body_and_path_must_agree(stranger: httpx.Client, asking: Callable[..., AgentConversation]) -> None:
     mine, other = asking(), asking()
     good, wrong = mine.agent["agent_token"], other.agent["agent_token"]
     both = {**BODY, "agent_token": wrong}
@@ -211,7 +215,7 @@ def test_header_body_and_path_must_agree(stranger: httpx.Client, asking: Callabl
 @spec("9.8")
 @pytest.mark.parametrize("rest", ["", "/budget", "/activity", "/did.json"])
 def test_an_agent_may_look_at_itself_and_at_nobody_else(
-    stranger: httpx.Client, asking: Callable[..., Asking], rest: str
+    stranger: httpx.Client, asking: Callable[..., AgentConversation], rest: str
 ) -> None:
     mine, other = asking(), asking()
     shown = _bearer(mine.agent["agent_token"])
@@ -226,7 +230,7 @@ def test_an_agent_may_look_at_itself_and_at_nobody_else(
     ("method", "path"), [("POST", "/agents/register"), ("GET", "/agents"), ("GET", "/tools"), ("PUT", "/tools/mine")]
 )
 def test_a_token_on_an_organisation_route_is_forbidden(
-    stranger: httpx.Client, ask: Asking, method: str, path: str
+    stranger: httpx.Client, ask: AgentConversation, method: str, path: str
 ) -> None:
     body = {"name": "b", "principal_id": "u", "trust_level": 2}
     response = stranger.request(method, path, json=body, headers=_bearer(ask.agent["agent_token"]))
@@ -254,8 +258,8 @@ def test_nobody_gets_past_a_route_that_is_not_open(stranger: httpx.Client, metho
 
 @spec("9.8")
 @pytest.mark.parametrize("role", ["member", "approver"])
-def test_only_an_owner_edits_tools_or_makes_a_trusted_agent(house: House, role: str) -> None:
-    with house.client(role) as client:
+def test_only_an_owner_edits_tools_or_makes_a_trusted_agent(spec_server: SpecServer, role: str) -> None:
+    with spec_server.client(role) as client:
         assert client.post("/agents/register", json={"name": "a", "principal_id": "u"}).status_code == 201
         refusals = [
             client.post("/agents/register", json={"name": "a", "principal_id": "u", "type": "trusted"}),
@@ -267,15 +271,15 @@ def test_only_an_owner_edits_tools_or_makes_a_trusted_agent(house: House, role: 
 
 
 @spec("9.8")
-def test_a_trusted_type_held_at_a_lower_level_needs_no_owner(house: House) -> None:
-    with house.client("member") as client:
+def test_a_trusted_type_held_at_a_lower_level_needs_no_owner(spec_server: SpecServer) -> None:
+    with spec_server.client("member") as client:
         body = {"name": "a", "principal_id": "u", "type": "trusted", "trust_level": 2}
         response = client.post("/agents/register", json=body)
     assert (response.status_code, response.json().get("trust_level")) == (201, 2)
 
 
 @spec("9.8")
-def test_refusals_of_strangers_leave_no_trace_in_the_log(stranger: httpx.Client, ask: Asking) -> None:
+def test_refusals_of_strangers_leave_no_trace_in_the_log(stranger: httpx.Client, ask: AgentConversation) -> None:
     for token in ("wrong", "qwed_agent_" + "0" * 52):
         _verify(stranger, ask.agent_id, headers=_bearer(token))
     assert ask.activity()["summary"]["total_actions"] == 0
@@ -297,5 +301,7 @@ def test_credentials_are_long_random_and_never_stored(tmp_path: Path) -> None:
     kept = b"".join(file.read_bytes() for file in server.data_dir.iterdir() if file.name != "owner.key")
     for secret in (*tokens, server.owner_key):
         assert secret.encode() not in kept
-    digests = [bytes(row["token_digest"]) for row in Kept(server.data_dir).rows("SELECT token_digest FROM agents")]
+    digests = [
+        bytes(row["token_digest"]) for row in StoredRows(server.data_dir).rows("SELECT token_digest FROM agents")
+    ]
     assert sorted(digests) == sorted(map(credentials.digest_of, tokens))

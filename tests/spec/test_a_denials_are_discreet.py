@@ -1,21 +1,21 @@
-"""Ruling 4.11: what was sent is said again short, on one line, and without the secrets in it."""
+"""Ruling 4.11: a refusal quotes the input briefly, on one line, without its secrets."""
 
 from collections.abc import Callable
 
 import httpx
 import pytest
 
-from tests.spec.asking import SUM, Json
-from tests.spec.conftest import House, People
-from tests.spec.scene import SECRET, STATE, Scene, raw, require_discretion
+from tests.spec.conftest import Keyholders, SpecServer
+from tests.spec.requests import SUM, Json
+from tests.spec.scenario import SECRET, STATE, Scene, raw, require_discretion
 from tests.spec.sections import spec
 
 ODD = "x\n\x1b[31m\u202e" + "y" * 500
 
 
 @pytest.fixture
-def scene(house: House, people: People, neighbour: Json) -> Scene:
-    return Scene(house, people, people.hire(), neighbour)
+def scene(spec_server: SpecServer, keyholders: Keyholders, foreign_agent: Json) -> Scene:
+    return Scene(spec_server, keyholders, keyholders.create_agent(), foreign_agent)
 
 
 def _context() -> Json:
@@ -72,7 +72,7 @@ ECHOES: dict[str, Callable[[Scene, str], httpx.Response]] = {
         + b","
         + httpx.Request("POST", "http://x", json={text: 1}).content.replace(b"{", b""),
     ),
-    "query parameter": lambda s, text: s.people.owner.get(f"/agents/{s.ask.agent_id}/activity", params={text: 1}),
+    "query parameter": lambda s, text: s.keyholders.owner.get(f"/agents/{s.ask.agent_id}/activity", params={text: 1}),
 }
 
 

@@ -1,4 +1,4 @@
-"""Ruling 4.11 for every code of appendix A and beside it: which check refused, whether to retry, what would pass."""
+"""Ruling 4.11 for every error code: the failed check, whether to retry, and what would pass."""
 
 import re
 import socket
@@ -12,14 +12,14 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from qwed.words import ErrorCode as E
-from tests.conftest import Asking
-from tests.spec.asking import DELETE, EMAIL, FALSE, SUM, Json, another, refusal_of, settle
-from tests.spec.conftest import House, People, furnished, living_in
-from tests.spec.scene import SECRET, STATE, Scene, raw, require_discretion
+from qwed.model import ErrorCode as E
+from tests.conftest import AgentConversation
+from tests.spec.conftest import Keyholders, SpecServer, keyholders_of, start_spec_server
+from tests.spec.requests import DELETE, EMAIL, FALSE, SUM, Json, another, refusal_of, settle
+from tests.spec.scenario import SECRET, STATE, Scene, raw, require_discretion
 from tests.spec.sections import spec
-from tests.support.kept import Kept
 from tests.support.server import Server
+from tests.support.stored_rows import StoredRows
 
 
 def _again(scene: Scene, key: str) -> httpx.Response:
@@ -29,25 +29,25 @@ def _again(scene: Scene, key: str) -> httpx.Response:
 
 
 def _of(scene: Scene, **fields: Any) -> Scene:
-    return scene._replace(ask=scene.people.hire(**fields))
+    return scene._replace(ask=scene.keyholders.create_agent(**fields))
 
 
 def _settled_twice(scene: Scene) -> httpx.Response:
     approval_id = scene.verify(EMAIL).json()["approval_id"]
-    assert settle(scene.people.approver, approval_id).status_code == 200
-    return settle(scene.people.approver, approval_id)
+    assert settle(scene.keyholders.approver, approval_id).status_code == 200
+    return settle(scene.keyholders.approver, approval_id)
 
 
 def _own_request(scene: Scene) -> httpx.Response:
-    ask = Asking(scene.people.approver, scene.ask.agent)
-    return settle(scene.people.approver, ask(EMAIL, 1)["approval_id"])
+    ask = AgentConversation(scene.keyholders.approver, scene.ask.agent)
+    return settle(scene.keyholders.approver, ask(EMAIL, 1)["approval_id"])
 
 
 def _suspended(scene: Scene, path: str) -> httpx.Response:
     place = f"/agents/{scene.ask.agent_id}"
-    scene.people.owner.post(f"{place}/suspend", json={"reason": "odd"})
+    scene.keyholders.owner.post(f"{place}/suspend", json={"reason": "odd"})
     body = {"to_level": 2} if path == "trust" else {"action": SUM}
-    return scene.people.member.post(f"{place}/{path}", json=body)
+    return scene.keyholders.member.post(f"{place}/{path}", json=body)
 
 
 Reach = Callable[[Scene], httpx.Response]
@@ -57,13 +57,13 @@ DECIDING: list[tuple[E, str, Reach]] = [
     (
         E.AGENT_NOT_REGISTERED,
         "foreign",
-        lambda s: s.plain("POST", f"/agents/{s.neighbour['agent_id']}/verify", {"action": SUM}),
+        lambda s: s.plain("POST", f"/agents/{s.foreign_agent['agent_id']}/verify", {"action": SUM}),
     ),
     (E.INVALID_AGENT_TOKEN, "none", lambda s: s.plain("POST", "{agent}/verify", {"action": SUM}, None)),
     (
         E.INVALID_AGENT_TOKEN,
         "anothers",
-        lambda s: s.sent({"action": SUM, "agent_token": s.neighbour["agent_token"]}),
+        lambda s: s.sent({"action": SUM, "agent_token": s.foreign_agent["agent_token"]}),
     ),
     (
         E.UNKNOWN_CREDENTIAL,
@@ -128,7 +128,7 @@ DECIDING: list[tuple[E, str, Reach]] = [
     (E.MALFORMED, "unknown field", lambda s: s.sent({"action": SUM, "hurry": True})),
     (E.MALFORMED, "deep", lambda s: raw(s, "{agent}/verify", b"[" * 100 + b"]" * 100)),
     (E.MALFORMED, "twice", lambda s: raw(s, "{agent}/verify", b'{"a": 1, "a": 2}')),
-    (E.MALFORMED, "other agent", lambda s: s.sent({"action": SUM, "agent_id": s.neighbour["agent_id"]})),
+    (E.MALFORMED, "other agent", lambda s: s.sent({"action": SUM, "agent_id": s.foreign_agent["agent_id"]})),
     (E.TOO_LARGE, "bytes", lambda s: raw(s, "{agent}/verify", b" " * (1 << 21))),
     (E.MISSING_FIELD, "tool", lambda s: s.verify({"type": "tool_call"})),
     (
@@ -147,17 +147,17 @@ DECIDING: list[tuple[E, str, Reach]] = [
 
 PLAIN: list[tuple[E, str, Reach]] = [
     (E.AGENT_NOT_REGISTERED, "unknown", lambda s: s.plain("GET", "/agents/agent_0")),
-    (E.AGENT_NOT_REGISTERED, "foreign", lambda s: s.plain("GET", f"/agents/{s.neighbour['agent_id']}/budget")),
+    (E.AGENT_NOT_REGISTERED, "foreign", lambda s: s.plain("GET", f"/agents/{s.foreign_agent['agent_id']}/budget")),
     (
         E.AGENT_NOT_REGISTERED,
         "foreign suspend",
-        lambda s: s.plain("POST", f"/agents/{s.neighbour['agent_id']}/suspend", {"reason": "envy"}),
+        lambda s: s.plain("POST", f"/agents/{s.foreign_agent['agent_id']}/suspend", {"reason": "envy"}),
     ),
     (
         E.INVALID_AGENT_TOKEN,
         "anothers",
-        lambda s: s.people.member.get(
-            f"/agents/{s.ask.agent_id}", headers={"Authorization": f"Bearer {s.neighbour['agent_token']}"}
+        lambda s: s.keyholders.member.get(
+            f"/agents/{s.ask.agent_id}", headers={"Authorization": f"Bearer {s.foreign_agent['agent_token']}"}
         ),
     ),
     (E.AGENT_SUSPENDED, "trust", lambda s: _suspended(s, "trust")),
@@ -220,19 +220,19 @@ ON_A_SERVER_OF_ITS_OWN: dict[E, dict[str, str]] = {
     E.LEASE_EXPIRED: {"QWED_STEP_LEASE_SECONDS": "0"},
     E.APPROVALS_FULL: {"QWED_MAX_OPEN_APPROVALS": "0"},
 }
-"""Rows that settings bring about for every request of a kind."""
+"""Codes that need special settings."""
 
 UNDER_PRESSURE: dict[E, dict[str, str]] = {
     E.RATE_LIMITED: {"QWED_RATE_LIMIT_PER_KEY": "1"},
     E.OVERLOADED: {"QWED_MAX_IN_FLIGHT": "1"},
     E.DEPENDENCY_DOWN: {},
 }
-"""Rows that say no to anybody, on every route."""
+"""Codes that refuse every caller on every route."""
 
 NOT_BY_ONE_REQUEST = {
     E.AGENT_CHANGED: "the agent must be changed while the decision is made: test_8_3_while_deciding",
     E.INTERNAL: "a surprise in our own code: tests/faults",
-    E.SURPRISE: "a surprise in our own code: tests/faults",
+    E.SERVER_ERROR: "a surprise in our own code: tests/faults",
     E.ENGINE_UNAVAILABLE: "every worker must be busy: test_busy_engines",
     E.MESSAGE_BLOCKED: "a verdict on a message says it, and refuses no request: tests/a2a/test_server_lists",
     E.TAMPERING_FOUND: "the log must have lost a row behind the server's back",
@@ -251,12 +251,12 @@ NOT_BY_ONE_REQUEST = {
 # Said differently from the row of its code: a limit of one request never passes, evidence may come to be enough.
 FINAL = {(E.CONFLICT, "evidence"): False}
 PRINTED = re.compile(r"Unknown tool '\w+' requires explicit allowlisting \(risk_score=\d\.\d\)")
-"""Guide, Tool approval: quoted as it is printed."""
+"""Message printed in the guide, Tool approval."""
 
 
 @pytest.fixture
-def scene(house: House, people: People, neighbour: Json) -> Scene:
-    return Scene(house, people, people.hire(), neighbour)
+def scene(spec_server: SpecServer, keyholders: Keyholders, foreign_agent: Json) -> Scene:
+    return Scene(spec_server, keyholders, keyholders.create_agent(), foreign_agent)
 
 
 def _require_lesson(response: httpx.Response, code: E, *, final: bool) -> Json:
@@ -311,15 +311,15 @@ def test_a_refusal_beside_decisions_teaches(scene: Scene, code: E, name: str, re
 @pytest.mark.parametrize("code", ON_A_SERVER_OF_ITS_OWN, ids=lambda code: code.name)
 def test_a_refusal_by_the_settings_teaches(tmp_path: Path, code: E) -> None:
     with ExitStack() as stack:
-        house = stack.enter_context(furnished(tmp_path / "data", **ON_A_SERVER_OF_ITS_OWN[code]))
-        ask = stack.enter_context(living_in(house)).hire()
+        spec_server = stack.enter_context(start_spec_server(tmp_path / "data", **ON_A_SERVER_OF_ITS_OWN[code]))
+        ask = stack.enter_context(keyholders_of(spec_server)).create_agent()
         response = ask.send({"action": EMAIL, "context": {"conversation_id": "c", "step_number": 1}})
         error = _require_lesson(response, code, final=code.final)["error"]
         assert error["check"] == code.check
 
 
 def _lose_the_store(server: Server, held: ExitStack) -> None:
-    held.enter_context(Kept(server.data_dir).out_of_reach())
+    held.enter_context(StoredRows(server.data_dir).unreachable())
 
 
 def _take_the_only_place(server: Server, held: ExitStack) -> None:
@@ -334,11 +334,11 @@ def _take_the_only_place(server: Server, held: ExitStack) -> None:
 
 
 def _fill_the_window(_server: Server, _held: ExitStack) -> None:
-    """One request was enough."""
+    """Do nothing: one request fills the window."""
 
 
 def _pressed(code: E, press: Callable[[], None], send: Callable[[], httpx.Response]) -> httpx.Response:
-    """The refusal; a busy machine may let the pressure go before it is asked."""
+    """Return the refusal; retry if a busy machine released the load too early."""
     response = send()
     for _ in range(5):
         if response.status_code == code.http:
@@ -384,7 +384,7 @@ def test_a_missing_thing_and_anothers_are_told_apart_by_nobody(scene: Scene) -> 
     for path in ("{}", "{}/budget", "{}/activity", "{}/actions/act_0", "{}/did.json"):
         missing, foreign = (
             scene.plain("GET", path.format(f"/agents/{agent_id}")).json()
-            for agent_id in ("agent_0", scene.neighbour["agent_id"])
+            for agent_id in ("agent_0", scene.foreign_agent["agent_id"])
         )
         assert missing == foreign
 
@@ -413,13 +413,13 @@ def test_a_denied_action_passes_once_the_suggestion_is_followed(scene: Scene) ->
 
 
 @pytest.fixture(scope="module")
-def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    with furnished(Path(tmp_path_factory.mktemp("full")) / "data") as found:
+def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SpecServer]:
+    with start_spec_server(Path(tmp_path_factory.mktemp("full")) / "data") as found:
         yield found
 
 
 @spec("A")
-def test_the_last_owner_key_is_kept_and_the_refusal_says_what_to_do(full: House) -> None:
+def test_the_last_owner_key_is_kept_and_the_refusal_says_what_to_do(full: SpecServer) -> None:
     with full.client("owner") as owner:
         mine = next(
             each for each in owner.get("/keys").json()["keys"] if each["role"] == "owner" and not each["revoked_at"]

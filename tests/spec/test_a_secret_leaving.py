@@ -1,9 +1,9 @@
-"""DESIGN 3: a secret leaving is a violation at every trust level, in whatever language it leaves."""
+"""A secret leaving the organisation is a violation at every trust level, in every language."""
 
 import pytest
 
-from tests.spec.asking import Json, said, tool_call, trust_of
-from tests.spec.conftest import Hire
+from tests.spec.conftest import CreateAgent
+from tests.spec.requests import Json, said, tool_call, trust_of
 from tests.spec.sections import spec
 
 KEY = "AKIAIOSFODNN7EXAMPLE"
@@ -60,8 +60,8 @@ LEAVES: dict[str, Json] = {
 
 @spec("8.1", "8.3")
 @pytest.mark.parametrize("how", LEAVES)
-def test_a_secret_leaving_is_blocked_and_costs_trust_however_it_leaves(hired: Hire, how: str) -> None:
-    ask = hired(trust_level=3)
+def test_a_secret_leaving_is_blocked_and_costs_trust_however_it_leaves(create_agent: CreateAgent, how: str) -> None:
+    ask = create_agent(trust_level=3)
     answer = ask(LEAVES[how], 1)
     assert (said(answer), answer["verification"]["status"]) == (("DENIED", "QWED-AGENT-005"), "BLOCKED")
     assert KEY not in str(answer)
@@ -102,7 +102,7 @@ STAYS: dict[str, Json] = {
 
 @spec("8.1")
 @pytest.mark.parametrize("what", STAYS)
-def test_what_stays_or_is_no_secret_is_left_to_trust(hired: Hire, what: str) -> None:
-    ask = hired(trust_level=3)
+def test_what_stays_or_is_no_secret_is_left_to_trust(create_agent: CreateAgent, what: str) -> None:
+    ask = create_agent(trust_level=3)
     assert said(ask(STAYS[what], 1)) == ("APPROVED", None)
     assert trust_of(ask) == 3

@@ -1,34 +1,34 @@
-"""Appendix A, Error Codes, with the codes the guide and the rulings add: each is reached, at its HTTP status."""
+"""Appendix A, Error Codes, and additions: each is produced with its HTTP status."""
 
 from collections.abc import Callable
 
 import httpx
 import pytest
 
-from qwed.words import ErrorCode
-from tests.conftest import Asking
-from tests.spec.asking import DELETE, EMAIL, FALSE, SUM, Json, another
-from tests.spec.conftest import House
+from qwed.model import ErrorCode
+from tests.conftest import AgentConversation
+from tests.spec.conftest import SpecServer
+from tests.spec.requests import DELETE, EMAIL, FALSE, SUM, Json, another
 from tests.spec.sections import spec
 
-Make = Callable[..., Asking]
+Make = Callable[..., AgentConversation]
 STATE = "0" * 64
 
 
-def _send(ask: Asking, action: Json = SUM, step: int = 1, **context: object) -> httpx.Response:
+def _send(ask: AgentConversation, action: Json = SUM, step: int = 1, **context: object) -> httpx.Response:
     return ask.send({"action": action, "context": {"conversation_id": "c", "step_number": step, **context}})
 
 
-def _after(ask: Asking, actions: list[Json], **context: object) -> httpx.Response:
+def _after(ask: AgentConversation, actions: list[Json], **context: object) -> httpx.Response:
     return [_send(ask, action, step, **context) for step, action in enumerate(actions, start=1)][-1]
 
 
-def _with_token(ask: Asking) -> httpx.Response:
+def _with_token(ask: AgentConversation) -> httpx.Response:
     body = {"action": SUM, "context": {"conversation_id": "c", "step_number": 1}, "agent_token": "qwed_agent_wrong"}
     return ask.send(body)
 
 
-def _nan(ask: Asking) -> httpx.Response:
+def _nan(ask: AgentConversation) -> httpx.Response:
     action = '{"type": "calculate", "query": "1", "parameters": {"n": NaN}}'
     body = f'{{"action": {action}, "context": {{"conversation_id": "c", "step_number": 1}}}}'
     return ask.api.post(f"/agents/{ask.agent_id}/verify", content=body)
@@ -163,14 +163,14 @@ def test_every_refusal_says_which_check_refused(asking: Make, code: str) -> None
 
 
 @spec("A")
-def test_a_suspended_agent_is_agent_003(house: House) -> None:
-    with house.client("owner") as owner:
-        response = _send(Asking(owner, house.suspended))
+def test_a_suspended_agent_is_agent_003(spec_server: SpecServer) -> None:
+    with spec_server.client("owner") as owner:
+        response = _send(AgentConversation(owner, spec_server.suspended))
     assert (response.status_code, response.json()["error"]["code"]) == (403, "QWED-AGENT-003")
 
 
 @spec("A")
-def test_a_refusal_repeats_user_input_only_short_and_on_one_line(ask: Asking) -> None:
+def test_a_refusal_repeats_user_input_only_short_and_on_one_line(ask: AgentConversation) -> None:
     hostile = "x\n\x1b[31m" + "y" * 5000
     message = ask({"type": hostile}, 1)["error"]["message"]
     assert len(message) < 200

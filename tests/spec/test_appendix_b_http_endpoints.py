@@ -1,4 +1,4 @@
-"""Appendix B, HTTP Endpoints: the routes, what a body may be, the API document, and how the server ends."""
+"""Appendix B, HTTP Endpoints: routes, request bodies, the OpenAPI document, and shutdown."""
 
 import contextlib
 import json
@@ -14,11 +14,12 @@ import jsonschema_rs
 import pytest
 
 import qwed
-from qwed.api import agents, shapes
+from qwed.api.handlers import agents
+from qwed.api.openapi import schemas as schemas_module
 from qwed.kernel.agents.registration import COUNT_LIMITS, MONEY_LIMITS
-from qwed.kernel.request import Context, Options
-from tests.conftest import Asking, Register
-from tests.spec.asking import DELETE, EMAIL, FALSE, OF_RISK, SUM, WRONG_SUM, Json, said
+from qwed.kernel.request import ActionOptions, Context
+from tests.conftest import AgentConversation, Register
+from tests.spec.requests import DELETE, EMAIL, FALSE, OF_RISK, SUM, WRONG_SUM, Json, said
 from tests.spec.sections import spec
 from tests.support.server import Server
 
@@ -69,7 +70,7 @@ def test_what_is_not_there_is_said_in_the_same_shape(
 
 
 @spec("B")
-def test_health_and_readiness_need_no_key(stranger: httpx.Client, ask: Asking) -> None:
+def test_health_and_readiness_need_no_key(stranger: httpx.Client, ask: AgentConversation) -> None:
     assert stranger.get("/health").json() == {"status": "ok", "version": qwed.__version__}
     ask({"type": "verify_logic", "query": "x > 1"}, 1)
     ready = stranger.get("/ready")
@@ -80,7 +81,7 @@ def test_health_and_readiness_need_no_key(stranger: httpx.Client, ask: Asking) -
 # What a body may be
 
 
-def _post(ask: Asking, body: bytes | str, **headers: str) -> httpx.Response:
+def _post(ask: AgentConversation, body: bytes | str, **headers: str) -> httpx.Response:
     return ask.api.post(f"/agents/{ask.agent_id}/verify", content=body, headers=headers)
 
 
@@ -92,7 +93,7 @@ def _body(parameters: str = "{}") -> str:
 @spec("B")
 @pytest.mark.parametrize("path", ["/agents/register", "/agents/{id}/verify", "/agents/{id}/tools/get_weather"])
 @pytest.mark.parametrize("chunked", [False, True])
-def test_a_body_over_one_mebibyte_is_413(ask: Asking, path: str, chunked: bool) -> None:
+def test_a_body_over_one_mebibyte_is_413(ask: AgentConversation, path: str, chunked: bool) -> None:
     filler = b'{"x": "' + b"y" * (1 << 20) + b'"}'
     content = iter([filler[:1000], filler[1000:]]) if chunked else filler
     response = ask.api.post(path.format(id=ask.agent_id), content=content)
@@ -100,7 +101,7 @@ def test_a_body_over_one_mebibyte_is_413(ask: Asking, path: str, chunked: bool) 
 
 
 @spec("B")
-def test_a_body_of_exactly_one_mebibyte_is_read(ask: Asking) -> None:
+def test_a_body_of_exactly_one_mebibyte_is_read(ask: AgentConversation) -> None:
     body = _body()
     response = _post(ask, body + " " * ((1 << 20) - len(body)))
     assert (response.status_code, said(response.json())) == (200, ("APPROVED", None))
@@ -109,7 +110,9 @@ def test_a_body_of_exactly_one_mebibyte_is_read(ask: Asking) -> None:
 @spec("B")
 @pytest.mark.parametrize(("depth", "status"), [(60, 200), (61, 200), (62, 400), (64, 400), (5000, 400), (9_990, 400)])
 @pytest.mark.parametrize("brackets", [("[", "]"), ('{"k":', "}")])
-def test_json_nested_deeper_than_64_is_400(ask: Asking, depth: int, status: int, brackets: tuple[str, str]) -> None:
+def test_json_nested_deeper_than_64_is_400(
+    ask: AgentConversation, depth: int, status: int, brackets: tuple[str, str]
+) -> None:
     # The body, the action, the parameters: three levels before the first of these, and a number in the last.
     opened, closed = brackets
     response = _post(ask, _body(f'{{"p": {opened * depth}1{closed * depth}}}'))
@@ -129,7 +132,7 @@ def test_json_nested_deeper_than_64_is_400(ask: Asking, depth: int, status: int,
         (_body('{"a": 1, "\\u0061": 2}'), "`a`"),
     ],
 )
-def test_a_duplicate_key_is_refused_by_name(ask: Asking, body: str, named: str) -> None:
+def test_a_duplicate_key_is_refused_by_name(ask: AgentConversation, body: str, named: str) -> None:
     response = _post(ask, body)
     assert (response.status_code, said(response.json())) == (400, ("DENIED", "QWED-REQ-001"))
     assert named in response.json()["error"]["message"]
@@ -155,7 +158,7 @@ def test_a_duplicate_key_is_refused_by_name(ask: Asking, body: str, named: str) 
     ],
     ids=lambda body: repr(body[:20]),
 )
-def test_what_is_no_json_is_400(ask: Asking, body: bytes) -> None:
+def test_what_is_no_json_is_400(ask: AgentConversation, body: bytes) -> None:
     response = _post(ask, body)
     assert (response.status_code, said(response.json())[0]) == (400, "DENIED")
     registration = ask.api.post("/agents/register", content=body)
@@ -212,13 +215,13 @@ def test_the_document_names_the_fields_that_are_read(document: Json) -> None:
     assert names("VerifyToolShape") == agents.TOOL_FIELDS
     assert names("ToolCallShape") == agents.TOOL_CALL_FIELDS
     assert names("ContextShape") == set(Context.__struct_fields__)
-    assert names("OptionsShape") == set(Options.__struct_fields__)
+    assert names("OptionsShape") == set(ActionOptions.__struct_fields__)
     assert names("BudgetShape") == {*MONEY_LIMITS, *COUNT_LIMITS}
     stated = {"cost", "effects"}
     assert names("ActionShape") == stated | {"type", "action_type", "query", "code", "target", "parameters", "tool"}
     profile = {"name", "principal_id", "type", "description", "framework", "model"}
     assert names("RegisterShape") == profile | {"permissions", "budget", "trust_level"}
-    assert shapes.RegisterShape.__struct_config__.forbid_unknown_fields
+    assert schemas_module.RegisterShape.__struct_config__.forbid_unknown_fields
 
 
 def _validator(document: Json, method: str, path: str, status: int) -> jsonschema_rs.Draft202012Validator:
@@ -227,7 +230,7 @@ def _validator(document: Json, method: str, path: str, status: int) -> jsonschem
 
 
 @spec("B")
-def test_answers_look_as_the_document_says(document: Json, asking: Callable[..., Asking]) -> None:
+def test_answers_look_as_the_document_says(document: Json, asking: Callable[..., AgentConversation]) -> None:
     path = "/agents/{agent_id}/verify"
     ask = asking(budget={"max_per_request_usd": 1})
     trusted = asking(type="trusted")
@@ -242,7 +245,9 @@ def test_answers_look_as_the_document_says(document: Json, asking: Callable[...,
 
 @spec("B")
 @pytest.mark.parametrize("rest", ["", "/budget", "/activity", "/did.json"])
-def test_what_is_shown_of_an_agent_looks_as_the_document_says(document: Json, ask: Asking, rest: str) -> None:
+def test_what_is_shown_of_an_agent_looks_as_the_document_says(
+    document: Json, ask: AgentConversation, rest: str
+) -> None:
     for step, action in enumerate((SUM, FALSE, EMAIL), start=1):
         ask(action, step)
     shown = ask.api.get(f"/agents/{ask.agent_id}{rest}").json()
@@ -281,7 +286,7 @@ def test_a_request_in_flight_is_finished_before_the_server_ends(tmp_path: Path) 
     assert server.stop() == 0
     again = Server(tmp_path / "data")
     with httpx.Client(base_url=again.base_url, headers=headers, timeout=30) as api:
-        assert said(Asking(api, agent.json(), "c")(SUM, 1)) == ("DENIED", "QWED-AGENT-LOOP-002")
+        assert said(AgentConversation(api, agent.json(), "c")(SUM, 1)) == ("DENIED", "QWED-AGENT-LOOP-002")
     assert again.stop() == 0
 
 

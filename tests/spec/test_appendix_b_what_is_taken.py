@@ -1,4 +1,4 @@
-"""Appendix B, every route alike: no parameter that it does not know, and no body with more values than are read."""
+"""Appendix B: every route refuses unknown parameters and bodies with too many values."""
 
 import json
 import re
@@ -7,14 +7,14 @@ from typing import Any
 import httpx
 import pytest
 
-from qwed.api.body import MOST_VALUES
 from qwed.api.routes import ROUTES, Route
-from tests.conftest import Asking
-from tests.spec.asking import Json, refusal_of, said
-from tests.spec.conftest import House, People
+from qwed.api.server.body import MAX_VALUES
+from tests.conftest import AgentConversation
+from tests.spec.conftest import Keyholders, SpecServer
+from tests.spec.requests import Json, refusal_of, said
 from tests.spec.sections import spec
-from tests.support.answers import answer_to
-from tests.support.tenants import body_of
+from tests.support.full_organisations import body_of
+from tests.support.route_caller import answer_to
 
 _IN_PATH = re.compile(r"{\w+}")
 WITH_A_BODY = [route for route in ROUTES if route.request is not None]
@@ -54,43 +54,47 @@ def _ask(client: httpx.Client, route: Route, query: dict[str, str]) -> httpx.Res
 
 @spec("B")
 @pytest.mark.parametrize("route", ROUTES, ids=_name)
-def test_a_parameter_that_a_route_does_not_know_is_refused_by_name(house: House, family: People, route: Route) -> None:
-    before = family.owner.get("/changes").json()
-    with house.client() as stranger:
+def test_a_parameter_that_a_route_does_not_know_is_refused_by_name(
+    spec_server: SpecServer, new_keyholders: Keyholders, route: Route
+) -> None:
+    before = new_keyholders.owner.get("/changes").json()
+    with spec_server.client() as stranger:
         for name in [name for name in PARAMETERS if name not in route.query]:
-            refused = _ask(family.owner, route, {name: PARAMETERS[name]})
+            refused = _ask(new_keyholders.owner, route, {name: PARAMETERS[name]})
             assert refusal_of(refused) == (400, "QWED-REQ-005"), name
             assert f"`{name}`" in refused.json()["error"]["message"]
             assert refusal_of(_ask(stranger, route, {name: PARAMETERS[name]})) == (400, "QWED-REQ-005")
     known = {name: PARAMETERS[name] for name in route.query}
-    assert refusal_of(_ask(family.owner, route, known | {"surprise": "1"})) == (400, "QWED-REQ-005")
-    assert family.owner.get("/changes").json() == before
+    assert refusal_of(_ask(new_keyholders.owner, route, known | {"surprise": "1"})) == (400, "QWED-REQ-005")
+    assert new_keyholders.owner.get("/changes").json() == before
 
 
 @spec("B")
 @pytest.mark.parametrize("route", [route for route in ROUTES if route.query], ids=_name)
-def test_each_parameter_that_is_documented_is_known(family: People, route: Route) -> None:
+def test_each_parameter_that_is_documented_is_known(new_keyholders: Keyholders, route: Route) -> None:
     for name in route.query:
-        answer = _ask(family.owner, route, {name: PARAMETERS[name]})
+        answer = _ask(new_keyholders.owner, route, {name: PARAMETERS[name]})
         assert "unknown parameter" not in answer.text, name
 
 
 def _full(values: int) -> list[int]:
-    """So many marks in the body as it stands: one for the list itself, one for each comma."""
+    """Return a list with this many JSON separators."""
     return [0] * values
 
 
 @spec("B")
 @pytest.mark.parametrize("route", WITH_A_BODY, ids=_name)
-def test_a_body_of_more_than_ten_thousand_values_is_413_wherever_one_is_read(family: People, route: Route) -> None:
+def test_a_body_of_more_than_ten_thousand_values_is_413_wherever_one_is_read(
+    new_keyholders: Keyholders, route: Route
+) -> None:
     path = _IN_PATH.sub("nobody", route.path)
     if "{agent_id}" in route.path:
-        path = route.path.replace("{agent_id}", family.hire().agent_id)
+        path = route.path.replace("{agent_id}", new_keyholders.create_agent().agent_id)
         path = _IN_PATH.sub("nobody", path)
-    refused = family.owner.request(route.method, path, json={"x": _full(MOST_VALUES)})
+    refused = new_keyholders.owner.request(route.method, path, json={"x": _full(MAX_VALUES)})
     assert refusal_of(refused) == (413, "QWED-REQ-002")
-    assert f"more than {MOST_VALUES} values" in refused.json()["error"]["message"]
-    if route.decides:
+    assert f"more than {MAX_VALUES} values" in refused.json()["error"]["message"]
+    if route.is_decision:
         assert refused.json()["decision"] == "DENIED"
 
 
@@ -105,10 +109,10 @@ def _marks(body: Json) -> int:
 
 
 @spec("B")
-def test_ten_thousand_values_are_read_and_one_more_is_not(ask: Asking) -> None:
-    room = MOST_VALUES - _marks(_with({"m": [0]}))
+def test_ten_thousand_values_are_read_and_one_more_is_not(ask: AgentConversation) -> None:
+    room = MAX_VALUES - _marks(_with({"m": [0]}))
     largest = _with({"m": [0] * (room + 1)})
-    assert _marks(largest) == MOST_VALUES
+    assert _marks(largest) == MAX_VALUES
     assert said(ask.send(largest).json()) == ("APPROVED", None)
     assert refusal_of(ask.send(_with({"m": [0] * (room + 2)}))) == (413, "QWED-REQ-002")
 
@@ -119,7 +123,7 @@ def test_ten_thousand_values_are_read_and_one_more_is_not(ask: Asking) -> None:
     [",[{" * 100_000, '\\",' * 50_000, "\\\\" * 50_000 + ",", '"' * 50_000, "\n,\t" * 50_000, "\u201c,\u201d" * 20_000],
     ids=["marks", "escaped quotes", "backslashes", "quotes", "controls", "other quotes"],
 )
-def test_what_stands_in_a_text_is_no_value(ask: Asking, text: str) -> None:
+def test_what_stands_in_a_text_is_no_value(ask: AgentConversation, text: str) -> None:
     assert said(ask.send(_with({"m": text})).json()) == ("APPROVED", None)
 
 
@@ -137,7 +141,7 @@ def test_what_stands_in_a_text_is_no_value(ask: Asking, text: str) -> None:
     ],
     ids=lambda body: repr(body[:12]),
 )
-def test_a_body_that_only_begins_is_refused_at_once(ask: Asking, body: bytes) -> None:
+def test_a_body_that_only_begins_is_refused_at_once(ask: AgentConversation, body: bytes) -> None:
     refused = ask.api.post(f"/agents/{ask.agent_id}/verify", content=body)
     assert refused.status_code in (400, 413)
     assert refused.json()["decision"] == "DENIED"

@@ -1,4 +1,4 @@
-"""What the worst caller tries: each way in that was found or feared, and what must happen instead."""
+"""Attacks on decisions: known and feared ways to bypass a check."""
 
 import json
 from collections.abc import Callable
@@ -8,17 +8,17 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.conftest import Asking
-from tests.spec.asking import SUM, Json, hash_of, question, said, tool_call
+from tests.conftest import AgentConversation
+from tests.spec.requests import SUM, Json, hash_of, question, said, tool_call
 from tests.spec.sections import spec
-from tests.support.opening import open_gate
+from tests.support.gate_factory import open_gate
 
-Make = Callable[..., Asking]
+Make = Callable[..., AgentConversation]
 
 _DATA = Path(__file__).parent.parent / "data"
 SECRET = "ghp_" + "aB3d" * 9
 PADDING = {f"k{number}": "x" for number in range(6_000)}
-"""More texts than the guards look at, in a body that is read."""
+"""More strings than the guards scan, in a body that is accepted."""
 
 
 def _rows(name: str) -> list[Any]:
@@ -33,7 +33,7 @@ def _let_through(answer: Json) -> bool:
     return decision not in ("DENIED", "PENDING")
 
 
-# What no judge has read is not approved.
+# Text that no analyser has read is not approved.
 
 
 @spec("4.1", "5.1", "guide/Runtime hardening")
@@ -44,7 +44,7 @@ def test_what_hides_is_not_approved(asking: Make, agent: Json, action: Json) -> 
 
 
 @spec("4.1")
-def test_a_sensitive_column_in_the_quotes_of_another_dialect_is_read_as_the_column(ask: Asking) -> None:
+def test_a_sensitive_column_in_the_quotes_of_another_dialect_is_read_as_the_column(ask: AgentConversation) -> None:
     """The agent names the dialect, so what another would read as a column may only be executed as plain text."""
     answer = ask(
         {"type": "execute_sql", "query": 'SELECT "password" FROM users', "parameters": {"dialect": "mysql"}}, 1
@@ -97,7 +97,7 @@ def test_no_spelling_of_a_dangerous_tool_escapes_its_list(api: httpx.Client, nam
     fields = {"name": "a", "principal_id": "u", "type": "trusted", "permissions": {"allowed_tools": [name]}}
     registered = api.post("/agents/register", json=fields)
     if registered.status_code == 201:
-        answer = Asking(api, registered.json())(tool_call(name), 1)
+        answer = AgentConversation(api, registered.json())(tool_call(name), 1)
         assert answer["decision"] in ("DENIED", "PENDING")
     else:
         assert registered.status_code == 400
@@ -185,7 +185,7 @@ def test_an_idempotency_key_of_another_agent_is_worth_nothing(asking: Make) -> N
 
 
 @spec("9.2", "5.1")
-def test_a_key_means_the_same_at_both_doors(api: httpx.Client, ask: Asking) -> None:
+def test_a_key_means_the_same_at_both_doors(api: httpx.Client, ask: AgentConversation) -> None:
     key, context = {"Idempotency-Key": "doors"}, question({})["context"]
     first = ask.send({"action": tool_call("log_message", m="x"), "context": context}, key).json()
     door = f"/agents/{ask.agent_id}/tools/log_message"
@@ -196,7 +196,7 @@ def test_a_key_means_the_same_at_both_doors(api: httpx.Client, ask: Asking) -> N
 
 
 @spec("9.2")
-def test_a_key_does_not_care_for_whitespace_and_order(api: httpx.Client, ask: Asking) -> None:
+def test_a_key_does_not_care_for_whitespace_and_order(api: httpx.Client, ask: AgentConversation) -> None:
     key = {"Idempotency-Key": "spaces"}
     first = ask.send(question(SUM), key).json()
     spaced = (
@@ -241,14 +241,14 @@ def test_the_log_keeps_no_secret_whoever_refused_it(asking: Make, agent: Json, a
 
 
 @spec("7.1")
-def test_the_log_keeps_no_secret_of_a_refused_step(ask: Asking) -> None:
+def test_the_log_keeps_no_secret_of_a_refused_step(ask: AgentConversation) -> None:
     ask(SUM, 1)
     assert said(ask(tool_call("log_message", m=SECRET), 1))[1] == "QWED-AGENT-LOOP-002"
     assert SECRET not in json.dumps(ask.activity())
 
 
 @spec("7.1")
-def test_the_log_keeps_no_secret_of_an_intent(ask: Asking) -> None:
+def test_the_log_keeps_no_secret_of_an_intent(ask: AgentConversation) -> None:
     ask(SUM, 1, user_intent=f"use {SECRET}")
     assert SECRET not in json.dumps(ask.activity())
 
@@ -269,7 +269,7 @@ def test_a_refusal_repeats_no_secret(asking: Make, action: Json) -> None:
 
 
 @spec("7.1")
-def test_an_intent_is_kept_though_the_action_is_known(ask: Asking) -> None:
+def test_an_intent_is_kept_though_the_action_is_known(ask: AgentConversation) -> None:
     ask(SUM, 1)
     ask(SUM, 2, user_intent="to check the sum")
     assert ask.activity()["activities"][0]["user_intent"] == "to check the sum"
@@ -294,7 +294,7 @@ def test_every_answer_to_an_agent_is_in_its_log(asking: Make) -> None:
 
 
 @spec("7.2")
-def test_a_page_of_large_actions_is_cut_where_it_grows_too_large(ask: Asking) -> None:
+def test_a_page_of_large_actions_is_cut_where_it_grows_too_large(ask: AgentConversation) -> None:
     """A page of a thousand actions of a mebibyte each would be a gibibyte in one answer."""
     for step in range(1, 11):
         ask({"type": "calculate", "query": f"{step}+1", "parameters": {"note": "a" * 1_000_000}}, step)

@@ -1,4 +1,4 @@
-"""What the worst caller sends: requests that are odd, unclear, endless or hard, and places that are not outside."""
+"""Attacks on HTTP: malformed, ambiguous, endless or costly requests, and internal webhook addresses."""
 
 import json
 import select
@@ -12,15 +12,15 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from tests.conftest import Asking, Register
-from tests.spec.asking import SUM, Json, question, said, tool_call
-from tests.spec.conftest import House, People
+from tests.conftest import AgentConversation, Register
+from tests.spec.conftest import Keyholders, SpecServer
+from tests.spec.requests import SUM, Json, question, said, tool_call
 from tests.spec.sections import spec
+from tests.support.raw_http import message
 from tests.support.server import Server
-from tests.support.wire import message
 
 AT_ONCE = 8.0
-"""Seconds of the processor that a hostile request may take; what it is about takes far longer."""
+"""Maximum CPU seconds of a hostile request; the attack would take far longer."""
 PATIENCE = 120
 
 
@@ -32,8 +32,8 @@ PATIENCE = 120
     "limit",
     ["000000001" + "9" * 30, "000000001" + "9" * 5000, "000000001000000000000", "0", "-1", "1.0", "\u0663", " 1", ""],
 )
-def test_an_odd_limit_of_the_list_of_agents_is_refused(house: House, limit: str) -> None:
-    with house.client("owner") as client:
+def test_an_odd_limit_of_the_list_of_agents_is_refused(spec_server: SpecServer, limit: str) -> None:
+    with spec_server.client("owner") as client:
         assert client.get("/agents", params={"limit": limit}).status_code == 400
 
 
@@ -52,8 +52,8 @@ def test_an_odd_limit_of_the_list_of_agents_is_refused(house: House, limit: str)
     ],
     ids=str,
 )
-def test_an_odd_question_about_the_activity_is_refused(house: House, query: dict[str, str]) -> None:
-    with house.client("owner") as client:
+def test_an_odd_question_about_the_activity_is_refused(spec_server: SpecServer, query: dict[str, str]) -> None:
+    with spec_server.client("owner") as client:
         agent = client.post("/agents/register", json={"name": "a", "principal_id": "u"}).json()
         assert client.get(f"/agents/{agent['agent_id']}/activity", params=query).status_code == 400
 
@@ -103,8 +103,8 @@ def test_a_key_beside_the_token_of_another_agent_decides_nothing(api: httpx.Clie
 
 
 @spec("9.8")
-def test_another_organisation_finds_neither_agent_nor_action(house: House) -> None:
-    with house.client("owner") as owner, house.client("foreign") as foreign:
+def test_another_organisation_finds_neither_agent_nor_action(spec_server: SpecServer) -> None:
+    with spec_server.client("owner") as owner, spec_server.client("foreign") as foreign:
         agent_id = owner.post("/agents/register", json={"name": "a", "principal_id": "u"}).json()["agent_id"]
         answer = owner.post(f"/agents/{agent_id}/verify", json=question(SUM)).json()
         for route in ("", "/budget", "/activity", "/did.json", f"/actions/{answer['action_id']}"):
@@ -152,7 +152,7 @@ def test_what_is_no_number_is_refused(api: httpx.Client, register: Register, num
 
 @spec("9.1")
 @pytest.mark.parametrize("step", [2**63, 2**64, 10**40, 10**4000])
-def test_a_step_number_of_any_size_is_answered(ask: Asking, step: int) -> None:
+def test_a_step_number_of_any_size_is_answered(ask: AgentConversation, step: int) -> None:
     assert said(ask(SUM, step)) == ("DENIED", "QWED-AGENT-LOOP-001")
     assert ask.activity()["activities"][0]["decision"] == "DENIED"
 
@@ -191,7 +191,7 @@ def _line(held: ExitStack, server: Server) -> socket.socket:
 
 @pytest.fixture
 def hostage(tmp_path: Path) -> Iterator[Server]:
-    """A server of its own, because what is done to it may last."""
+    """A dedicated server, because the effects of an attack may last."""
     running = Server(tmp_path / "data")
     yield running
     running.kill()
@@ -241,7 +241,7 @@ def test_a_command_with_many_files_is_held_to_many_paths_at_once(hostage: Server
 
 
 def _pigeons(tag: str) -> str:
-    """Eleven pigeons in ten holes: short, false, and beyond any solver's patience."""
+    """Return a pigeonhole claim (eleven pigeons, ten holes): short, false and too hard for any solver."""
     pigeons, holes = "abcdefghijk", "abcdefghij"
     sits = [f"(OR {' '.join(f'{tag}{one}{hole}' for hole in holes)})" for one in pigeons]
     pairs = [(one, other) for one in pigeons for other in pigeons if other < one]
@@ -285,8 +285,10 @@ _TRICKS = {
 
 @spec("B")
 @pytest.mark.parametrize("trick", _TRICKS)
-def test_a_request_whose_end_is_unclear_is_refused_and_nothing_after_it_is_read(house: House, trick: str) -> None:
-    place = urlsplit(house.base_url)
+def test_a_request_whose_end_is_unclear_is_refused_and_nothing_after_it_is_read(
+    spec_server: SpecServer, trick: str
+) -> None:
+    place = urlsplit(spec_server.base_url)
     with socket.create_connection((place.hostname, place.port or 80), timeout=30) as line:
         line.sendall(b"POST /agents/x/verify HTTP/1.1\r\nhost: x\r\n" + _TRICKS[trick])
         heard = b"".join(iter(lambda: line.recv(65_536), b""))
@@ -325,5 +327,5 @@ _INSIDE = (
 
 @spec("2.3")
 @pytest.mark.parametrize("url", _INSIDE)
-def test_no_spelling_of_a_place_inside_is_a_webhook(family: People, url: str) -> None:
-    assert family.owner.put("/webhook", json={"url": url}).status_code == 400
+def test_no_spelling_of_a_place_inside_is_a_webhook(new_keyholders: Keyholders, url: str) -> None:
+    assert new_keyholders.owner.put("/webhook", json={"url": url}).status_code == 400

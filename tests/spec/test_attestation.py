@@ -1,4 +1,4 @@
-"""INTERFACES 4: an attestation after it was issued. Anybody checks it, its people revoke it, its keys rotate."""
+"""Attestations after issuance: verification by anyone, revocation, key rotation."""
 
 import hmac
 import json
@@ -17,16 +17,16 @@ import pytest
 from joserfc import jwt as another_library
 from joserfc.jwk import KeySet
 
+from qwed.ledger.attestation_verifier import check_chain, check_receipt
 from qwed.ledger.keyring import fresh_keyring, read_keyring
-from qwed.ledger.tokens import check_chain, check_receipt
 from qwed.ledger.verifier import public_keys
-from tests.conftest import Asking
-from tests.spec.asking import EMAIL, SUM, WRITE, Json, action_of, another, claims_of, hash_of, proof_of, settle
-from tests.spec.conftest import House, People, furnished, living_in
+from tests.conftest import AgentConversation
+from tests.spec.conftest import Keyholders, SpecServer, keyholders_of, start_spec_server
+from tests.spec.requests import EMAIL, SUM, WRITE, Json, action_of, another, claims_of, hash_of, proof_of, settle
 from tests.spec.sections import spec
-from tests.support.chosen import SQLITE, chosen
-from tests.support.kept import Kept
 from tests.support.server import Server
+from tests.support.store_choice import SQLITE, chosen
+from tests.support.stored_rows import StoredRows
 
 TYPE = "qwed-attestation+jwt"
 ATTESTED = {"require_attestation": True}
@@ -40,21 +40,21 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def house(data: Path) -> Iterator[House]:
+def spec_server(data: Path) -> Iterator[SpecServer]:
     """One of its own, because its keys rotate here."""
-    with furnished(data) as found:
+    with start_spec_server(data) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-def people(house: House) -> Iterator[People]:
-    with living_in(house) as found:
+def keyholders(spec_server: SpecServer) -> Iterator[Keyholders]:
+    with keyholders_of(spec_server) as found:
         yield found
 
 
 @pytest.fixture
-def ask(people: People) -> Asking:
-    return people.hire(type="trusted")
+def ask(keyholders: Keyholders) -> AgentConversation:
+    return keyholders.create_agent(type="trusted")
 
 
 def _check(client: httpx.Client, token: Any) -> Json:
@@ -76,7 +76,7 @@ def _code(client: httpx.Client, token: Any) -> str | None:
     return None if error is None else error["code"]
 
 
-def _attested(ask: Asking, step: int = 1, action: Json = SUM, **options: Any) -> str:
+def _attested(ask: AgentConversation, step: int = 1, action: Json = SUM, **options: Any) -> str:
     answer = ask(action, step, options=ATTESTED | options)
     assert proof_of(answer) == "token", answer
     token: str = answer["attestation"]
@@ -107,23 +107,23 @@ def _refusal(response: httpx.Response) -> tuple[int, str]:
 
 
 @spec("4.2", "2.3")
-def test_high_risk_is_attested_by_itself_and_anything_else_on_request(people: People) -> None:
-    ask = people.hire(type="trusted")
+def test_high_risk_is_attested_by_itself_and_anything_else_on_request(keyholders: Keyholders) -> None:
+    ask = keyholders.create_agent(type="trusted")
     assert proof_of(ask(WRITE, 1)) == "token"
     assert proof_of(ask(SUM, 2)) == "receipt"
     assert proof_of(ask(another(1), 3, options=ATTESTED)) == "token"
 
 
 @spec("4.2")
-def test_an_attestation_has_every_claim(people: People, ask: Asking) -> None:
+def test_an_attestation_has_every_claim(keyholders: Keyholders, ask: AgentConversation) -> None:
     answer = ask(WRITE, 1)
     token = another_library.decode(
-        answer["attestation"], KeySet.import_key_set(_keys(people.owner)), algorithms=["ES256"]
+        answer["attestation"], KeySet.import_key_set(_keys(keyholders.owner)), algorithms=["ES256"]
     )
-    kid = _keys(people.owner)["keys"][0]["kid"]
+    kid = _keys(keyholders.owner)["keys"][0]["kid"]
     assert token.header == {"alg": "ES256", "kid": kid, "typ": TYPE}
     claims = token.claims
-    shown = _shown(people.owner, claims["jti"])
+    shown = _shown(keyholders.owner, claims["jti"])
     index = action_of(ask, answer["action_id"])["log_index"]
     assert claims == {
         "iss": claims["iss"],
@@ -151,9 +151,13 @@ def test_an_attestation_has_every_claim(people: People, ask: Asking) -> None:
 
 
 @spec("4.2")
-def test_whoever_holds_an_attestation_may_check_it(house: House, ask: Asking) -> None:
+def test_whoever_holds_an_attestation_may_check_it(spec_server: SpecServer, ask: AgentConversation) -> None:
     token = _attested(ask)
-    for client in (house.client(), house.client("foreign"), house.client(token=ask.agent["agent_token"])):
+    for client in (
+        spec_server.client(),
+        spec_server.client("foreign"),
+        spec_server.client(token=ask.agent["agent_token"]),
+    ):
         with client:
             assert _check(client, token) == {"valid": True, "claims": claims_of(token), "error": None}
 
@@ -167,7 +171,7 @@ def _segment(value: Any) -> str:
 
 
 class Forger:
-    """Someone who has a token and, in the worst case, our key."""
+    """Attacker with a token and, in the worst case, our signing key."""
 
     def __init__(self, token: str, data: Path, jwks: Json) -> None:
         self.token = token
@@ -177,27 +181,27 @@ class Forger:
         self.jwk: Json = jwks["keys"][0]
 
     def signed(self, **changed: Any) -> str:
-        """Signed with our own key; a claim that is None is left out."""
+        """Return a token signed with our key; a claim that is None is omitted."""
         claims = {name: value for name, value in (self.claims | changed).items() if value is not None}
         return self.ours.sign(TYPE, json.dumps(claims).encode())
 
     def said(self, **changed: Any) -> str:
-        """The same, about a member of `qwed`."""
+        """Return the same for a member of `qwed`."""
         inner = {name: value for name, value in (self.claims["qwed"] | changed).items() if value is not None}
         return self.signed(qwed=inner)
 
     def under(self, header: Json) -> str:
-        """The claims under another header, and the old signature."""
+        """Return the claims under another header with the old signature."""
         return f"{_segment(header)}.{self.body}.{self.signature}"
 
     def hmac_with_the_public_key(self) -> str:
-        """The oldest trick: the public key taken for a secret."""
+        """Return a token that uses the public key as HMAC secret."""
         head = _segment({"alg": "HS256", "kid": self.jwk["kid"], "typ": TYPE})
         secret = json.dumps(self.jwk).encode()
         return f"{head}.{self.body}.{_b64(hmac.digest(secret, f'{head}.{self.body}'.encode(), sha256))}"
 
     def with_a_key_of_its_own(self) -> str:
-        """Signed well, with a key that the token itself brings along."""
+        """Return a validly signed token that carries its own key."""
         key = fresh_keyring().current
         head = _segment({"alg": "ES256", "kid": key.kid, "typ": TYPE, "jwk": key.jwk})
         _head, body, signature = key.sign(TYPE, json.dumps(self.claims).encode()).split(".")
@@ -300,15 +304,15 @@ FORGED: dict[str, tuple[str, bool, Forge]] = {
 
 
 @pytest.fixture(scope="module")
-def forger(house: House, people: People, data: Path) -> Forger:
-    return Forger(_attested(people.hire()), data, _keys(people.owner))
+def forger(spec_server: SpecServer, keyholders: Keyholders, data: Path) -> Forger:
+    return Forger(_attested(keyholders.create_agent()), data, _keys(keyholders.owner))
 
 
 @spec("4.2", "A")
 @pytest.mark.parametrize("case", FORGED)
-def test_a_forgery_is_told_by_its_code(house: House, forger: Forger, case: str) -> None:
+def test_a_forgery_is_told_by_its_code(spec_server: SpecServer, forger: Forger, case: str) -> None:
     code, proven, forge = FORGED[case]
-    with house.client() as stranger:
+    with spec_server.client() as stranger:
         found = _check(stranger, forge(forger))
         assert _valid(stranger, forger.token)
     assert found["error"]["code"] == code, found
@@ -334,15 +338,15 @@ def test_a_forgery_is_told_by_its_code(house: House, forger: Forger, case: str) 
         ("a.b.c", "QWED-REQ-001"),
     ],
 )
-def test_what_is_no_question_about_a_token_is_refused(house: House, body: Any, code: str) -> None:
-    with house.client() as stranger:
+def test_what_is_no_question_about_a_token_is_refused(spec_server: SpecServer, body: Any, code: str) -> None:
+    with spec_server.client() as stranger:
         assert _refusal(stranger.post("/attestation/verify", json=body)) == (400, code)
 
 
 @spec("4.2")
-def test_a_receipt_is_checked_without_asking_anybody(people: People, ask: Asking) -> None:
+def test_a_receipt_is_checked_without_asking_anybody(keyholders: Keyholders, ask: AgentConversation) -> None:
     answer = ask(SUM, 1)
-    checked = check_receipt(answer["attestation"], public_keys(_keys(people.owner)))
+    checked = check_receipt(answer["attestation"], public_keys(_keys(keyholders.owner)))
     assert checked.valid
     assert checked.claims is not None
     assert checked.claims["activity_id"] == answer["action_id"]
@@ -352,11 +356,13 @@ def test_a_receipt_is_checked_without_asking_anybody(people: People, ask: Asking
 
 
 @spec("7.1", "B")
-def test_an_attestation_is_issued_again_byte_for_byte(house: House, people: People, ask: Asking) -> None:
+def test_an_attestation_is_issued_again_byte_for_byte(
+    spec_server: SpecServer, keyholders: Keyholders, ask: AgentConversation
+) -> None:
     token = _attested(ask)
     claims = claims_of(token)
-    with house.client(token=ask.agent["agent_token"]) as itself:
-        told = [_shown(client, claims["jti"]) for client in (*people, itself)]
+    with spec_server.client(token=ask.agent["agent_token"]) as itself:
+        told = [_shown(client, claims["jti"]) for client in (*keyholders, itself)]
     assert told == [told[0]] * 4
     assert told[0] == {
         "attestation_id": claims["jti"],
@@ -372,69 +378,71 @@ def test_an_attestation_is_issued_again_byte_for_byte(house: House, people: Peop
 
 
 @spec("7.1", "9.8")
-def test_nobody_else_is_shown_an_attestation_or_told_that_it_exists(house: House, people: People, ask: Asking) -> None:
+def test_nobody_else_is_shown_an_attestation_or_told_that_it_exists(
+    spec_server: SpecServer, keyholders: Keyholders, ask: AgentConversation
+) -> None:
     real, none = (f"/attestation/{name}" for name in (_name(_attested(ask)), _NOBODY))
-    other = people.hire()
-    with house.client("foreign") as foreign, house.client(token=other.agent["agent_token"]) as agent:
+    other = keyholders.create_agent()
+    with spec_server.client("foreign") as foreign, spec_server.client(token=other.agent["agent_token"]) as agent:
         assert _refusal(foreign.get(real)) == (404, "QWED-REQ-007")
         assert foreign.get(real).content == foreign.get(none).content
         assert _refusal(foreign.post(f"{real}/revoke", json=REASON)) == (404, "QWED-REQ-007")
         assert _refusal(agent.get(real)) == (401, "QWED-AGENT-002")
         assert agent.get(real).content == agent.get(none).content
-    with house.client("foreign", ask.agent["agent_token"]) as both:
+    with spec_server.client("foreign", ask.agent["agent_token"]) as both:
         assert _refusal(both.get(real)) == (404, "QWED-REQ-007")
-    with house.client("owner", other.agent["agent_token"]) as both:
+    with spec_server.client("owner", other.agent["agent_token"]) as both:
         assert _refusal(both.get(real)) == (401, "QWED-AGENT-002")
 
 
 @spec("4.3", "7.1")
-def test_what_a_person_approved_is_attested_under_the_action_that_was_asked_for(people: People) -> None:
-    ask = people.hire()
+def test_what_a_person_approved_is_attested_under_the_action_that_was_asked_for(keyholders: Keyholders) -> None:
+    ask = keyholders.create_agent()
     waiting = ask(EMAIL, 1)
     assert proof_of(waiting) is None
-    assert settle(people.approver, waiting["approval_id"]).status_code == 200
+    assert settle(keyholders.approver, waiting["approval_id"]).status_code == 200
     action = action_of(ask, waiting["action_id"])
-    shown = _shown(people.owner, action["attestation_id"])
+    shown = _shown(keyholders.owner, action["attestation_id"])
     assert (shown["activity_id"], shown["attestation"]) == (waiting["action_id"], action["attestation"])
-    assert _valid(people.owner, action["attestation"])
+    assert _valid(keyholders.owner, action["attestation"])
     assert claims_of(action["attestation"])["sub"] == f"sha256:{hash_of(EMAIL)}"
 
 
 @spec("4.2")
-def test_the_verdict_of_an_engine_is_attested_without_an_agent(house: House, people: People) -> None:
+def test_the_verdict_of_an_engine_is_attested_without_an_agent(spec_server: SpecServer, keyholders: Keyholders) -> None:
     asked = {"expression": "2+2 = 4", "options": {"include_attestation": True}}
-    token = people.member.post("/verify/math", json=asked).json()["attestation"]
-    shown = _shown(people.member, _name(token))
+    token = keyholders.member.post("/verify/math", json=asked).json()["attestation"]
+    shown = _shown(keyholders.member, _name(token))
     assert (shown["agent_id"], shown["attestation"]) == (None, token)
-    assert _valid(people.member, token)
-    with house.client(token=people.hire().agent["agent_token"]) as agent:
+    assert _valid(keyholders.member, token)
+    with spec_server.client(token=keyholders.create_agent().agent["agent_token"]) as agent:
         assert _refusal(agent.get(f"/attestation/{_name(token)}")) == (401, "QWED-AGENT-002")
-    assert people.approver.post(f"/attestation/{_name(token)}/revoke", json=REASON).status_code == 200
-    assert _code(people.member, token) == "QWED-ATT-006"
+    assert keyholders.approver.post(f"/attestation/{_name(token)}/revoke", json=REASON).status_code == 200
+    assert _code(keyholders.member, token) == "QWED-ATT-006"
 
 
 @spec("8.3", "7.1")
-def test_a_stopped_agent_is_given_no_token_again(people: People, ask: Asking) -> None:
+def test_a_stopped_agent_is_given_no_token_again(keyholders: Keyholders, ask: AgentConversation) -> None:
     token = _attested(ask)
-    assert people.member.post(f"/agents/{ask.agent_id}/suspend", json=REASON).status_code == 200
-    assert _shown(people.owner, _name(token))["attestation"] is None
-    assert people.owner.post(f"/agents/{ask.agent_id}/reactivate", json=REASON).status_code == 200
-    assert _shown(people.owner, _name(token))["attestation"] == token
-    assert _valid(people.owner, token)
+    assert keyholders.member.post(f"/agents/{ask.agent_id}/suspend", json=REASON).status_code == 200
+    assert _shown(keyholders.owner, _name(token))["attestation"] is None
+    assert keyholders.owner.post(f"/agents/{ask.agent_id}/reactivate", json=REASON).status_code == 200
+    assert _shown(keyholders.owner, _name(token))["attestation"] == token
+    assert _valid(keyholders.owner, token)
 
 
 @spec("7.1")
-def test_what_was_erased_is_not_issued_again_and_a_token_that_is_kept_still_holds(people: People) -> None:
-    ask = people.hire(type="trusted")
+def test_what_was_erased_is_not_issued_again_and_a_token_that_is_kept_still_holds(keyholders: Keyholders) -> None:
+    ask = keyholders.create_agent(type="trusted")
     token = ask(SUM, 1, options=ATTESTED, subject="a customer of old")["attestation"]
-    assert _shown(people.owner, _name(token))["erased"] is False
-    assert people.owner.post("/audit/erase", json={"subject": "a customer of old"}).json()["erased"] is True
-    shown = _shown(people.owner, _name(token))
+    assert _shown(keyholders.owner, _name(token))["erased"] is False
+    assert keyholders.owner.post("/audit/erase", json={"subject": "a customer of old"}).json()["erased"] is True
+    shown = _shown(keyholders.owner, _name(token))
     assert (shown["attestation"], shown["erased"]) == (None, True)
     assert shown["log"] == claims_of(token)["qwed"]["log"]
-    assert _valid(people.owner, token)
+    assert _valid(keyholders.owner, token)
     assert (
-        people.owner.post(f"/attestation/{_name(token)}/revoke", json=REASON).json()["revoked"]["reason"]
+        keyholders.owner.post(f"/attestation/{_name(token)}/revoke", json=REASON).json()["revoked"]["reason"]
         == (REASON["reason"])
     )
 
@@ -443,54 +451,62 @@ def test_what_was_erased_is_not_issued_again_and_a_token_that_is_kept_still_hold
 
 
 @spec("7.1", "8.1")
-def test_owners_and_approvers_revoke_and_nobody_else(house: House, people: People, ask: Asking) -> None:
+def test_owners_and_approvers_revoke_and_nobody_else(
+    spec_server: SpecServer, keyholders: Keyholders, ask: AgentConversation
+) -> None:
     token = _attested(ask)
     path = f"/attestation/{_name(token)}/revoke"
-    with house.client(token=ask.agent["agent_token"]) as itself:
-        for client in (people.member, itself):
+    with spec_server.client(token=ask.agent["agent_token"]) as itself:
+        for client in (keyholders.member, itself):
             assert _refusal(client.post(path, json=REASON)) == (403, "QWED-AUTH-003")
-    with house.client() as nobody:
+    with spec_server.client() as nobody:
         assert _refusal(nobody.post(path, json=REASON)) == (401, "QWED-AUTH-001")
-    assert _refusal(people.owner.post(path, json={})) == (400, "QWED-REQ-004")
-    assert _valid(people.owner, token)
-    revoked = people.approver.post(path, json=REASON)
+    assert _refusal(keyholders.owner.post(path, json={})) == (400, "QWED-REQ-004")
+    assert _valid(keyholders.owner, token)
+    revoked = keyholders.approver.post(path, json=REASON)
     assert revoked.status_code == 200, revoked.text
-    assert revoked.json() == _shown(people.member, _name(token))
+    assert revoked.json() == _shown(keyholders.member, _name(token))
     assert revoked.json()["attestation"] is None
     assert revoked.json()["revoked"]["reason"] == REASON["reason"]
-    assert _refusal(people.owner.post(path, json=REASON)) == (409, "QWED-REQ-009")
-    found = _check(people.owner, token)
+    assert _refusal(keyholders.owner.post(path, json=REASON)) == (409, "QWED-REQ-009")
+    found = _check(keyholders.owner, token)
     assert (found["error"]["code"], found["claims"]) == ("QWED-ATT-006", claims_of(token))
 
 
 @spec("7.2")
-def test_a_revocation_is_in_the_log_under_the_name_of_whoever_made_it(people: People, ask: Asking) -> None:
+def test_a_revocation_is_in_the_log_under_the_name_of_whoever_made_it(
+    keyholders: Keyholders, ask: AgentConversation
+) -> None:
     token = _attested(ask)
-    revoked = people.approver.post(f"/attestation/{_name(token)}/revoke", json=REASON).json()
+    revoked = keyholders.approver.post(f"/attestation/{_name(token)}/revoke", json=REASON).json()
     (logged,) = ask.activity(kind="change", limit=1)["activities"]
     assert (logged["event"], logged["by"]) == ("attestation_revoked", revoked["revoked"]["by"])
     assert logged["change"] == {"about": _name(token), **REASON}
 
 
 @spec("7.1", "7.2")
-def test_the_revocation_of_a_claim_names_who_made_it_and_why(people: People) -> None:
+def test_the_revocation_of_a_claim_names_who_made_it_and_why(keyholders: Keyholders) -> None:
     asked = {"expression": "3+3 = 6", "options": {"include_attestation": True}}
-    token = people.member.post("/verify/math", json=asked).json()["attestation"]
-    shown = people.approver.post(f"/attestation/{_name(token)}/revoke", json=REASON).json()["revoked"]
+    token = keyholders.member.post("/verify/math", json=asked).json()["attestation"]
+    shown = keyholders.approver.post(f"/attestation/{_name(token)}/revoke", json=REASON).json()["revoked"]
     logged = next(
-        each for each in people.owner.get("/changes").json()["changes"] if each["change"].get("about") == _name(token)
+        each
+        for each in keyholders.owner.get("/changes").json()["changes"]
+        if each["change"].get("about") == _name(token)
     )
     assert (shown["by"], shown["reason"]) == (logged["by"], REASON["reason"])
     assert shown["by"].startswith("key_")
 
 
 @spec("4.3", "7.1")
-def test_a_revoked_action_keeps_its_decision_and_gives_nothing_to_act_on(people: People, ask: Asking) -> None:
+def test_a_revoked_action_keeps_its_decision_and_gives_nothing_to_act_on(
+    keyholders: Keyholders, ask: AgentConversation
+) -> None:
     body = {"action": SUM, "context": {"conversation_id": "c", "step_number": 1}, "options": ATTESTED}
     first = ask.send(body, {"Idempotency-Key": "again"}).json()
     assert ask.send(body, {"Idempotency-Key": "again"}).json() == first
     name = _name(first["attestation"])
-    people.owner.post(f"/attestation/{name}/revoke", json=REASON).raise_for_status()
+    keyholders.owner.post(f"/attestation/{name}/revoke", json=REASON).raise_for_status()
     action = action_of(ask, first["action_id"])
     assert (action["decision"], action["attestation_id"]) == ("APPROVED", name)
     assert (action["attestation"], action["verified_query"]) == (None, None)
@@ -499,19 +515,21 @@ def test_a_revoked_action_keeps_its_decision_and_gives_nothing_to_act_on(people:
 
 
 @spec("7.1")
-def test_what_was_done_before_the_attestation_was_revoked_can_still_be_told(people: People, ask: Asking) -> None:
+def test_what_was_done_before_the_attestation_was_revoked_can_still_be_told(
+    keyholders: Keyholders, ask: AgentConversation
+) -> None:
     answer = ask(SUM, 1, options=ATTESTED)
-    people.owner.post(f"/attestation/{_name(answer['attestation'])}/revoke", json=REASON).raise_for_status()
+    keyholders.owner.post(f"/attestation/{_name(answer['attestation'])}/revoke", json=REASON).raise_for_status()
     report = {"success": True, "attestation": answer["attestation"]}
     path = f"/agents/{ask.agent_id}/actions/{answer['action_id']}/execution"
     assert ask.api.post(path, json=report).json()["execution"]["success"] is True
 
 
 @spec("7.1")
-def test_of_those_who_revoke_at_once_one_does(people: People, ask: Asking) -> None:
+def test_of_those_who_revoke_at_once_one_does(keyholders: Keyholders, ask: AgentConversation) -> None:
     path = f"/attestation/{_name(_attested(ask))}/revoke"
     with ThreadPoolExecutor(8) as threads:
-        statuses = list(threads.map(lambda _: people.owner.post(path, json=REASON).status_code, range(8)))
+        statuses = list(threads.map(lambda _: keyholders.owner.post(path, json=REASON).status_code, range(8)))
     assert sorted(statuses) == [200] + [409] * 7
 
 
@@ -520,13 +538,13 @@ def test_of_those_who_revoke_at_once_one_does(people: People, ask: Asking) -> No
 
 @spec("4.2", "3.4")
 def test_old_attestations_hold_after_a_rotation_and_new_ones_are_signed_with_the_new_key(
-    people: People, ask: Asking
+    keyholders: Keyholders, ask: AgentConversation
 ) -> None:
-    before, keys = ask(SUM, 1, options=ATTESTED), _keys(people.owner)["keys"]
-    rotated = people.owner.post("/signing-key/rotate", json={"reason": "a year is over"})
+    before, keys = ask(SUM, 1, options=ATTESTED), _keys(keyholders.owner)["keys"]
+    rotated = keyholders.owner.post("/signing-key/rotate", json={"reason": "a year is over"})
     assert rotated.status_code == 200, rotated.text
     after = _attested(ask, 2, another(1))
-    served = _keys(people.owner)
+    served = _keys(keyholders.owner)
     assert served["keys"][1:] == keys
     assert rotated.json() == {
         "issuer": claims_of(after)["iss"],
@@ -535,14 +553,14 @@ def test_old_attestations_hold_after_a_rotation_and_new_ones_are_signed_with_the
     }
     assert claims_of(before["attestation"])["iss"] == claims_of(after)["iss"]
     for token in (before["attestation"], after):
-        assert _valid(people.owner, token)
+        assert _valid(keyholders.owner, token)
         read = another_library.decode(token, KeySet.import_key_set(served), algorithms=["ES256"])
         assert read.claims == claims_of(token)
-    again = _shown(people.owner, _name(before["attestation"]))["attestation"]
+    again = _shown(keyholders.owner, _name(before["attestation"]))["attestation"]
     assert again != before["attestation"]
     assert claims_of(again) == claims_of(before["attestation"])
-    assert _valid(people.owner, again)
-    document = people.owner.get(f"/agents/{ask.agent_id}/did.json").json()
+    assert _valid(keyholders.owner, again)
+    document = keyholders.owner.get(f"/agents/{ask.agent_id}/did.json").json()
     assert [method["publicKeyJwk"] for method in document["verificationMethod"]] == served["keys"]
     assert document["assertionMethod"] == [method["id"] for method in document["verificationMethod"]]
     path = f"/agents/{ask.agent_id}/actions/{before['action_id']}/execution"
@@ -551,24 +569,28 @@ def test_old_attestations_hold_after_a_rotation_and_new_ones_are_signed_with_the
 
 
 @spec("7.2")
-def test_a_rotation_is_in_the_log_of_the_first_organisation(people: People) -> None:
-    kid = people.owner.post("/signing-key/rotate", json={"reason": "a laptop was lost"}).json()["kid"]
-    (logged,) = people.owner.get("/changes", params={"limit": 1}).json()["changes"]
+def test_a_rotation_is_in_the_log_of_the_first_organisation(keyholders: Keyholders) -> None:
+    kid = keyholders.owner.post("/signing-key/rotate", json={"reason": "a laptop was lost"}).json()["kid"]
+    (logged,) = keyholders.owner.get("/changes", params={"limit": 1}).json()["changes"]
     assert logged["event"] == "signing_key_rotated"
     assert logged["change"] == {"about": kid, "reason": "a laptop was lost"}
 
 
 @spec("8.1")
-def test_only_an_owner_of_the_first_organisation_rotates_the_key(house: House, people: People) -> None:
-    before = _keys(people.owner)
-    with house.client("foreign") as foreign:
-        for client in (foreign, people.approver, people.member):
+def test_only_an_owner_of_the_first_organisation_rotates_the_key(
+    spec_server: SpecServer, keyholders: Keyholders
+) -> None:
+    before = _keys(keyholders.owner)
+    with spec_server.client("foreign") as foreign:
+        for client in (foreign, keyholders.approver, keyholders.member):
             assert _refusal(client.post("/signing-key/rotate", json=REASON)) == (403, "QWED-AUTH-003")
-    assert _keys(people.owner) == before
+    assert _keys(keyholders.owner) == before
 
 
 @spec("7.1")
-def test_an_execution_is_told_with_whatever_came_with_the_decision(people: People, ask: Asking) -> None:
+def test_an_execution_is_told_with_whatever_came_with_the_decision(
+    keyholders: Keyholders, ask: AgentConversation
+) -> None:
     first, second = ask(SUM, 1), ask(another(1), 2)
     path = f"/agents/{ask.agent_id}/actions/{first['action_id']}/execution"
     wrong = ask.api.post(path, json={"success": True, "attestation": second["attestation"]})
@@ -582,60 +604,62 @@ def test_an_execution_is_told_with_whatever_came_with_the_decision(people: Peopl
 
 
 @spec("4.2")
-def test_a_chain_links_each_attestation_to_the_one_before(people: People, ask: Asking) -> None:
+def test_a_chain_links_each_attestation_to_the_one_before(keyholders: Keyholders, ask: AgentConversation) -> None:
     tokens = [_attested(ask, step, another(step), chain_id="release-7") for step in range(1, 5)]
     said = [claims_of(token)["qwed"] for token in tokens]
     assert [(each["chain_id"], each["chain_index"]) for each in said] == [("release-7", n) for n in range(4)]
     assert [each.get("previous_attestation") for each in said] == [None, *(_name(token) for token in tokens[:-1])]
     now = claims_of(tokens[-1])["iat"]
-    keys = public_keys(_keys(people.owner))
+    keys = public_keys(_keys(keyholders.owner))
     assert check_chain(tokens, keys, now=now).valid
-    assert all(_valid(people.owner, token) for token in tokens)
+    assert all(_valid(keyholders.owner, token) for token in tokens)
     for broken in (tokens[1:], tokens[::-1], [tokens[0], tokens[2]], [*tokens, tokens[-1]]):
         assert check_chain(broken, keys, now=now).code == "QWED-ATT-008"
 
 
 @spec("4.2", "2.3")
-def test_an_action_that_asks_for_a_chain_is_attested_whatever_its_risk(ask: Asking) -> None:
+def test_an_action_that_asks_for_a_chain_is_attested_whatever_its_risk(ask: AgentConversation) -> None:
     answer = ask(SUM, 1, options={"chain_id": "low"})
     assert claims_of(answer["attestation"])["qwed"]["chain_index"] == 0
 
 
 @spec("4.2")
-def test_what_may_not_happen_is_no_link_of_a_chain(people: People) -> None:
-    ask = people.hire()
+def test_what_may_not_happen_is_no_link_of_a_chain(keyholders: Keyholders) -> None:
+    ask = keyholders.create_agent()
     assert "attestation" not in ask(EMAIL, 1, options={"chain_id": "refused"})
     assert ask({"type": "calculate", "query": "1 = 2"}, 2, options={"chain_id": "refused"})["decision"] != "APPROVED"
     assert claims_of(_attested(ask, 3, chain_id="fresh"))["qwed"]["chain_index"] == 0
 
 
 @spec("4.2")
-def test_a_chain_is_its_organisations_own(house: House, people: People, ask: Asking) -> None:
-    with house.client("foreign") as foreign:
+def test_a_chain_is_its_organisations_own(
+    spec_server: SpecServer, keyholders: Keyholders, ask: AgentConversation
+) -> None:
+    with spec_server.client("foreign") as foreign:
         agent = foreign.post("/agents/register", json={"name": "next door", "principal_id": "p"}).json()
-        theirs = _attested(Asking(foreign, agent), 1, chain_id="shared-name")
+        theirs = _attested(AgentConversation(foreign, agent), 1, chain_id="shared-name")
     ours = _attested(ask, 1, chain_id="shared-name")
     assert [claims_of(token)["qwed"]["chain_index"] for token in (theirs, ours)] == [0, 0]
 
 
 @spec("4.2")
-def test_a_chain_that_many_continue_at_once_has_neither_gap_nor_fork(people: People) -> None:
-    agents = [people.hire() for _ in range(6)]
+def test_a_chain_that_many_continue_at_once_has_neither_gap_nor_fork(keyholders: Keyholders) -> None:
+    agents = [keyholders.create_agent() for _ in range(6)]
 
-    def work(ask: Asking) -> list[str]:
+    def work(ask: AgentConversation) -> list[str]:
         return [_attested(ask, step, another(step), chain_id="busy") for step in range(1, 6)]
 
     with ThreadPoolExecutor(len(agents)) as threads:
         tokens = [token for made in threads.map(work, agents) for token in made]
     tokens.sort(key=lambda token: claims_of(token)["qwed"]["chain_index"])
     now = max(claims_of(token)["iat"] for token in tokens)
-    assert check_chain(tokens, public_keys(_keys(people.owner)), now=now).valid
+    assert check_chain(tokens, public_keys(_keys(keyholders.owner)), now=now).valid
     assert len(tokens) == 30
 
 
 @spec("4.1")
 @pytest.mark.parametrize("name", ["", "a" * 65, "a b", "a/b", "é", "a\n", 5, ["a"], {}, True])
-def test_a_chain_has_a_plain_name(ask: Asking, name: Any) -> None:
+def test_a_chain_has_a_plain_name(ask: AgentConversation, name: Any) -> None:
     answer = ask.send(
         {"action": SUM, "context": {"conversation_id": "c", "step_number": 1}, "options": {"chain_id": name}}
     )
@@ -657,12 +681,12 @@ def _rotate_at_rest(data: Path) -> "subprocess.CompletedProcess[str]":
 
 
 def _require_one_at_a_time(data: Path) -> None:
-    """A directory with its database belongs to one process; of servers on PostgreSQL each learns what another does."""
+    """Skip the test if one data directory cannot be used by two processes."""
     if chosen.store != SQLITE:
         return
     refused = _rotate_at_rest(data)
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert refused.stderr == f"qwed: a server runs on {data}: ask it with POST /signing-key/rotate, or stop it first\n"
+    assert refused.stderr == f"qwed: a server runs on {data}: use POST /signing-key/rotate, or stop the server first\n"
 
 
 @spec("4.2", "7.1")
@@ -670,7 +694,7 @@ def test_keys_tokens_and_revocations_outlive_a_crash(tmp_path: Path) -> None:
     data = tmp_path / "data"
     server = Server(data)
     with _owner(server) as owner:
-        ask = Asking(owner, owner.post("/agents/register", json={"name": "a", "principal_id": "p"}).json())
+        ask = AgentConversation(owner, owner.post("/agents/register", json={"name": "a", "principal_id": "p"}).json())
         first = _attested(ask, 1, chain_id="c")
         owner.post("/signing-key/rotate", json=REASON).raise_for_status()
         second, third = (_attested(ask, step, another(step), chain_id="c") for step in (2, 3))
@@ -703,4 +727,4 @@ def test_keys_tokens_and_revocations_outlive_a_crash(tmp_path: Path) -> None:
 
 
 def _tamper(data: Path, statement: str, token: str) -> None:
-    assert Kept(data).change(statement, _name(token)) == 1
+    assert StoredRows(data).change(statement, _name(token)) == 1

@@ -1,4 +1,4 @@
-"""P6: what is ruinous to work out is answered within its time and memory, never VERIFIED, and nobody else waits."""
+"""Costly inputs are answered within their time and memory limits, never VERIFIED, without delaying others."""
 
 import threading
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from tests.spec.sections import spec
-from tests.support.bombs import Bomb, bombs
+from tests.support.costly_inputs import CostlyInput, costly_inputs
 from tests.support.server import Server
 
 SECONDS = 10
@@ -18,7 +18,7 @@ MEMORY_MB = 1024
 
 @pytest.fixture(scope="module")
 def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server of its own: what happens here must not disturb other tests."""
+    """A dedicated server, so that other tests are not disturbed."""
     server = Server(tmp_path_factory.mktemp("yard") / "data", QWED_ENGINE_MEMORY_MB=str(MEMORY_MB))
     yield server
     assert server.stop() == 0
@@ -36,7 +36,7 @@ def peaks_mb(process: int) -> list[int]:
 
 
 def of_the_engines(server: Server) -> tuple[int, list[int]]:
-    """The peaks of the zygote and of its workers, once there are two again: one that was ended is replaced."""
+    """Return the peak memory of the zygote and its workers, once two workers are up."""
     tick = threading.Event()
     for _ in range(6_000):
         _server, *engines = peaks_mb(server.process.pid)
@@ -47,8 +47,8 @@ def of_the_engines(server: Server) -> tuple[int, list[int]]:
 
 
 @spec("2.1")
-@pytest.mark.parametrize("bomb", list(bombs()), ids=lambda bomb: bomb.name)
-def test_a_bomb_is_answered_and_never_verified(bomb: Bomb, yard: Server) -> None:
+@pytest.mark.parametrize("bomb", list(costly_inputs()), ids=lambda bomb: bomb.name)
+def test_a_bomb_is_answered_and_never_verified(bomb: CostlyInput, yard: Server) -> None:
     body = {**bomb.sent(), "options": {"timeout_ms": SECONDS * 1000}}
     with httpx.Client(base_url=yard.base_url, headers={"X-API-Key": yard.owner_key}, timeout=3 * SECONDS) as api:
         answer = api.post(f"/verify/{bomb.engine}", json=body)

@@ -1,4 +1,4 @@
-"""DESIGN 8: a full pool is 503 with Retry-After for an agent and for anybody else, and never a wait for a person."""
+"""A full engine pool gives 503 with Retry-After, and never a pending approval."""
 
 import asyncio
 from collections.abc import Iterator
@@ -9,27 +9,27 @@ import httpx
 import pytest
 
 from qwed.api.app import App
-from qwed.engines.pool import PoolFull
-from qwed.kernel.wiring import Opened, close_services
+from qwed.engines.pool import PoolFullError
+from qwed.kernel.bootstrap import OpenedServices, close_services
 from qwed.settings import Settings
-from tests.spec.asking import Json, said
+from tests.spec.requests import Json, said
 from tests.spec.sections import spec
-from tests.support.failing import Failing
-from tests.support.opening import open_services
+from tests.support.fault_injection import FailingProxy
+from tests.support.gate_factory import open_services
 
 HARD: Json = {"type": "verify_logic", "query": "x > 1"}
 
 
 @pytest.fixture
-def opened() -> Iterator[Opened]:
+def opened() -> Iterator[OpenedServices]:
     """A node whose workers are all busy."""
     made = open_services(Settings(), in_memory=True)
-    engines: Any = Failing(made.services.engines, "ask", PoolFull("every engine worker is busy"))
+    engines: Any = FailingProxy(made.services.engines, "ask", PoolFullError("every engine worker is busy"))
     yield made._replace(services=replace(made.services, engines=engines))
     close_services(made.services)
 
 
-async def _asked(opened: Opened) -> tuple[Json, list[httpx.Response]]:
+async def _asked(opened: OpenedServices) -> tuple[Json, list[httpx.Response]]:
     headers = {"X-API-Key": opened.owner_key or ""}
     app: Any = App(opened.services)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://node", headers=headers) as client:
@@ -49,7 +49,7 @@ async def _asked(opened: Opened) -> tuple[Json, list[httpx.Response]]:
 
 
 @spec("2.3", "9.4")
-def test_a_full_pool_is_503_and_says_when_to_come_back(opened: Opened) -> None:
+def test_a_full_pool_is_503_and_says_when_to_come_back(opened: OpenedServices) -> None:
     shown, (first, second, plain) = asyncio.run(_asked(opened))
     for answer in (first, second):
         # The second is no replay: the step was given back.

@@ -1,4 +1,4 @@
-"""Every section of both documents has a test or a reason, and every test has a section."""
+"""Every section of the specification has a test or a reason, and every test has a section."""
 
 import ast
 from collections.abc import Iterator

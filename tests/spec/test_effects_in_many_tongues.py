@@ -1,4 +1,4 @@
-"""DESIGN 3, effects are the common language: one deed has one risk, in whatever words it is asked for."""
+"""One effect has one risk, in whatever language the action is written."""
 
 from collections.abc import Callable, Iterable, Iterator
 
@@ -8,9 +8,9 @@ from qwed.engines import sql
 from qwed.engines.protocol import EngineRequest
 from qwed.gate import Gate
 from qwed.guards import javascript_code, python_code, shell
-from qwed.words import Effect, EffectKind, Risk, risk_of
+from qwed.model import Effect, EffectKind, Risk, risk_of
 from tests.spec.sections import spec
-from tests.support.opening import open_gate
+from tests.support.gate_factory import open_gate
 
 RISKS = {
     "read": Risk.LOW,

@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.conftest import Asking
-from tests.spec.asking import EMAIL, FALSE, SUM, Json, said
+from tests.conftest import AgentConversation
+from tests.spec.requests import EMAIL, FALSE, SUM, Json, said
 from tests.spec.sections import spec
 
 
 @spec("guide/Verifying actions")
-def test_the_four_answers_the_guide_branches_on(asking: Callable[..., Asking]) -> None:
+def test_the_four_answers_the_guide_branches_on(asking: Callable[..., AgentConversation]) -> None:
     ask = asking(budget={"max_per_request_usd": 1})
     assert said(ask(SUM, 1))[0] == "APPROVED"
     assert said(ask(FALSE, 2))[0] == "DENIED"
@@ -21,7 +21,7 @@ def test_the_four_answers_the_guide_branches_on(asking: Callable[..., Asking]) -
 
 
 @spec("guide/Verifying actions")
-def test_a_request_without_context_is_rejected(ask: Asking) -> None:
+def test_a_request_without_context_is_rejected(ask: AgentConversation) -> None:
     assert said(ask.send({"action": SUM}).json()) == ("DENIED", "QWED-AGENT-CTX-001")
 
 
@@ -40,5 +40,5 @@ ROWS = [(action, risk) for risk, actions in TABLE.items() for action in actions]
 
 @spec("guide/Risk assessment")
 @pytest.mark.parametrize(("action", "risk"), ROWS, ids=lambda value: str(value)[:50])
-def test_the_examples_of_the_risk_table(asking: Callable[..., Asking], action: Json, risk: str) -> None:
+def test_the_examples_of_the_risk_table(asking: Callable[..., AgentConversation], action: Json, risk: str) -> None:
     assert asking(type="trusted")(action, 1)["verification"]["risk_level"] == risk

@@ -1,4 +1,4 @@
-"""Appendix B, read by a machine: what the document allows is answered as it says, what it forbids is refused."""
+"""Appendix B, tested by machine: valid requests are answered as documented, invalid ones are refused."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -24,14 +24,14 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from qwed.api.examples import EXAMPLES, Example
-from qwed.api.openapi import document
+from qwed.api.openapi.document import document
+from qwed.api.openapi.examples import EXAMPLES, Example
 from qwed.api.routes import ROUTES
 from tests.spec.sections import spec
-from tests.support.cases import Cases
-from tests.support.places import room_in
-from tests.support.sampling import Sampler
+from tests.support.document_examples import ExampleChecker
+from tests.support.schemathesis_cases import Cases
 from tests.support.server import Server
+from tests.support.temp_directories import make_directory_in
 
 DOCUMENT = msgspec.json.decode(msgspec.json.encode(document()))
 
@@ -47,9 +47,9 @@ def _schema(*, coverage: bool) -> BaseSchema:
 
 
 FULL = Cases(_schema(coverage=True))
-"""Every boundary of every field, then what comes to mind."""
+"""Every boundary of every field, then random data."""
 BRIEF = Cases(_schema(coverage=False))
-"""Only what comes to mind, for those who are mostly refused at the door."""
+"""Random data only, for callers that are mostly refused at authentication."""
 
 QUICK = settings(max_examples=6, derandomize=True, deadline=None, database=None, suppress_health_check=[*HealthCheck])
 BRIEFLY = settings(QUICK, max_examples=3)
@@ -71,7 +71,7 @@ BEYOND_A_SCHEMA = (
     "must be given together",  # one of them null
     "not deterministic JSON",
     "differ: give one",
-    "stand twice",
+    "is given twice",
     "must be a plain lower-case name",
     "stays there",
     "cannot be changed",
@@ -84,7 +84,7 @@ BEYOND_A_SCHEMA = (
     "`result`:",  # not deterministic JSON
     "must be a readable text",  # nothing in it can be seen
     "must be the `next_cursor` of an earlier page",
-    "stands in the body and in `params`",
+    "is in the body and in `params`",
     "`query` is required",  # or premises and a conclusion
     "`context` is required",  # or in `params`
     "`content_base64` is required",  # or in `params`
@@ -100,15 +100,15 @@ BEYOND_A_SCHEMA = (
     "`from` is required",
     "give `index` or `activity_id`",
 )
-"""What is refused of data that fits the document, because a JSON Schema cannot say it."""
+"""Refusals of valid data that JSON Schema cannot express."""
 
 
 NOWHERE = "https://127.0.0.1:65535/notices"
-"""Where every webhook leads, so that no notice leaves this machine."""
+"""Target of every webhook, so that no notice leaves this machine."""
 
 
 class Visitor:
-    """Who asks a server that nobody else uses: the owner, an agent, or nobody."""
+    """A caller of a dedicated server: the owner, an agent, or an unauthenticated client."""
 
     def __init__(self, server: Server) -> None:
         self.base_url = server.base_url
@@ -121,7 +121,7 @@ class Visitor:
         self._agent: dict[str, Any] = {}
 
     def register(self) -> None:
-        """A new agent, because the last one may have been stopped or given another token."""
+        """Register a new agent, because the last one may be suspended or have another token."""
         self._client.post("/reactivate-all", json={"reason": "the next visitor"})
         body = {"name": "visitor", "principal_id": "user_123", "type": "autonomous"}
         response = self._client.post("/agents/register", json=body)
@@ -168,7 +168,7 @@ def _agreeing(sent: Any, names: dict[str, str]) -> Any:
 
 @pytest.fixture(scope="module")
 def visited(memory: Path) -> Iterator[Visitor]:
-    server = Server(room_in(memory) / "data", QWED_WEBHOOK_ALLOW_PRIVATE="true")
+    server = Server(make_directory_in(memory) / "data", QWED_WEBHOOK_ALLOW_PRIVATE="true")
     visitor = Visitor(server)
     yield visitor
     visitor.leave()
@@ -182,7 +182,7 @@ def visitor(visited: Visitor) -> Visitor:
 
 
 def require_truth(case: Case, response: Response, who: str) -> None:
-    """The document holds for this answer."""
+    """Assert that the response matches the document."""
     refused = response.status_code >= 400 or _says_no(response)
     checks = CHECKS if refused else [*CHECKS, negative_data_rejection]
     case.validate_response(response, checks=checks, additional_checks=[accepts_what_fits])
@@ -191,7 +191,7 @@ def require_truth(case: Case, response: Response, who: str) -> None:
 
 
 def accepts_what_fits(_context: CheckContext, response: Response, case: Case) -> None:
-    """Data that fits the document is not refused as malformed."""
+    """Assert that data valid by the document is not refused as malformed."""
     if not _is_negative(case) and response.status_code == 400:
         message = response.json()["error"]["message"]
         assert any(words in message for words in BEYOND_A_SCHEMA), message
@@ -238,13 +238,13 @@ def _sampled(place: Path) -> Told:
     server = Server(place)
     found: Told = {}
     with httpx.Client(base_url=server.base_url, timeout=30) as client:
-        sampler = Sampler(client, server.owner_key)
+        sampler = ExampleChecker(client, server.owner_key)
         sampler.wait_until_ready()
         for name, operation in EXAMPLES.items():
             for example in operation.examples:
                 response = sampler.send(routes[name], example)
                 wrong = [] if response.status_code == example.status else [f"the status is {response.status_code}"]
-                found[name, example.name] = wrong + sampler.untrue(example, response)
+                found[name, example.name] = wrong + sampler.wrong_claims(example, response)
     server.stop()
     return found
 

@@ -8,7 +8,7 @@ from schemathesis import Case
 
 from tests.spec.sections import spec
 from tests.spec.test_openapi import FULL, QUICK, Visitor, each_operation, require_truth, visited, visitor
-from tests.support.figures import Figure, campaign
+from tests.support.campaign_table import Figure, campaign
 
 __all__ = ["visited", "visitor"]
 

@@ -18,16 +18,16 @@ import httpx
 import pypdf
 import pytest
 
-from qwed.words import sha256_of
-from tests.conftest import Asking
+from qwed.model import sha256_of
+from tests.conftest import AgentConversation
 from tests.spec.sections import spec
-from tests.support.chosen import chosen
-from tests.support.ears import Ear
-from tests.support.figures import Figure, campaign
-from tests.support.kept import Kept
-from tests.support.receivers import Receiver, answering
+from tests.support.campaign_table import Figure, campaign
+from tests.support.case_tables import rows
 from tests.support.server import Server
-from tests.support.tables import rows
+from tests.support.sse_client import SseClient
+from tests.support.store_choice import chosen
+from tests.support.stored_rows import StoredRows
+from tests.support.webhook_receivers import WebhookReceiver, answering
 
 TABLE = rows("redaction.jsonl")
 HONEST = [row for row in TABLE if row["kind"] == "honest"]
@@ -349,7 +349,7 @@ def _put_text(text: str, secret: Secret) -> str:
 class Attack:
     """One server, and every secret in every place of it."""
 
-    def __init__(self, server: Server, receiver: Receiver) -> None:
+    def __init__(self, server: Server, receiver: WebhookReceiver) -> None:
         self.server = server
         self.key = server.owner_key
         self.client = httpx.Client(base_url=server.base_url, timeout=60)
@@ -381,7 +381,7 @@ class Attack:
 
     def run(self, at_once: int) -> None:
         """Each place with so many of the secrets, the next ones at the next place."""
-        self._furnished = {secret.name: self._furnish(secret) for secret in self.secrets}
+        self._furnished = {secret.name: self._prepare(secret) for secret in self.secrets}
         steps: list[tuple[dict[str, Any], Callable[[str, Secret, Any], object]]] = [
             (VERIFY, self._verify),
             (RAW, self._raw),
@@ -412,7 +412,7 @@ class Attack:
         at = _put_text(path.format(**self._furnished[secret.name]), secret)
         self._send(name, method, at, _put(body, secret))
 
-    def _furnish(self, secret: Secret) -> dict[str, str]:
+    def _prepare(self, secret: Secret) -> dict[str, str]:
         """An agent with the secret in all its texts, actions that were permitted, and some that wait."""
         said = dict.fromkeys(("name", "description", "framework", "model"), f"my {secret.said}"[:256])
         made = self._send(
@@ -545,7 +545,7 @@ class Aftermath(NamedTuple):
 
 
 def _attacked(place: Path, at_once: int) -> Aftermath:
-    receiver, witness = Receiver(answering(200)), place / "witness.jsonl"
+    receiver, witness = WebhookReceiver(answering(200)), place / "witness.jsonl"
     server = Server(place / "data", QWED_WITNESS=f"file:{witness}", **SETTINGS)
     try:
         attack = Attack(server, receiver)
@@ -568,18 +568,18 @@ def _attacked(place: Path, at_once: int) -> Aftermath:
         told,
         outside,
         printed,
-        [*_files(server.data_dir), *Kept(server.data_dir).tables()],
+        [*_files(server.data_dir), *StoredRows(server.data_dir).tables()],
     )
 
 
-def _rest(receiver: Receiver) -> Iterator[Any]:
+def _rest(receiver: WebhookReceiver) -> Iterator[Any]:
     while not receiver.heard.empty():
         yield receiver.heard.get()
 
 
 def _events(attack: Attack) -> bytes:
     last = attack.asked("GET", "/audit/head")["size"] - 1
-    with Ear(attack.server.base_url, attack.other, last=0) as ear:
+    with SseClient(attack.server.base_url, attack.other, last=0) as ear:
         ear.until(last)
         return ear.text.encode()
 
@@ -596,7 +596,7 @@ def _export(server: Server) -> bytes:
 
 def _first(server: Server) -> str:
     first = "SELECT organisation_id FROM organisations ORDER BY created_at LIMIT 1"
-    return str(Kept(server.data_dir).cell(first))
+    return str(StoredRows(server.data_dir).cell(first))
 
 
 def _files(data_dir: Path) -> Iterator[tuple[str, bytes]]:
@@ -676,7 +676,7 @@ def _honest_actions(text: str) -> Iterator[dict[str, Any]]:
 
 
 @spec("7.1")
-def test_honest_texts_are_kept_as_they_were_sent(asking: Callable[..., Asking]) -> None:
+def test_honest_texts_are_kept_as_they_were_sent(asking: Callable[..., AgentConversation]) -> None:
     ask = asking(type="autonomous")
     sent = [(action, f"for {row['text']}") for row in HONEST for action in _honest_actions(row["text"])]
     for number, (action, said) in enumerate(sent):
@@ -686,7 +686,7 @@ def test_honest_texts_are_kept_as_they_were_sent(asking: Callable[..., Asking]) 
 
 
 @spec("3.1", "7.1")
-def test_honest_texts_about_an_agent_are_kept_as_they_were_sent(asking: Callable[..., Asking]) -> None:
+def test_honest_texts_about_an_agent_are_kept_as_they_were_sent(asking: Callable[..., AgentConversation]) -> None:
     for row in HONEST:
         said = dict.fromkeys(("name", "description", "framework", "model"), row["text"])
         ask = asking(**said, principal_id=row["name"])
@@ -708,12 +708,12 @@ REFUSED: dict[str, tuple[str, str, Any, str]] = {
         {"name": "bot", "principal_id": "u", "permissions": {"allowed_tools": [SECRET_NAME]}},
         "`permissions.allowed_tools` carries a secret: leave it out",
     ),
-    "a tool": ("PUT", f"/tools/{SECRET_NAME}", {"risk_level": "low"}, "`name` carries a secret: use a name"),
+    "a tool": ("PUT", f"/tools/{SECRET_NAME}", {"risk_level": "low"}, "`name` carries a secret: choose another name"),
     "a webhook": (
         "PUT",
         "/webhook",
         {"url": f"https://example.com/{SECRET_NAME}"},
-        "`url` carries a secret, which would be kept and shown with it: leave it out, notices are signed",
+        "`url` carries a secret, which would be stored and shown: leave it out, notices are signed",
     ),
 }
 
@@ -728,7 +728,7 @@ def test_a_name_that_would_be_another_one_without_its_secret_is_refused(
 
 
 @spec("4.1", "A")
-def test_a_chain_that_is_named_by_a_secret_is_refused(ask: Asking) -> None:
+def test_a_chain_that_is_named_by_a_secret_is_refused(ask: AgentConversation) -> None:
     answer = ask({"type": "calculate", "query": "2+2"}, 1, options={"chain_id": SECRET_NAME})
     assert answer["error"]["message"] == "`options.chain_id` carries a secret: use an id"
 
@@ -753,7 +753,7 @@ KEPT: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 @spec("7.1")
 @pytest.mark.parametrize(("sent", "kept"), KEPT.values(), ids=KEPT)
 def test_what_is_kept_of_an_action_is_all_but_its_secrets(
-    ask: Asking, sent: dict[str, Any], kept: dict[str, Any]
+    ask: AgentConversation, sent: dict[str, Any], kept: dict[str, Any]
 ) -> None:
     answer = ask({"type": _NOTE, "tool": "get_note", "parameters": sent}, 1, user_intent="hunter2-correct-horse or so")
     assert answer["decision"] == "DENIED"
@@ -774,7 +774,7 @@ def test_what_is_kept_of_an_action_is_all_but_its_secrets(
         (f"the key is {SECRET_NAME}", False),
     ],
 )
-def test_of_a_result_with_a_secret_not_even_the_hash_is_kept(ask: Asking, result: Any, kept: bool) -> None:
+def test_of_a_result_with_a_secret_not_even_the_hash_is_kept(ask: AgentConversation, result: Any, kept: bool) -> None:
     action_id = ask({"type": "calculate", "query": "2+2"}, 1)["action_id"]
     body = {"success": True, "result": result}
     told = ask.api.post(f"/agents/{ask.agent_id}/actions/{action_id}/execution", json=body).json()["execution"]
@@ -783,7 +783,7 @@ def test_of_a_result_with_a_secret_not_even_the_hash_is_kept(ask: Asking, result
 
 @spec("7.1")
 def test_a_permitted_action_with_a_secret_leaves_a_hash_only_where_it_is_attested(
-    asking: Callable[..., Asking],
+    asking: Callable[..., AgentConversation],
 ) -> None:
     ask = asking(type="autonomous")
     action = {"type": "execute_sql", "query": f"SELECT id FROM notes WHERE body = '{SECRET_NAME}'"}

@@ -9,18 +9,18 @@ from typing import Any
 import httpx
 import pytest
 
+from qwed.fair_semaphore import FairSemaphore
 from qwed.gate import GateError
-from qwed.kernel.change import Actor
-from qwed.kernel.inquiries import batches
-from qwed.kernel.inquiries.jobs import MOST_ITEMS, Batch, body_of, read_batch, sealed_item
-from qwed.kernel.inquiries.turns import Turns
+from qwed.kernel.audit_change import Actor
+from qwed.kernel.verification import batch_runner
+from qwed.kernel.verification.batch_jobs import MAX_ITEMS, Batch, body_of, read_batch, seal_item
 from qwed.store.protocol import StoreError
-from tests.spec.conftest import House
+from tests.spec.conftest import SpecServer
 from tests.spec.sections import spec
-from tests.support.kept import Kept
-from tests.support.opening import open_gate
-from tests.support.patience import until
+from tests.support.gate_factory import open_gate
+from tests.support.polling import until
 from tests.support.server import Server
+from tests.support.stored_rows import StoredRows
 
 MIXED = [
     {"query": "2+2 = 4"},
@@ -75,8 +75,8 @@ def test_the_first_that_is_not_verified_ends_a_job_that_wants_it_so(api: httpx.C
 
 @spec("B")
 def test_a_hundred_items_are_a_job_and_one_more_is_none(api: httpx.Client) -> None:
-    items = [{"query": f"{n}*2 = {2 * n}", "type": "math"} for n in range(MOST_ITEMS)]
-    assert sent(api, items)["summary"]["verified"] == MOST_ITEMS
+    items = [{"query": f"{n}*2 = {2 * n}", "type": "math"} for n in range(MAX_ITEMS)]
+    assert sent(api, items)["summary"]["verified"] == MAX_ITEMS
     refused = api.post("/verify/batch", json={"items": [*items, items[0]]})
     assert refused.json()["error"]["code"] == "QWED-REQ-001"
 
@@ -120,8 +120,8 @@ def test_the_item_that_is_wrong_is_named(api: httpx.Client) -> None:
 
 
 @spec("B")
-def test_a_job_is_its_organisations_alone(house: House) -> None:
-    with house.client("member") as ours, house.client("foreign") as theirs:
+def test_a_job_is_its_organisations_alone(spec_server: SpecServer) -> None:
+    with spec_server.client("member") as ours, spec_server.client("foreign") as theirs:
         job = sent(ours, [{"query": "1 = 1"}])
         for job_id in (job["job_id"], "job_0"):
             response = theirs.get(f"/verify/batch/{job_id}")
@@ -152,7 +152,7 @@ def test_of_a_secret_nothing_is_kept_in_an_answer_either(api: httpx.Client) -> N
 
 
 def kept_rows(directory: Path) -> str:
-    return repr(Kept(directory).rows("SELECT * FROM job_items"))
+    return repr(StoredRows(directory).rows("SELECT * FROM job_items"))
 
 
 @spec("B")
@@ -180,11 +180,11 @@ def test_a_job_that_was_to_end_with_the_first_failure_does_so_after_a_restart() 
         items = [{"query": "1 = 2"}, {"query": "1 = 1"}, {"query": "2 = 2"}]
         batch = read_batch({"items": items, "options": {"fail_fast": True}}, actor, services)
         assert isinstance(batch, Batch)
-        kept = [sealed_item(batch.job, item, services) for item in batch.items]
-        services.store.add_job(batch.job, kept).block(60)
+        kept = [seal_item(batch.job, item, services) for item in batch.items]
+        services.store.add_job(batch.job, kept).wait_result(60)
         failed = batch.items[0]._replace(state="completed", result='{"status": "FAILED"}')
-        services.store.finish_item(sealed_item(batch.job, failed, services)).block(60)
-        bell = services.doorbells.wait(batch.job.job_id)
+        services.store.finish_item(seal_item(batch.job, failed, services)).wait_result(60)
+        bell = services.waiters.wait(batch.job.job_id)
         gate.get_batch_status(batch.job.job_id)
         bell.wait(30)
         job = gate.get_batch_status(batch.job.job_id)
@@ -198,7 +198,7 @@ def test_an_item_that_brings_a_surprise_fails_alone(monkeypatch: pytest.MonkeyPa
             raise ZeroDivisionError
         return body_of(item)
 
-    monkeypatch.setattr(batches, "body_of", surprising)
+    monkeypatch.setattr(batch_runner, "body_of", surprising)
     with open_gate() as gate:
         job = gate.verify_batch([{"query": "1 = 1"}, {"query": "2 = 2"}, {"query": "3 = 3"}])
         assert (job.status, [item["status"] for item in job["items"]]) == (
@@ -211,7 +211,7 @@ def test_an_item_that_brings_a_surprise_fails_alone(monkeypatch: pytest.MonkeyPa
 
 @spec("B")
 def test_a_store_that_cannot_be_read_at_first_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batches, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(batch_runner, "RETRY_SECONDS", 0.01)
     broken = [StoreError("the disk is away")] * 3
 
     with open_gate() as gate:
@@ -230,10 +230,10 @@ def test_a_store_that_cannot_be_read_at_first_is_asked_again(monkeypatch: pytest
 
 @spec("B")
 def test_who_sends_many_jobs_at_once_has_no_more_of_them_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batches, "MOST_OPEN", 2)
+    monkeypatch.setattr(batch_runner, "MAX_OPEN_JOBS", 2)
     with open_gate(tmp_path) as gate:
         store, actor = gate.services.store, Actor("gate", gate.organisation_id, "owner")
-        own = batches.Batches(gate.services)
+        own = batch_runner.BatchRunner(gate.services)
         try:
             walks = []
             for _ in range(5):
@@ -253,16 +253,16 @@ def test_who_sends_many_jobs_at_once_has_no_more_of_them_open(tmp_path: Path, mo
                 walk.close()
         finally:
             own.close()
-        store.durable().block(60)
+        store.durable().wait_result(60)
 
 
 @spec("B")
 def test_each_organisation_has_its_turn() -> None:
     async def served() -> list[str]:
-        turns, order = Turns(1), []
+        turns, order = FairSemaphore(1), []
 
         async def ask(who: str) -> None:
-            async with turns.turn(who):
+            async with turns.slot(who):
                 order.append(who)
                 await asyncio.sleep(0)
 
@@ -275,8 +275,8 @@ def test_each_organisation_has_its_turn() -> None:
 @spec("B")
 def test_who_leaves_the_line_takes_no_turn_along() -> None:
     async def served() -> str:
-        turns = Turns(1)
-        async with turns.turn("a"):
+        turns = FairSemaphore(1)
+        async with turns.slot("a"):
             gone = asyncio.ensure_future(turns._wait("b"))
             stays = asyncio.ensure_future(turns._wait("c"))
             await asyncio.sleep(0)
@@ -292,7 +292,7 @@ def test_who_leaves_the_line_takes_no_turn_along() -> None:
 def test_closing_wakes_whoever_waits_for_a_batch(tmp_path: Path) -> None:
     gate = open_gate(tmp_path)
     job_id: list[str] = []
-    bell_of = gate.services.doorbells.wait
+    bell_of = gate.services.waiters.wait
     began = threading.Event()
 
     def heard(what: str) -> Any:
@@ -301,7 +301,7 @@ def test_closing_wakes_whoever_waits_for_a_batch(tmp_path: Path) -> None:
         began.set()
         return ticket
 
-    gate.services.doorbells.wait = heard  # type: ignore[method-assign]
+    gate.services.waiters.wait = heard  # type: ignore[method-assign]
     ended = threading.Event()
 
     def ask() -> None:
@@ -365,12 +365,12 @@ def test_a_job_goes_on_after_the_server_was_killed(tmp_path: Path) -> None:
 
 def begun(directory: Path) -> str:
     """The one job a server has kept, as soon as it has."""
-    return str(until(lambda: Kept(directory).cell("SELECT job_id FROM jobs")))
+    return str(until(lambda: StoredRows(directory).cell("SELECT job_id FROM jobs")))
 
 
 @spec("B")
 def test_in_process_a_batch_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batches, "AT_ONCE", 2)
+    monkeypatch.setattr(batch_runner, "MAX_CONCURRENT_ITEMS", 2)
     with open_gate() as gate:
         job = gate.verify_batch([{"query": "1 = 1"}, {"query": "1 = 2"}])
         assert (job.status, job.summary["verified"]) == ("completed", 1)
@@ -379,7 +379,7 @@ def test_in_process_a_batch_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None
 
 @spec("B")
 def test_an_organisation_has_so_many_open_jobs_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batches, "MOST_OPEN", 0)
+    monkeypatch.setattr(batch_runner, "MAX_OPEN_JOBS", 0)
     with open_gate() as gate, pytest.raises(GateError) as raised:
         gate.verify_batch([{"query": "1 = 1"}])
     assert raised.value.code == "QWED-SYS-001"

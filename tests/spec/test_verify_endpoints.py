@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.spec.conftest import House
+from tests.spec.conftest import SpecServer
 from tests.spec.sections import spec
 
 TRUE: dict[str, dict[str, Any]] = {
@@ -185,9 +185,9 @@ def test_nothing_is_signed_about_a_secret(api: httpx.Client) -> None:
 
 @spec("B")
 @pytest.mark.parametrize("path", ["/verify", "/verify/math", "/verify/batch"])
-def test_a_token_is_for_its_own_affairs_and_a_stranger_for_none(house: House, path: str) -> None:
-    token = house.suspended["agent_token"]
-    with house.client(token=token) as agent, house.client() as nobody:
+def test_a_token_is_for_its_own_affairs_and_a_stranger_for_none(spec_server: SpecServer, path: str) -> None:
+    token = spec_server.suspended["agent_token"]
+    with spec_server.client(token=token) as agent, spec_server.client() as nobody:
         assert agent.post(path, json={}).json()["error"]["code"] == "QWED-AUTH-003"
         assert nobody.post(path, json={}).json()["error"]["code"] == "QWED-AUTH-001"
 
@@ -268,9 +268,9 @@ def test_a_parameter_that_nobody_would_read_is_refused(api: httpx.Client, body: 
 
 
 @spec("B")
-def test_methods_that_agree_again_prove_the_same(api: httpx.Client, house: House) -> None:
+def test_methods_that_agree_again_prove_the_same(api: httpx.Client, spec_server: SpecServer) -> None:
     asked = {"query": "sqrt(2)*sqrt(3) = sqrt(6)", "verification_mode": "maximum"}
-    with house.client("foreign") as elsewhere:
+    with spec_server.client("foreign") as elsewhere:
         assert found(api, "consensus", asked)["proof_ref"] == found(elsewhere, "consensus", asked)["proof_ref"]
 
 

@@ -6,13 +6,13 @@ from typing import Any
 import httpx
 import pytest
 
-from qwed.kernel.inquiries.reading import ASKED
-from tests.conftest import Asking
-from tests.spec.asking import Json
+from qwed.kernel.verification.request import ENGINE_INPUTS
+from tests.conftest import AgentConversation
+from tests.spec.requests import Json
 from tests.spec.sections import spec
 from tests.spec.test_verify_endpoints import FALSE, MEMBERS, TRUE
-from tests.support.patience import until
-from tests.support.tables import DATA
+from tests.support.case_tables import DATA
+from tests.support.polling import until
 
 DEADLINE = {"signing_date": "2026-01-15", "term": "30 business days", "claimed_deadline": "2026-03-02"}
 LOAN = {"principal": 250_000, "annual_rate": "0.065", "months": 360, "llm_output": "$1,580.17"}
@@ -85,7 +85,7 @@ def test_a_place_nobody_has_a_calendar_of_is_inconclusive_with_those_there_are(a
 @pytest.mark.parametrize("engine", sorted({*TRUE, *FALSE}))
 def test_every_other_engine_may_be_named_too(api: httpx.Client, engine: str) -> None:
     for body in (TRUE[engine], FALSE[engine]):
-        named = ASKED[engine].texts[0]
+        named = ENGINE_INPUTS[engine].texts[0]
         asked = {"query" if name == named else name: value for name, value in body.items()}
         answer = found(api, {"type": engine, **asked})
         direct = api.post(f"/verify/{engine}", json=body).json()
@@ -116,10 +116,10 @@ REFUSED: list[tuple[Json, str, str]] = [
     ({"type": "legal", "operation": "deadline", "term": "1 day"}, "QWED-REQ-001", BESIDE),
     ({"terms": 1}, "QWED-REQ-001", "unknown field `terms`: known are query, type, operation, "),
     ({"type": "legal", "operation": ["deadline"]}, "QWED-REQ-001", "`operation` must be a text"),
-    ({"type": "legal", "operation": "deadline", "params": {"operation": "deadline"}}, "QWED-REQ-001", "give it once"),
+    ({"type": "legal", "operation": "deadline", "params": {"operation": "deadline"}}, "QWED-REQ-001", "send it once"),
     ({"type": "legal", "operation": "deadline", "params": [1]}, "QWED-REQ-001", "in `params`"),
     ({"type": "legal", "operation": "deadline", "query": 7}, "QWED-REQ-001", "`query` must be a text"),
-    ({"type": "ucp", "operation": "checkout", "query": {}}, "QWED-REQ-001", "to a client, as `checkout=`"),
+    ({"type": "ucp", "operation": "checkout", "query": {}}, "QWED-REQ-001", "with a client, as `checkout=`"),
     ({"type": "legal", "operation": "deadline", "options": {"hurry": 1}}, "QWED-REQ-005", "hurry"),
     ({"operation": "deadline"}, "QWED-REQ-004", "`query` is required"),
 ]
@@ -244,7 +244,7 @@ def test_an_item_that_cannot_be_asked_is_named(api: httpx.Client) -> None:
 
 @spec("2.2")
 @pytest.mark.parametrize("pack", HOLDS)
-def test_an_agent_asks_the_same_as_an_action(ask: Asking, pack: str) -> None:
+def test_an_agent_asks_the_same_as_an_action(ask: AgentConversation, pack: str) -> None:
     for step, (body, decision) in enumerate(((HOLDS[pack], "APPROVED"), (DOES_NOT[pack], "DENIED")), 1):
         parameters = {"operation": body["operation"], **body["params"]}
         answer = ask({"type": f"verify_{pack}", "parameters": parameters}, step)
@@ -254,7 +254,7 @@ def test_an_agent_asks_the_same_as_an_action(ask: Asking, pack: str) -> None:
 
 @spec("2.2")
 @pytest.mark.parametrize("pack", HOLDS)
-def test_an_action_that_asks_nothing_is_denied_with_what_can_be_asked(ask: Asking, pack: str) -> None:
+def test_an_action_that_asks_nothing_is_denied_with_what_can_be_asked(ask: AgentConversation, pack: str) -> None:
     answer = ask({"type": f"verify_{pack}", "query": "is it so?"}, 1)
     assert (answer["decision"], answer["error"]["code"]) == ("DENIED", "QWED-AGENT-005")
     assert "`operation` is required" in answer["error"]["message"]

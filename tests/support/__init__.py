@@ -1,1 +1,1 @@
-"""What the tests stand on: real servers, started and stopped by them."""
+"""Shared test infrastructure: real servers, databases, clients and checks."""

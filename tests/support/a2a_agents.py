@@ -1,4 +1,4 @@
-"""Real agents of the official package, served over HTTP on this machine, and the application of a proxy beside them."""
+"""Real agents of the official package, served over HTTP on this machine."""
 
 import asyncio
 import socket
@@ -36,9 +36,9 @@ from a2a.utils.errors import InvalidParamsError
 from starlette.applications import Starlette
 
 
-def card_of(base: str, name: str = "clerk", *, bindings: tuple[str, ...] = ("JSONRPC", "HTTP+JSON")) -> AgentCard:
-    """The card of an agent that is found below an address."""
-    where = {"JSONRPC": f"{base}/rpc", "HTTP+JSON": f"{base}/rest"}
+def make_card(base: str, name: str = "clerk", *, bindings: tuple[str, ...] = ("JSONRPC", "HTTP+JSON")) -> AgentCard:
+    """Return the card of an agent below this URL."""
+    urls = {"JSONRPC": f"{base}/rpc", "HTTP+JSON": f"{base}/rest"}
     return AgentCard(
         name=name,
         description="does what it is told",
@@ -48,36 +48,36 @@ def card_of(base: str, name: str = "clerk", *, bindings: tuple[str, ...] = ("JSO
         default_output_modes=["text/plain"],
         skills=[AgentSkill(id="s", name="s", description="s", tags=["t"])],
         supported_interfaces=[
-            AgentInterface(url=where[each], protocol_binding=each, protocol_version="1.0") for each in bindings
+            AgentInterface(url=urls[binding], protocol_binding=binding, protocol_version="1.0") for binding in bindings
         ],
     )
 
 
-class Scripted(AgentExecutor):
-    """Does what a message tells it: `answer <text>`, `task <text>`, `stream <a|b|c>` and so on."""
+class ScriptedAgent(AgentExecutor):
+    """Agent that does what a message says: `answer <text>`, `task <text>`, `stream <a|b|c>` and so on."""
 
     def __init__(self) -> None:
-        self.heard: list[Message] = []
+        self.received: list[Message] = []
         self.headers: list[dict[str, str]] = []
         self.cancelled: list[str] = []
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
         assert context.message is not None
-        self.heard.append(context.message)
+        self.received.append(context.message)
         self.headers.append(dict(context.call_context.state.get("headers", {})) if context.call_context else {})
         word, _, rest = get_message_text(context.message).partition(" ")
-        await _DEEDS.get(word, _answer)(context, event_queue, rest)
+        await _BEHAVIOURS.get(word, _answer)(context, event_queue, rest)
 
     async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
         self.cancelled.append(context.task_id or "")
         await TaskUpdater(event_queue, context.task_id or "", context.context_id or "").cancel()
 
 
-Deed = Callable[[RequestContext, EventQueue, str], Awaitable[None]]
+Behaviour = Callable[[RequestContext, EventQueue, str], Awaitable[None]]
 
 
 async def _answer(context: RequestContext, queue: EventQueue, text: str) -> None:
-    """One message: the text, and the data that came."""
+    """Send one message: the text, and the data that was received."""
     message = new_text_message(text, role=Role.ROLE_AGENT, context_id=context.context_id)
     for part in context.message.parts if context.message else ():
         if part.HasField("data"):
@@ -86,15 +86,15 @@ async def _answer(context: RequestContext, queue: EventQueue, text: str) -> None
 
 
 async def _task(context: RequestContext, queue: EventQueue, text: str) -> None:
-    """A task with one artifact, done at once."""
-    updater = await _begun(context, queue)
+    """Complete a task with one artifact."""
+    updater = await _start_task(context, queue)
     await updater.add_artifact([new_text_part(text)], name="result")
     await updater.complete(updater.new_agent_message([new_text_part("done")]))
 
 
 async def _stream(context: RequestContext, queue: EventQueue, text: str) -> None:
-    """A task whose artifact comes in pieces."""
-    updater = await _begun(context, queue)
+    """Stream the artifact of a task in chunks."""
+    updater = await _start_task(context, queue)
     pieces = text.split("|")
     for number, piece in enumerate(pieces):
         await queue.enqueue_event(
@@ -113,44 +113,46 @@ async def _stream(context: RequestContext, queue: EventQueue, text: str) -> None
 
 
 async def _wait(context: RequestContext, queue: EventQueue, text: str) -> None:
-    """A task that says something, and then goes on until it is cancelled."""
-    updater = await _begun(context, queue)
+    """Send a status, and then run until cancelled."""
+    updater = await _start_task(context, queue)
     await updater.update_status(TaskState.TASK_STATE_WORKING, updater.new_agent_message([new_text_part(text)]))
     await asyncio.Event().wait()
 
 
 async def _backwards(context: RequestContext, queue: EventQueue, text: str) -> None:
-    """A task with one artifact that nobody could see in the message."""
+    """Complete a task with the reversed text as artifact, so that the request does not contain it."""
     await _task(context, queue, text[::-1])
 
 
 async def _forwards(context: RequestContext, queue: EventQueue, text: str) -> None:
-    """Whatever is told from its end to its beginning."""
+    """Do what the reversed text says."""
     word, _, rest = text[::-1].partition(" ")
-    await _DEEDS[word](context, queue, rest)
+    await _BEHAVIOURS[word](context, queue, rest)
 
 
 async def _hold(context: RequestContext, queue: EventQueue, text: str) -> None:
-    """A task that says something harmless, then something else, and then nothing more."""
-    updater = await _begun(context, queue)
-    for said in ("working on it", text[::-1]):
-        await updater.update_status(TaskState.TASK_STATE_WORKING, updater.new_agent_message([new_text_part(said)]))
+    """Send a harmless status, then the reversed text, and then nothing."""
+    updater = await _start_task(context, queue)
+    for status_text in ("working on it", text[::-1]):
+        await updater.update_status(
+            TaskState.TASK_STATE_WORKING, updater.new_agent_message([new_text_part(status_text)])
+        )
     await asyncio.Event().wait()
 
 
 async def _fail(context: RequestContext, queue: EventQueue, text: str) -> None:
-    """An error of the agent's own, whose words nobody has looked at."""
+    """Raise an error of the agent, whose text is not verified."""
     raise InvalidParamsError(f"the agent says {text}")
 
 
-async def _begun(context: RequestContext, queue: EventQueue) -> TaskUpdater:
+async def _start_task(context: RequestContext, queue: EventQueue) -> TaskUpdater:
     task_id, context_id = context.task_id or "", context.context_id or ""
     status = TaskStatus(state=TaskState.TASK_STATE_SUBMITTED)
     await queue.enqueue_event(Task(id=task_id, context_id=context_id, status=status, history=[context.message]))
     return TaskUpdater(queue, task_id, context_id)
 
 
-_DEEDS: dict[str, Deed] = {
+_BEHAVIOURS: dict[str, Behaviour] = {
     "answer": _answer,
     "task": _task,
     "stream": _stream,
@@ -163,7 +165,7 @@ _DEEDS: dict[str, Deed] = {
 
 
 def agent_app(executor: AgentExecutor, card: AgentCard) -> Starlette:
-    """The agent, in both bindings."""
+    """Return the agent's application in both bindings."""
     handler = DefaultRequestHandler(agent_executor=executor, task_store=InMemoryTaskStore(), agent_card=card)
     return Starlette(
         routes=[
@@ -175,23 +177,23 @@ def agent_app(executor: AgentExecutor, card: AgentCard) -> Starlette:
 
 
 @contextmanager
-def listening() -> Iterator[tuple[socket.socket, str]]:
-    """A socket, and the address of whoever will serve on it."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        found.listen(64)
-        yield found, f"http://127.0.0.1:{found.getsockname()[1]}"
+def listening_socket() -> Iterator[tuple[socket.socket, str]]:
+    """Yield a listening socket and its URL."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(64)
+        yield listener, f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
 @contextmanager
-def served(app: Any, on: socket.socket) -> Iterator[None]:
+def serve_app(app: Any, listener: socket.socket) -> Iterator[None]:
     """Serve an application until the block ends."""
-    # Several servers share one interpreter here: with the usual turns each would wait for the others most of the time.
-    turns = sys.getswitchinterval()
+    # Several servers share one interpreter: with the default switch interval they mostly wait for each other.
+    previous_interval = sys.getswitchinterval()
     sys.setswitchinterval(0.0005)
     ready = threading.Event()
     server = _Server(uvicorn.Config(app, log_level="error", lifespan="auto", timeout_graceful_shutdown=2), ready)
-    thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[on])), daemon=True)
+    thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listener])), daemon=True)
     thread.start()
     assert ready.wait(20)
     try:
@@ -199,7 +201,7 @@ def served(app: Any, on: socket.socket) -> Iterator[None]:
     finally:
         server.should_exit = True
         thread.join(20)
-        sys.setswitchinterval(turns)
+        sys.setswitchinterval(previous_interval)
 
 
 class _Server(uvicorn.Server):
@@ -212,4 +214,4 @@ class _Server(uvicorn.Server):
         self._ready.set()
 
     def install_signal_handlers(self) -> None:
-        """Not in a thread."""
+        """Do nothing: it runs in a thread."""

@@ -1,4 +1,4 @@
-"""A real agent of the official package whose cards are whatever a test makes of them."""
+"""Real agent of the official package whose card can change, and a registry that watches it."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,41 +13,41 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from starlette.applications import Starlette
 
 from qwed.ledger.keyring import Keyring, fresh_keyring
-from qwed.proxies.kernel import Kernel
-from qwed_a2a.proxy.book import CardBook
-from qwed_a2a.proxy.options import Options
-from tests.support.a2a_agents import Scripted, card_of, listening, served
+from qwed.proxies.backend import DecisionBackend
+from qwed_a2a.proxy.card_registry import CardRegistry
+from qwed_a2a.proxy.proxy_options import A2AProxyOptions
+from tests.support.a2a_agents import ScriptedAgent, listening_socket, make_card, serve_app
 
 PUBLIC = "https://agents.example.com/clerk"
 
 
-class Changing:
-    """An agent; `card` and `extended` are what it shows from now on."""
+class CardAgent:
+    """Agent that shows `card` and `extended`."""
 
     def __init__(self, base: str) -> None:
         self.base = base
-        self.first = card_of(base)
+        self.first = make_card(base)
         self.first.capabilities.extended_agent_card = True
         self.card = self.first
         self.extended = self.first
 
     def changed(self, **members: Any) -> AgentCard:
-        """Its first card with other members."""
-        made = AgentCard()
-        made.CopyFrom(self.first)
+        """Return its first card with other members."""
+        card = AgentCard()
+        card.CopyFrom(self.first)
         for name, value in members.items():
-            setattr(made, name, value)
-        return made
+            setattr(card, name, value)
+        return card
 
     def app(self) -> Starlette:
-        async def now(_card: AgentCard) -> AgentCard:
+        async def current(_card: AgentCard) -> AgentCard:
             return self.card
 
         async def extended(_card: AgentCard, _context: Any) -> AgentCard:
             return self.extended
 
         handler = DefaultRequestHandler(
-            agent_executor=Scripted(),
+            agent_executor=ScriptedAgent(),
             task_store=InMemoryTaskStore(),
             agent_card=self.first,
             extended_agent_card=self.first,
@@ -55,7 +55,7 @@ class Changing:
         )
         return Starlette(
             routes=[
-                *create_agent_card_routes(self.first, card_modifier=now),
+                *create_agent_card_routes(self.first, card_modifier=current),
                 *create_jsonrpc_routes(handler, "/rpc"),
                 *create_rest_routes(handler, path_prefix="/rest"),
             ]
@@ -63,55 +63,55 @@ class Changing:
 
 
 @contextmanager
-def changing() -> Iterator[Changing]:
-    """The agent, served."""
-    with listening() as (on, base):
-        agent = Changing(base)
-        with served(agent.app(), on):
+def card_agent() -> Iterator[CardAgent]:
+    """Serve the agent."""
+    with listening_socket() as (on, base):
+        agent = CardAgent(base)
+        with serve_app(agent.app(), on):
             yield agent
 
 
-class Opened:
-    """A book of cards, to be used from a test that does not await."""
+class RegistryHandle:
+    """Card registry for synchronous tests."""
 
-    def __init__(self, portal: BlockingPortal, book: CardBook, said: list[str]) -> None:
-        self._portal, self._book, self.said = portal, book, said
-        self.refusal, self.jwks, self.upstream = book.refusal, book.jwks, book.upstream
+    def __init__(self, portal: BlockingPortal, registry: CardRegistry, lines: list[str]) -> None:
+        self._portal, self._registry, self.lines = portal, registry, lines
+        self.refusal, self.jwks, self.upstream = registry.refusal, registry.jwks, registry.upstream
 
     def card(self) -> AgentCard:
-        return self._portal.call(self._book.card)
+        return self._portal.call(self._registry.card)
 
     def extended(self) -> AgentCard | str:
-        return self._portal.call(self._book.extended, {})
+        return self._portal.call(self._registry.extended, {})
 
 
 @contextmanager
-def opened(
+def open_registry(
     upstream: str,
-    place: Path,
-    kernel: Callable[[], Kernel],
+    directory: Path,
+    make_backend: Callable[[], DecisionBackend],
     keyring: Keyring | None = None,
     closes: bool = True,
     **options: Any,
-) -> Iterator[Opened]:
-    """A book that looks at the agent's card all the time."""
-    said: list[str] = []
-    place.mkdir(exist_ok=True)
-    told = Options(
+) -> Iterator[RegistryHandle]:
+    """Yield a registry that checks the agent's card continuously."""
+    lines: list[str] = []
+    directory.mkdir(exist_ok=True)
+    proxy_options = A2AProxyOptions(
         **{"name": "clerk", "upstream": upstream, "public_url": PUBLIC, "principal_id": "ops", "recheck": 0.02}
         | options
     )
     with start_blocking_portal() as portal:
 
-        async def made() -> tuple[CardBook, Kernel]:
-            asked = kernel()
-            return CardBook(told, place, keyring or fresh_keyring(), asked, said.append), asked
+        async def create() -> tuple[CardRegistry, DecisionBackend]:
+            backend = make_backend()
+            return CardRegistry(proxy_options, directory, keyring or fresh_keyring(), backend, lines.append), backend
 
-        book, asked = portal.call(made)
+        registry, backend = portal.call(create)
         try:
-            portal.call(book.start)
-            yield Opened(portal, book, said)
+            portal.call(registry.start)
+            yield RegistryHandle(portal, registry, lines)
         finally:
-            portal.call(book.close)
+            portal.call(registry.close)
             if closes:
-                portal.call(asked.close)
+                portal.call(backend.close)

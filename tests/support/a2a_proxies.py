@@ -1,4 +1,4 @@
-"""A kernel that refuses by rule and remembers what it was asked, and a proxy with it before a real agent."""
+"""Backend with simple rules that records its messages, and a proxy with it in front of a real agent."""
 
 import asyncio
 import re
@@ -14,12 +14,12 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from qwed_a2a.message import AgentMessage, PayloadType
 from qwed_a2a.proxy.app import proxy_app
-from qwed_a2a.proxy.kernel import Party
-from qwed_a2a.proxy.options import Options
-from qwed_a2a.proxy.upstream import Bounds
+from qwed_a2a.proxy.backend import Peer
+from qwed_a2a.proxy.proxy_options import A2AProxyOptions
+from qwed_a2a.proxy.upstream import UpstreamLimits
 from qwed_a2a.verdict import EngineName, VerdictStatus, VerificationVerdict
 from qwed_sdk.errors import QWEDConnectionError, QWEDError
-from tests.support.a2a_agents import Scripted, agent_app, card_of, listening, served
+from tests.support.a2a_agents import ScriptedAgent, agent_app, listening_socket, make_card, serve_app
 
 TOKEN = "qwed_agent_the_right_one"
 _RULES = (
@@ -29,23 +29,23 @@ _RULES = (
 )
 
 
-class Asked(NamedTuple):
+class RecordedMessage(NamedTuple):
     message: AgentMessage
-    sender: Party
+    sender: Peer
 
 
-class Rules:
-    """A kernel of a few rules; `mallory` is known and proves nothing, `words` refuses what they match."""
+class RuleBackend:
+    """Backend with a few rules; `mallory` is known and proves nothing."""
 
-    place = "rules"
-    client = Party("visitor", TOKEN)
-    upstream = Party("clerk", TOKEN)
+    location = "rules"
+    client = Peer("visitor", TOKEN)
+    upstream = Peer("clerk", TOKEN)
 
     def __init__(self) -> None:
-        self.asked: list[Asked] = []
+        self.messages: list[RecordedMessage] = []
 
-    async def intercept(self, message: AgentMessage, sender: Party) -> VerificationVerdict:
-        self.asked.append(Asked(message, sender))
+    async def intercept(self, message: AgentMessage, sender: Peer) -> VerificationVerdict:
+        self.messages.append(RecordedMessage(message, sender))
         text = str(message.payload)
         if sender.agent_id == "mallory" and sender.token != TOKEN:
             raise QWEDError("this agent is not proven", code="QWED-AUTH-002", status=401)
@@ -55,15 +55,17 @@ class Rules:
             await asyncio.Event().wait()
         for word, engine, reason, details in _RULES:
             if word in text and message.payload_type is not PayloadType.DATA_QUERY:
-                return _verdict(VerdictStatus.BLOCKED, engine, reason, len(self.asked), details)
-        return _verdict(VerdictStatus.FORWARDED, EngineName.PASSTHROUGH, "passed", len(self.asked), {})
+                return _verdict(VerdictStatus.BLOCKED, engine, reason, len(self.messages), details)
+        return _verdict(VerdictStatus.FORWARDED, EngineName.PASSTHROUGH, "passed", len(self.messages), {})
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing."""
 
     def texts(self, sender: str) -> list[str]:
-        """What this sender has said, as text."""
-        return [each.message.payload.get("text", "") for each in self.asked if each.message.sender_agent_id == sender]
+        """Return the texts of this sender."""
+        return [
+            item.message.payload.get("text", "") for item in self.messages if item.message.sender_agent_id == sender
+        ]
 
 
 def _verdict(
@@ -80,114 +82,123 @@ def _verdict(
     )
 
 
-class Book:
-    """Shows a card of ours for that of an agent, unsigned."""
+class FakeCardRegistry:
+    """Unsigned card registry."""
 
     def __init__(self, upstream: AgentCard, public_url: str) -> None:
         self._upstream = upstream
-        self._shown = card_of(public_url)
-        for each in self._shown.supported_interfaces:
-            each.url = public_url
-        self.held: str | None = None
+        self._published = make_card(public_url)
+        for interface in self._published.supported_interfaces:
+            interface.url = public_url
+        self.refusal_text: str | None = None
 
     async def start(self) -> None:
-        """It is known."""
+        """Do nothing."""
 
     async def card(self) -> AgentCard:
-        return self._shown
+        return self._published
 
     async def extended(self, headers: Mapping[str, str]) -> AgentCard | str:
-        return self._shown if headers.get("authorization") == "Bearer insider" else "there is none for you"
+        return self._published if headers.get("authorization") == "Bearer insider" else "there is none for you"
 
     def upstream(self) -> AgentCard:
         return self._upstream
 
     def refusal(self) -> str | None:
-        return self.held
+        return self.refusal_text
 
     def jwks(self) -> dict[str, Any]:
         return {"keys": []}
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing."""
 
 
-class Scene:
-    """A client, the proxy and the agent, to be used from a test that does not await."""
+class ProxyEnvironment:
+    """Client, proxy and agent for synchronous tests."""
 
-    def __init__(self, portal: BlockingPortal, public_url: str, kernel: Rules, book: Book, agent: Scripted) -> None:
-        self.portal, self.url, self.kernel, self.book, self.agent = portal, public_url, kernel, book, agent
+    def __init__(
+        self,
+        portal: BlockingPortal,
+        public_url: str,
+        backend: RuleBackend,
+        cards: FakeCardRegistry,
+        agent: ScriptedAgent,
+    ) -> None:
+        self.portal, self.url, self.backend, self.cards, self.agent = portal, public_url, backend, cards, agent
         self._clients: dict[Any, Client] = {}
-        self._http: list[httpx.AsyncClient] = []
-        # Nothing is encrypted here, and reading every authority there is takes longer than the rest.
-        self.plain = httpx.Client(timeout=60, verify=False)
+        self._http_clients: list[httpx.AsyncClient] = []
+        # No TLS here, and loading the certificate authorities takes longer than the tests.
+        self.http = httpx.Client(timeout=60, verify=False)
 
     def clear(self) -> None:
-        self.kernel.asked.clear()
-        self.agent.heard.clear()
+        self.backend.messages.clear()
+        self.agent.received.clear()
         self.agent.headers.clear()
-        self.book.held = None
+        self.cards.refusal_text = None
 
-    def keep(self, http: httpx.AsyncClient) -> None:
-        """Closed with the rest."""
-        self._http.append(http)
+    def add_http_client(self, http: httpx.AsyncClient) -> None:
+        """Close this client at the end."""
+        self._http_clients.append(http)
 
     def close(self) -> None:
-        for each in self._http:
-            self.portal.call(each.aclose)
-        self.plain.close()
+        for client in self._http_clients:
+            self.portal.call(client.aclose)
+        self.http.close()
 
     def client(self, binding: str = "JSONRPC", *, streaming: bool = False, **headers: str) -> Client:
         key = binding, streaming, tuple(sorted(headers.items()))
         if key not in self._clients:
-            self._clients[key] = self.portal.call(self._made, binding, streaming, headers)
+            self._clients[key] = self.portal.call(self._create_client, binding, streaming, headers)
         return self._clients[key]
 
-    async def _made(self, binding: str, streaming: bool, headers: Mapping[str, str]) -> Client:
-        spelt = {name.replace("_", "-"): value for name, value in headers.items()}
-        http = httpx.AsyncClient(headers=spelt, timeout=60, verify=False)
-        self.keep(http)
+    async def _create_client(self, binding: str, streaming: bool, headers: Mapping[str, str]) -> Client:
+        header_values = {name.replace("_", "-"): value for name, value in headers.items()}
+        http = httpx.AsyncClient(headers=header_values, timeout=60, verify=False)
+        self.add_http_client(http)
         config = ClientConfig(supported_protocol_bindings=[binding], streaming=streaming, httpx_client=http)
         return await create_client(self.url, client_config=config)
 
     def send(self, client: Client, message: Any, **more: Any) -> list[StreamResponse]:
-        """Everything that comes back."""
+        """Return all events of the answer."""
         request = SendMessageRequest(message=message, **more)
-        return self.portal.call(_collected, client.send_message(request))
+        return self.portal.call(_collect, client.send_message(request))
 
-    def post(self, path: str, **given: Any) -> httpx.Response:
-        headers = {"A2A-Version": "1.0", **given.pop("headers", {})}
-        return self.plain.post(self.url + path, headers=headers, **given)
+    def post(self, path: str, **request: Any) -> httpx.Response:
+        headers = {"A2A-Version": "1.0", **request.pop("headers", {})}
+        return self.http.post(self.url + path, headers=headers, **request)
 
     def rpc(self, method: str, params: Any, **headers: str) -> Any:
         body = {"jsonrpc": "2.0", "id": "7", "method": method, "params": params}
         return self.post("/", json=body, headers=headers).json()
 
 
-async def _collected(events: AsyncIterator[StreamResponse]) -> list[StreamResponse]:
+async def _collect(events: AsyncIterator[StreamResponse]) -> list[StreamResponse]:
     return [event async for event in events]
 
 
 @contextmanager
-def scene(*, bindings: tuple[str, ...] = ("JSONRPC", "HTTP+JSON"), compat: bool = True) -> Iterator[Scene]:
-    """Everything, started."""
+def proxy_environment(
+    *, bindings: tuple[str, ...] = ("JSONRPC", "HTTP+JSON"), compat: bool = True
+) -> Iterator[ProxyEnvironment]:
+    """Start agent and proxy, and yield the environment."""
     with ExitStack() as stack:
-        behind, upstream_url = stack.enter_context(listening())
-        before, public_url = stack.enter_context(listening())
-        agent, card = Scripted(), card_of(upstream_url, bindings=bindings)
-        kernel, book = Rules(), Book(card, public_url)
-        options = Options(
+        behind, upstream_url = stack.enter_context(listening_socket())
+        before, public_url = stack.enter_context(listening_socket())
+        agent, card = ScriptedAgent(), make_card(upstream_url, bindings=bindings)
+        backend, cards = RuleBackend(), FakeCardRegistry(card, public_url)
+        options = A2AProxyOptions(
             name="clerk", upstream=upstream_url, public_url=public_url, principal_id="tests", compat=compat
         )
-        stack.enter_context(served(agent_app(agent, card), behind))
-        bounds = Bounds(seconds=10, verdict_seconds=0.3, answer_bytes=200_000)
-        stack.enter_context(served(proxy_app(kernel, book, options, bounds=bounds), before))
+        stack.enter_context(serve_app(agent_app(agent, card), behind))
+        limits = UpstreamLimits(seconds=10, verdict_seconds=0.3, answer_bytes=200_000)
+        stack.enter_context(serve_app(proxy_app(backend, cards, options, limits=limits), before))
         portal = stack.enter_context(start_blocking_portal())
-        found = Scene(portal, public_url, kernel, book, agent)
-        yield found
-        found.close()
+        environment = ProxyEnvironment(portal, public_url, backend, cards, agent)
+        yield environment
+        environment.close()
 
 
-def words_of(event: Any) -> str:
-    """Every text in it."""
+def texts_of(event: Any) -> str:
+    """Return every text in an event."""
     return "|".join(re.findall(r'text: "([^"]*)"', str(event)))

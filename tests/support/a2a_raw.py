@@ -1,4 +1,4 @@
-"""An agent that says bytes of one's own choosing over HTTP, and the relay of a proxy before it."""
+"""Raw HTTP agent with scripted bytes, and a relay or proxy in front of it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -9,34 +9,34 @@ import httpx
 import msgspec
 
 from qwed_a2a.proxy.app import proxy_app
-from qwed_a2a.proxy.options import Options
-from qwed_a2a.proxy.relay import Call, Relay
-from qwed_a2a.proxy.terms import Event, Message, Part, Role, SendMessage
-from qwed_a2a.proxy.upstream import Bounds
-from qwed_a2a.proxy.verbs import Verb
-from tests.support.a2a_agents import card_of
-from tests.support.a2a_proxies import Book, Rules
+from qwed_a2a.proxy.message_schema import A2AMessage, A2APart, Role, SendMessage, StreamResponse
+from qwed_a2a.proxy.methods import A2AMethod
+from qwed_a2a.proxy.proxy_options import A2AProxyOptions
+from qwed_a2a.proxy.relay import ClientCall, Relay
+from qwed_a2a.proxy.upstream import UpstreamLimits
+from tests.support.a2a_agents import make_card
+from tests.support.a2a_proxies import FakeCardRegistry, RuleBackend
 
-Said = Callable[[dict[str, Any]], Awaitable[bytes] | bytes]
-"""What is answered to a request of JSON-RPC."""
+AgentReply = Callable[[dict[str, Any]], Awaitable[bytes] | bytes]
+"""Returns the reply to a JSON-RPC request."""
 
 
-def said_at_once(*results: Any) -> bytes:
-    """A stream of these results, whole."""
+def stream_reply(*results: Any) -> bytes:
+    """Return a complete stream of these results."""
     return b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n" + b"".join(
-        b"data: %b\n\n" % msgspec.json.encode({"jsonrpc": "2.0", "id": 1, "result": each}) for each in results
+        b"data: %b\n\n" % msgspec.json.encode({"jsonrpc": "2.0", "id": 1, "result": result}) for result in results
     )
 
 
-def said_as_one(result: Any) -> bytes:
-    """One answer."""
+def single_reply(result: Any) -> bytes:
+    """Return one answer."""
     body = msgspec.json.encode({"jsonrpc": "2.0", "id": 1, "result": result})
     return b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body)
 
 
 @asynccontextmanager
-async def speaking(said: Said) -> AsyncIterator[str]:
-    """The address of an agent that answers so."""
+async def raw_agent(reply: AgentReply) -> AsyncIterator[str]:
+    """Serve an agent with these replies and yield its URL."""
     serving: list[asyncio.Task[None]] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -45,8 +45,8 @@ async def speaking(said: Said) -> AsyncIterator[str]:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
                 length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
-                found = said(msgspec.json.decode(await reader.readexactly(length)))
-                answer = found if isinstance(found, bytes) else await found
+                pending = reply(msgspec.json.decode(await reader.readexactly(length)))
+                answer = pending if isinstance(pending, bytes) else await pending
                 writer.write(answer)
                 await writer.drain()
                 if b"connection: close" in answer[:200]:
@@ -64,11 +64,11 @@ async def speaking(said: Said) -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def relaying(said: Said, kernel: Any = None, **bounds: Any) -> AsyncIterator[Relay]:
-    """A relay before an agent that answers so."""
-    async with speaking(said) as url:
-        book: Any = Book(card_of(url), url)
-        relay = Relay(kernel or Rules(), book, Bounds(**{"seconds": 5.0, **bounds}), {})
+async def relay_before(reply: AgentReply, backend: Any = None, **limits: Any) -> AsyncIterator[Relay]:
+    """Yield a relay in front of an agent with these replies."""
+    async with raw_agent(reply) as url:
+        cards: Any = FakeCardRegistry(make_card(url), url)
+        relay = Relay(backend or RuleBackend(), cards, UpstreamLimits(**{"seconds": 5.0, **limits}), {})
         try:
             yield relay
         finally:
@@ -76,31 +76,33 @@ async def relaying(said: Said, kernel: Any = None, **bounds: Any) -> AsyncIterat
 
 
 @asynccontextmanager
-async def proxying(said: Said, kernel: Any = None, **given: Any) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of a proxy before an agent that answers so."""
-    async with speaking(said) as url:
-        book: Any = Book(card_of(url), url)
-        options = Options(name="clerk", upstream=url, public_url=url, principal_id="tests", compat=True)
-        app = proxy_app(kernel or Rules(), book, options, **given)
-        through = httpx.ASGITransport(app, raise_app_exceptions=True)
-        async with httpx.AsyncClient(transport=through, base_url=url, headers={"A2A-Version": "1.0"}) as client:
+async def proxy_client(
+    reply: AgentReply, backend: Any = None, **options_of_app: Any
+) -> AsyncIterator[httpx.AsyncClient]:
+    """Yield a client of a proxy in front of an agent with these replies."""
+    async with raw_agent(reply) as url:
+        cards: Any = FakeCardRegistry(make_card(url), url)
+        options = A2AProxyOptions(name="clerk", upstream=url, public_url=url, principal_id="tests", compat=True)
+        app = proxy_app(backend or RuleBackend(), cards, options, **options_of_app)
+        transport = httpx.ASGITransport(app, raise_app_exceptions=True)
+        async with httpx.AsyncClient(transport=transport, base_url=url, headers={"A2A-Version": "1.0"}) as client:
             try:
                 yield client
             finally:
-                await app._relay.close()  # type: ignore[attr-defined]  # nobody tells it to end
+                await app._relay.close()  # type: ignore[attr-defined]  # there is no lifespan event
 
 
-def message_of(text: str = "hello", **more: Any) -> SendMessage:
-    """A message of a client."""
-    return SendMessage(message=Message(message_id="m", role=Role.USER, parts=(Part(text=text),), **more))
+def send_params(text: str = "hello", **more: Any) -> SendMessage:
+    """Return the parameters of a client's message."""
+    return SendMessage(message=A2AMessage(message_id="m", role=Role.USER, parts=(A2APart(text=text),), **more))
 
 
-def call_of(relay: Relay, params: Any, verb: Verb = Verb.STREAM) -> Call:
-    """What a client that shows nothing asks."""
-    return Call(verb, params, relay._judge._kernel.client)
+def client_call(relay: Relay, params: Any, method: A2AMethod = A2AMethod.STREAM) -> ClientCall:
+    """Return the call of an anonymous client."""
+    return ClientCall(method, params, relay._anonymous)
 
 
-async def told(relay: Relay, call: Call, into: list[Event]) -> None:
-    """Everything that a client is told in a stream."""
+async def collect_events(relay: Relay, call: ClientCall, events: list[StreamResponse]) -> None:
+    """Append all events of a stream to the list."""
     async for event in relay.events(call):
-        into.append(event)  # noqa: PERF401 - what comes before an error counts
+        events.append(event)  # noqa: PERF401 - events before an error count

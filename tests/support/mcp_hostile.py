@@ -1,4 +1,4 @@
-"""An MCP server that misbehaves in the way its argument names, in lines of JSON of its own."""
+"""MCP server that misbehaves in the way its argument names."""
 
 import json
 import os
@@ -30,7 +30,7 @@ def _says_nonsense_without_end() -> None:
 
 
 def _leaves_a_daemon() -> None:
-    """One that has left our session, ignores what it is asked, and writes down who it is."""
+    """Start a daemon in its own session that ignores SIGTERM and writes its pid to a file."""
     program = (
         "import os, signal, sys, time; os.setsid(); signal.signal(signal.SIGTERM, signal.SIG_IGN);"
         "open(sys.argv[1], 'w').write(str(os.getpid())); time.sleep(600)"
@@ -49,8 +49,8 @@ ONCE_MET: dict[str, Callable[[], None]] = {
 
 def _answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
     if method == "initialize":
-        told = {"name": "hostile", "version": "1"}
-        return {"protocolVersion": "2024-11-05", "capabilities": {"tools": {}}, "serverInfo": told}
+        server_info = {"name": "hostile", "version": "1"}
+        return {"protocolVersion": "2024-11-05", "capabilities": {"tools": {}}, "serverInfo": server_info}
     if method == "tools/list" and sys.argv[1] == "pages":
         time.sleep(0.6)
         return {"tools": [], "nextCursor": "more"}

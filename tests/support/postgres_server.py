@@ -1,10 +1,10 @@
-"""A real PostgreSQL for tests: `shared()` is one for a whole test run, `Postgres` one of a test's own.
+"""Real PostgreSQL for tests: `shared()` is one for a whole test run, `Postgres` one for a single test.
 
-    url = shared(place).database()          # a fresh database, in milliseconds
-    with Postgres() as own:                 # to be stopped, frozen and restarted at will
+    url = shared(place).database()          # a new database, in milliseconds
+    with Postgres() as own:                 # can be stopped, frozen and restarted
         own.restart_immediate()
 
-No server outlives the tests that use it, even if they are killed: see `postgres_keeper`.
+No server outlives the tests that use it, even if they are killed: see `postgres_reaper`.
 """
 
 import fcntl
@@ -24,8 +24,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.support import places, postgres_keeper
-from tests.support.postgres_binaries import ENVIRONMENT, installation, person, run_as, within_reach
+from tests.support import postgres_reaper, temp_directories
+from tests.support.postgres_binaries import ENVIRONMENT, installation, run_as, server_user, within_reach
 
 _PATIENCE = 60
 _USER = "postgres"
@@ -41,37 +41,37 @@ _UNSAFE: Mapping[str, str] = {"fsync": "off", "synchronous_commit": "off", "full
 
 
 class Databases:
-    """A server that somebody runs in this home: fresh databases, and their addresses."""
+    """Databases of the server that runs in this home."""
 
     def __init__(self, home: Path, port: int | None = None) -> None:
         self.home = home
         self.port = port
 
     def url(self, name: str = _USER) -> str:
-        """The address of a database."""
+        """Return the URL of a database."""
         if self.port is not None:
             return f"postgresql://{_USER}@127.0.0.1:{self.port}/{name}"
         return f"postgresql://{_USER}@/{name}?host={self.home}"
 
     def database(self, like: str | None = None, encoding: str = "UTF8") -> str:
-        """The address of a new database: an empty one, or a copy of that which this address names."""
+        """Create a database, empty or a copy of the one at this URL, and return its URL."""
         name = f"t{os.getpid()}_{next(_numbers)}"
-        template = named_by(like) if like else "template0"
+        template = database_name(like) if like else "template0"
         self.say(f'CREATE DATABASE "{name}" TEMPLATE "{template}" ENCODING \'{encoding}\'')
         return self.url(name)
 
     def drop(self, url: str) -> None:
-        """Remove a database; whoever is still connected is thrown out."""
-        self.say(f'DROP DATABASE IF EXISTS "{named_by(url)}" WITH (FORCE)')
+        """Drop a database; open connections are terminated."""
+        self.say(f'DROP DATABASE IF EXISTS "{database_name(url)}" WITH (FORCE)')
 
-    def rename(self, url: str, wanted: str) -> None:
-        """Give a database the name in another address, which nothing else has."""
-        self.say(f'ALTER DATABASE "{named_by(url)}" RENAME TO "{named_by(wanted)}"')
+    def rename(self, url: str, new_url: str) -> None:
+        """Rename a database to the unused name in another URL."""
+        self.say(f'ALTER DATABASE "{database_name(url)}" RENAME TO "{database_name(new_url)}"')
 
     @contextmanager
     def closed(self, url: str) -> Iterator[None]:
-        """Throw everybody out of a database, and let nobody in meanwhile."""
-        name = named_by(url)
+        """Terminate all connections to a database, and refuse new ones inside the block."""
+        name = database_name(url)
         self.say(f'ALTER DATABASE "{name}" WITH ALLOW_CONNECTIONS false')
         self.say(f"SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = '{name}'")
         try:
@@ -80,7 +80,7 @@ class Databases:
             self.say(f'ALTER DATABASE "{name}" WITH ALLOW_CONNECTIONS true')
 
     def say(self, statement: str) -> None:
-        """What whoever owns the server tells it."""
+        """Run a statement as the owner of the server."""
         import psycopg  # not where CrewAI is tested
 
         with psycopg.connect(self.url(), autocommit=True, connect_timeout=_PATIENCE) as connection:
@@ -88,7 +88,7 @@ class Databases:
 
 
 class Postgres(Databases):
-    """A server of one's own, in memory where there is room; it ends with the last process that uses it."""
+    """PostgreSQL server of one test, in memory where there is space; it ends with the last process that uses it."""
 
     def __init__(
         self,
@@ -98,16 +98,14 @@ class Postgres(Databases):
         in_memory: bool = True,
         settings: Mapping[str, str] | None = None,
     ) -> None:
-        """With `durable=False` nothing is forced to the disk, which without `in_memory` is a real one.
-
-        With `tcp` it is reached over 127.0.0.1.
-        """
+        """With `durable=False` nothing is forced to disk; without `in_memory` the data is on a real disk. With `tcp` it
+        listens on 127.0.0.1."""
         super().__init__(_new_home(in_memory=in_memory), _free_port() if tcp else None)
         self.data = self.home / "data"
-        self.life = _in_use(self.home / "life")
+        self.life = _lock_server(self.home / "life")
         self.settings = {**_SETTINGS, **({} if durable else _UNSAFE), **(settings or {})}
         self._keeper: subprocess.Popen[bytes] | None = None
-        self._who = person()
+        self._who = server_user()
         self._programs = within_reach(installation(), self.home) / "bin"
         try:
             self._make()
@@ -117,7 +115,7 @@ class Postgres(Databases):
             raise
 
     def _make(self) -> None:
-        # Half a second in memory: nothing to keep for the next time.
+        # It takes half a second in memory, so nothing is cached for the next run.
         how = ("--no-sync", "--auth=trust", "--locale=C", "--encoding=UTF8", "--no-instructions")
         run_as(self._who, [self._programs / "initdb", *how, "--username", _USER, "--pgdata", self.data])
 
@@ -125,16 +123,16 @@ class Postgres(Databases):
         """Start it, and wait until it listens."""
         assert self._keeper is None, "it runs already"
         self._keeper = subprocess.Popen(
-            [sys.executable, "-IS", postgres_keeper.__file__, self.home, *map(str, self._who), *self._command()],
+            [sys.executable, "-IS", postgres_reaper.__file__, self.home, *map(str, self._who), *self._command()],
             env=ENVIRONMENT,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            # A terminal's interrupt is for the tests, which still need the server to clean up.
+            # Ctrl-C is for the tests, which still need the server to clean up.
             start_new_session=True,
         )
         assert self._keeper.stdout is not None
-        with self._keeper.stdout as said:
-            if said.readline() != b"ready\n":
+        with self._keeper.stdout as output:
+            if output.readline() != b"ready\n":
                 self._reap()
                 raise RuntimeError(f"PostgreSQL did not start: {(self.home / 'log').read_text()}")
 
@@ -149,43 +147,43 @@ class Postgres(Databases):
 
     @property
     def pid(self) -> int:
-        """The process that listens."""
+        """Process id of the postmaster."""
         return int((self.data / "postmaster.pid").read_text().split("\n", 1)[0])
 
     def stop(self, with_signal: signal.Signals = signal.SIGINT) -> None:
-        """Stop it in good order, throwing out whoever is connected, and wait until it has ended."""
+        """Shut it down, terminating all connections, and wait until it has ended."""
         os.kill(self.pid, with_signal)
         self._reap()
 
     def restart_immediate(self) -> None:
-        """As `pg_ctl restart -m immediate`: every process ends at once, and the log is replayed."""
+        """Restart as `pg_ctl restart -m immediate`: every process ends at once, and the log is replayed."""
         self.stop(signal.SIGQUIT)
         self.start()
 
     def freeze(self) -> None:
-        """Stop every process of it where it stands, as a machine does that is paused: connections stay, mute."""
+        """Stop every process, as a paused machine does: connections stay open without answers."""
         _freeze(self.pid)
-        # From here on it has no new ones.
+        # It starts no new processes from here on.
         for child in children(self.pid):
             _freeze(child)
 
     def thaw(self) -> None:
-        """Let what was frozen go on."""
+        """Continue the stopped processes."""
         for process in (*children(self.pid), self.pid):
             _signal(process, signal.SIGCONT)
 
     def close(self) -> None:
-        """End it, if it runs, and remove what it wrote."""
+        """Stop it if it runs, and remove its files."""
         if self._keeper is not None:
             self.thaw()
             self.stop(signal.SIGQUIT)
         os.close(self.life)
         shutil.rmtree(self.home)
 
-    def outlive(self) -> None:
-        """It may live longer than this process, which does not wait for it."""
+    def detach(self) -> None:
+        """Let it outlive this process, which does not wait for it."""
         assert self._keeper is not None
-        # Otherwise Python complains of a process that still runs.
+        # Otherwise Python warns about a process that still runs.
         self._keeper.returncode = 0
 
     def _reap(self) -> None:
@@ -202,31 +200,31 @@ class Postgres(Databases):
 
 @cache
 def shared(place: Path) -> Databases:
-    """The one server of all who name the same place; it ends with the last of their processes."""
+    """Return the one server of all processes that pass the same place; it ends with the last of them."""
     with (place / "postgres.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         note = place / "postgres.home"
-        running = _joined(Path(note.read_text())) if note.exists() else None
+        running = _join_server(Path(note.read_text())) if note.exists() else None
         if running is not None:
             return running
         started = Postgres()
-        started.outlive()
+        started.detach()
         note.write_text(str(started.home))
     return started
 
 
-def place_of_a_run(base: Path) -> Path:
-    """A directory that all processes of a test run know, from the temporary one of this process."""
+def run_directory(base: Path) -> Path:
+    """Return a directory shared by all processes of a test run, from the temporary one of this process."""
     return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
 
 
-def named_by(url: str) -> str:
-    """The name of the database in one of our addresses."""
+def database_name(url: str) -> str:
+    """Return the name of the database in one of our URLs."""
     return url.partition("?")[0].rpartition("/")[2]
 
 
-def _joined(home: Path) -> Databases | None:
-    """The server in that home, which now lives as long as we do; none if its keeper is about to end it."""
+def _join_server(home: Path) -> Databases | None:
+    """Return the server in that home, which now lives as long as this process; None if it is about to end."""
     try:
         descriptor = os.open(home / "life", os.O_RDWR)
     except FileNotFoundError:
@@ -239,19 +237,23 @@ def _joined(home: Path) -> Databases | None:
     return Databases(home) if (home / "data" / "postmaster.pid").exists() else None
 
 
-def _in_use(life: Path) -> int:
-    """Says that we use the server, for as long as this process lives or the descriptor is open."""
+def _lock_server(life: Path) -> int:
+    """Mark the server as used while this process lives or the descriptor is open."""
     descriptor = os.open(life, os.O_RDWR | os.O_CREAT, 0o600)
     fcntl.flock(descriptor, fcntl.LOCK_SH)
     return descriptor
 
 
 def _new_home(*, in_memory: bool) -> Path:
-    roomy = in_memory and places.MEMORY.is_dir() and shutil.disk_usage(places.MEMORY).free >= places.ENOUGH
-    home = Path(tempfile.mkdtemp(prefix="qwed-postgres-", dir=places.MEMORY if roomy else None))
-    # The socket is for everybody of the test run, also for a server that gave its powers up; the data is closed.
+    roomy = (
+        in_memory
+        and temp_directories.MEMORY.is_dir()
+        and shutil.disk_usage(temp_directories.MEMORY).free >= temp_directories.ENOUGH
+    )
+    home = Path(tempfile.mkdtemp(prefix="qwed-postgres-", dir=temp_directories.MEMORY if roomy else None))
+    # Every process of the test run may use the socket, also an unprivileged server; the data is private.
     home.chmod(0o755)
-    os.chown(home, *person())
+    os.chown(home, *server_user())
     return home
 
 
@@ -262,30 +264,28 @@ def _free_port() -> int:
 
 
 def children(parent: int) -> list[int]:
-    """The processes that this one has started and that have not ended."""
-    return [
-        int(found.name) for found in Path("/proc").iterdir() if found.name.isdigit() and _parent_of(found) == parent
-    ]
+    """Return the running child processes of this process."""
+    return [int(pids.name) for pids in Path("/proc").iterdir() if pids.name.isdigit() and _parent_of(pids) == parent]
 
 
 def _parent_of(process: Path) -> int | None:
     try:
-        # The name of the program stands in parentheses and may hold anything.
+        # The program name is in parentheses and may contain anything.
         return int((process / "stat").read_text().rpartition(")")[2].split()[1])
     except OSError:
-        return None  # it has ended meanwhile
+        return None  # it has ended since
 
 
 def _freeze(process: int) -> None:
-    """Stop a process and come back when it stands: the signal alone comes back before that."""
+    """Stop a process and wait until it is stopped: the signal alone returns earlier."""
     _signal(process, signal.SIGSTOP)
     until = time.monotonic() + _PATIENCE
     while state_of(process) not in ("T", "Z", "") and time.monotonic() < until:
-        time.sleep(0.001)  # it is nobody's child here, so there is nothing to wait for
+        time.sleep(0.001)  # it is not a child of this process, so it cannot be waited for
 
 
 def state_of(process: int) -> str:
-    """The letter the kernel has for what a process does; none for one that is no more."""
+    """Return the kernel's state letter of a process, or an empty string if it has ended."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
@@ -293,5 +293,5 @@ def state_of(process: int) -> str:
 
 
 def _signal(process: int, number: signal.Signals) -> None:
-    with suppress(ProcessLookupError):  # it has ended meanwhile
+    with suppress(ProcessLookupError):  # it has ended since
         os.kill(process, number)

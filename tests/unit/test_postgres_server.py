@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from tests.support.postgres_binaries import installation, within_reach
-from tests.support.postgres_server import Databases, Postgres, named_by, state_of
+from tests.support.postgres_server import Databases, Postgres, database_name, state_of
 
 _USES = """
 import sys
@@ -56,7 +56,7 @@ def test_a_database_that_is_in_use_can_be_dropped(postgres: Databases) -> None:
     url = postgres.database()
     with psycopg.connect(url):
         postgres.drop(url)
-        assert asked(postgres.url(), f"SELECT count(*) FROM pg_database WHERE datname = '{named_by(url)}'") == 0
+        assert asked(postgres.url(), f"SELECT count(*) FROM pg_database WHERE datname = '{database_name(url)}'") == 0
 
 
 def test_nothing_is_written_without_being_forced_to_the_disk_unless_a_test_says_so(postgres: Databases) -> None:

@@ -1,4 +1,4 @@
-"""`qwed serve`, as its operator meets it."""
+"""`qwed serve`: start, refusals and stop."""
 
 import signal
 import socket
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.server import SERVE, Server
-from tests.support.terminals import Terminal
+from tests.support.terminal import Terminal
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -19,29 +19,29 @@ def test_a_server_stopped_right_after_its_greeting_stops_with_0(tmp_path: Path, 
     assert server._reap() == 0
 
 
-@pytest.mark.parametrize("said", [("--workers", "2"), ()])
-def test_more_than_one_worker_on_sqlite_is_refused_with_the_way_out(tmp_path: Path, said: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("arguments", [("--workers", "2"), ()])
+def test_more_than_one_worker_on_sqlite_is_refused_with_the_way_out(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     environment = {"PATH": "/usr/bin:/bin", "QWED_WORKERS": "3"}
-    command = [*SERVE, *said, "--data-dir", tmp_path / "data"]
+    command = [*SERVE, *arguments, "--data-dir", tmp_path / "data"]
     ran = subprocess.run(command, capture_output=True, text=True, env=environment)
-    sentence = "the embedded store belongs to one process: use PostgreSQL for more than one worker"
+    sentence = "the embedded store supports one process: use PostgreSQL for more than one worker"
     assert (ran.returncode, ran.stdout, ran.stderr) == (2, "", f"qwed: {sentence}\n")
     assert not (tmp_path / "data").exists()
 
 
 @pytest.mark.parametrize(
-    ("said", "why"),
+    ("arguments", "message"),
     [
         (("--workers", "0"), "QWED_WORKERS: `0` cannot be used: must be a whole number from 1 to 1024"),
         (("--database", "mysql://me:hunter2@host/qwed"), "QWED_DATABASE_URL: what it names cannot be used: "),
     ],
 )
 def test_what_cannot_be_meant_is_refused_and_no_password_repeated(
-    tmp_path: Path, said: tuple[str, str], why: str
+    tmp_path: Path, arguments: tuple[str, str], message: str
 ) -> None:
-    ran = subprocess.run([*SERVE, *said, "--data-dir", tmp_path / "data"], capture_output=True, text=True)
+    ran = subprocess.run([*SERVE, *arguments, "--data-dir", tmp_path / "data"], capture_output=True, text=True)
     assert ran.returncode == 2
-    assert ran.stderr.startswith(f"qwed: {why}")
+    assert ran.stderr.startswith(f"qwed: {message}")
     assert "hunter2" not in ran.stderr
 
 
@@ -98,7 +98,7 @@ def test_at_a_terminal_the_key_is_shown_at_the_first_start_and_at_no_other(tmp_p
         with Terminal(
             ["serve", "--port", "0", "--data-dir", str(tmp_path / "data")], {"PATH": "/usr/bin:/bin"}
         ) as seen:
-            seen.until("register an agent and ask for a decision")
+            seen.until("register an agent and verify an action")
             seen.process.send_signal(signal.SIGTERM)
             assert seen.end() == 0
         key = (tmp_path / "data" / "owner.key").read_text().strip()

@@ -1,4 +1,4 @@
-"""Ruling 4.21: every setting by its variable; a bad value is named, an unknown name only warns."""
+"""Settings from environment variables: a bad value is named, an unknown name is only a warning (ruling 4.21)."""
 
 from dataclasses import FrozenInstanceError, fields
 from pathlib import Path
@@ -290,7 +290,7 @@ def test_a_secret_stands_in_one_place(tmp_path: Path) -> None:
     ("content", "why"),
     [
         (None, "cannot be read: No such file or directory"),
-        (b"\xff\xfe", "cannot be read: it is no text"),
+        (b"\xff\xfe", "cannot be read: it is not a text file"),
         (b"x" * 65_537, "cannot be used: it is longer than 65536 characters"),
     ],
 )

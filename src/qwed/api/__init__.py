@@ -1,1 +1,4 @@
-"""HTTP: bytes to values and back. `app.py` wires, `routes/` is the map, one file per noun."""
+"""HTTP API.
+
+`app.py` composes it, `routes/` maps paths to `handlers/`, `server/` speaks HTTP, `openapi/` describes the API.
+"""

@@ -1,4 +1,4 @@
-"""The ASGI application: the route table behind Starlette, with the hot route taken first."""
+"""ASGI application: the route table behind Starlette, with the fast-path route matched first."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -13,58 +13,66 @@ from starlette.responses import Response as StarletteResponse
 from starlette.routing import Route as StarletteRoute
 
 import qwed
-from qwed.api.body import Receive, Scope
-from qwed.api.connection import Connections
-from qwed.api.crew import Crew
-from qwed.api.events import Listeners
-from qwed.api.http import BODY, SURPRISE, Endpoint, Node, Reply, decided, refused
-from qwed.api.metrics import Metrics
-from qwed.api.neighbours import neighbours_for
-from qwed.api.pressure import Pressure
+from qwed.api.handlers.event_stream import Listeners
 from qwed.api.routes import ROUTES, Route
-from qwed.api.straight import StraightConnections
-from qwed.api.streaming import Send
-from qwed.api.traced import TracedEndpoint, traced
-from qwed.api.windows import windows_for
+from qwed.api.server.admission import AdmissionController
+from qwed.api.server.body import Receive, Scope
+from qwed.api.server.cluster_events import create_cluster_notifier
+from qwed.api.server.endpoint import (
+    BODY_KEY,
+    INTERNAL_ERROR_STATUS,
+    AppContext,
+    Endpoint,
+    Reply,
+    decision_response,
+    error_response,
+)
+from qwed.api.server.fast_path import FastPathConnections
+from qwed.api.server.http_protocol import Connections
+from qwed.api.server.metrics import Metrics
+from qwed.api.server.rate_limit import create_rate_limiter
+from qwed.api.server.request_tracing import TracedEndpoint, with_tracing
+from qwed.api.server.streaming import Send
+from qwed.api.server.worker_group import WorkerGroup
+from qwed.futures import LoopRunner
 from qwed.kernel.answer import denied, problem
-from qwed.kernel.inquiries.batches import Batches
-from qwed.kernel.keeping.erasure import Sweeper
+from qwed.kernel.bootstrap import close_services
+from qwed.kernel.privacy.erasure import RetentionJob
 from qwed.kernel.services import Services
-from qwed.kernel.wiring import close_services
-from qwed.tracing.tracer import tracer_for
-from qwed.waiting import LoopDriver
-from qwed.webhooks.outbox import Postman
+from qwed.kernel.verification.batch_runner import BatchRunner
+from qwed.model import ErrorCode
+from qwed.tracing.tracer import create_tracer
+from qwed.webhooks.dispatcher import OutboxDispatcher
 from qwed.webhooks.sender import Sender
-from qwed.witness.witness import witness_for
-from qwed.words import ErrorCode
+from qwed.witness.witness import create_witness
 
-_MARGIN = 5.0
-ALWAYS_ANSWERED = frozenset({"/health", "/ready", "/metrics"})
-"""However much is in flight; none of them has a body."""
-HOT = ("POST", "/agents/{agent_id}/verify")
+_TIMEOUT_MARGIN = 5.0
+EXEMPT_ROUTES = frozenset({"/health", "/ready", "/metrics"})
+"""Routes exempt from load shedding; none of them has a body."""
+FAST_PATH_ROUTE = ("POST", "/agents/{agent_id}/verify")
 
 
 class App:
-    """One application on one set of services. Closing it writes what is queued and ends the workers."""
+    """Application on one set of services. Closing it writes queued data and stops the workers."""
 
-    def __init__(self, services: Services, crew: Crew | None = None) -> None:
-        tracer = tracer_for(services.settings, qwed.__version__, services.log)
-        self.services = services = services if tracer is None else traced(services)
-        self._driven = False
-        self._node = _node_of(services)
-        self._node.tracer = tracer
-        self._node.crew = crew
-        self.postman: Postman | None = None
-        self._node.batches = Batches(services)
-        self._node.listeners = Listeners(services.store)
-        self._node.neighbours = neighbours_for(services, self._node.listeners, lambda: self.postman)
-        services.store.on_commit = self._node.neighbours.committed
-        self._node.witness = witness_for(services)
-        self._node.metrics = Metrics(self._node, lambda: self.postman)
-        made = {(row.method, row.path): self._endpoint(row) for row in ROUTES}
-        self._straight = made[HOT].straight
-        endpoints = {place: _guarded(endpoint) for place, endpoint in made.items()}
-        self._verify = endpoints[HOT]
+    def __init__(self, services: Services, worker_group: WorkerGroup | None = None) -> None:
+        tracer = create_tracer(services.settings, qwed.__version__, services.log)
+        self.services = services = services if tracer is None else with_tracing(services)
+        self._has_driver = False
+        self._context = _create_context(services)
+        self._context.tracer = tracer
+        self._context.worker_group = worker_group
+        self.dispatcher: OutboxDispatcher | None = None
+        self._context.batches = BatchRunner(services)
+        self._context.listeners = Listeners(services.store)
+        self._context.cluster = create_cluster_notifier(services, self._context.listeners, lambda: self.dispatcher)
+        services.store.on_commit = self._context.cluster.committed
+        self._context.witness = create_witness(services)
+        self._context.metrics = Metrics(self._context, lambda: self.dispatcher)
+        plain = {(row.method, row.path): self._endpoint(row) for row in ROUTES}
+        self._answer_inline = plain[FAST_PATH_ROUTE].answer_inline
+        endpoints = {route: _with_error_handler(endpoint) for route, endpoint in plain.items()}
+        self._verify = endpoints[FAST_PATH_ROUTE]
         self._starlette = Starlette(
             routes=[StarletteRoute(path, endpoint, methods=[method]) for (method, path), endpoint in endpoints.items()],
             exception_handlers={HTTPException: self._not_found},
@@ -74,7 +82,7 @@ class App:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["method"] == "POST":
-            # The one route that is asked all day: two comparisons instead of a router.
+            # The busiest route: two comparisons instead of a router.
             parts = scope["path"].split("/")
             if len(parts) == 4 and parts[1] == "agents" and parts[3] == "verify" and parts[2]:
                 scope["path_params"] = {"agent_id": parts[2]}
@@ -85,114 +93,119 @@ class App:
     def decide(
         self, agent_id: str, headers: list[tuple[bytes, bytes]], body: bytes, since: float, reply: Reply
     ) -> None:
-        """The hot route for a request that came whole: no task, no ASGI; `reply` is called with its answer."""
-        scope: Scope = {"path_params": {"agent_id": agent_id}, "headers": headers, BODY: body}
-        self._running().driver.begin(self._straight(scope, since, reply))
+        """Answer a complete request of the fast-path route without a task and without ASGI; `reply` receives the
+        response."""
+        scope: Scope = {"path_params": {"agent_id": agent_id}, "headers": headers, BODY_KEY: body}
+        self._running().driver.start_inline(self._answer_inline(scope, since, reply))
 
     def connections(self, most: int) -> Connections:
-        """Those of a server. Decisions go straight where they need no task; a trace and a limiter elsewhere do."""
-        if self._node.tracer is None and self._node.windows.kind in ("off", "memory"):
-            return StraightConnections(most, self.decide)
+        """Return the protocol factory; tracing and a remote rate limiter need a task and exclude the fast path."""
+        if self._context.tracer is None and self._context.rate_limiter.kind in ("off", "memory"):
+            return FastPathConnections(most, self.decide)
         return Connections(most)
 
     def _endpoint(self, row: Route) -> Endpoint:
-        meter, always = self._node.metrics.meter(row.method, row.path), row.path in ALWAYS_ANSWERED
-        tracer = self._node.tracer
-        # Whoever looks whether we live is not worth a trace.
-        made = Endpoint if tracer is None or always else partial(TracedEndpoint, tracer)
-        return made(
+        meter, exempt = self._context.metrics.meter(row.method, row.path), row.path in EXEMPT_ROUTES
+        tracer = self._context.tracer
+        # Health checks are not traced.
+        create = Endpoint if tracer is None or exempt else partial(TracedEndpoint, tracer)
+        return create(
             row.handler,
             self._running,
             meter,
-            decides=row.decides,
-            always=always,
+            is_decision=row.is_decision,
+            exempt=exempt,
             query=row.query,
             uploads=row.uploads,
-            carries=row.carries,
+            large_message=row.large_message,
         )
 
-    def _running(self) -> Node:
-        if not self._driven:
+    def _running(self) -> AppContext:
+        if not self._has_driver:
             settings = self.services.settings
-            patience = max(settings.engine_seconds, settings.step_lease_seconds) + _MARGIN
-            self._node.driver = LoopDriver(asyncio.get_running_loop(), patience)
-            self.services.store.soon = self._node.driver.soon
-            self._driven = True
-        return self._node
+            timeout = max(settings.engine_seconds, settings.step_lease_seconds) + _TIMEOUT_MARGIN
+            self._context.driver = LoopRunner(asyncio.get_running_loop(), timeout)
+            self.services.store.call_at_end_of_tick = self._context.driver.call_at_end_of_tick
+            self._has_driver = True
+        return self._context
 
     @asynccontextmanager
     async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
         self.services.engines.warm()
-        self._node.windows.start()
-        self._node.neighbours.start()
-        self.postman = self._new_postman()
-        self.postman.start()
-        self._node.batches.start()
-        sweeper = Sweeper(self.services)
-        sweeper.start()
-        self._node.witness.start()
-        if self._node.tracer is not None:
-            self._node.tracer.start()
-        together = self._node.metrics.together
-        showing = None if together is None else asyncio.create_task(together.keep_showing())
+        self._context.rate_limiter.start()
+        self._context.cluster.start()
+        self.dispatcher = self._create_dispatcher()
+        self.dispatcher.start()
+        self._context.batches.start()
+        retention = RetentionJob(self.services)
+        retention.start()
+        self._context.witness.start()
+        if self._context.tracer is not None:
+            self._context.tracer.start()
+        merged = self._context.metrics.merged
+        publishing = None if merged is None else asyncio.create_task(merged.publish_forever())
         yield
-        if together is not None and showing is not None:
-            showing.cancel()
-            together.show()
-        self.let_go()
-        self._node.streams.close()
-        self._node.looking.close()
-        self._node.walking.close()
-        self._node.strolling.close()
-        await self._node.neighbours.close()
-        await self._node.windows.close()
-        await asyncio.to_thread(self._node.batches.close)
-        await asyncio.to_thread(sweeper.close)
-        await asyncio.to_thread(self.postman.close)
-        await asyncio.to_thread(self._node.witness.close)
+        if merged is not None and publishing is not None:
+            publishing.cancel()
+            merged.publish()
+        self.release_waiters()
+        self._context.streams.close()
+        self._context.read_pool.close()
+        self._context.large_body_pool.close()
+        self._context.medium_body_pool.close()
+        await self._context.cluster.close()
+        await self._context.rate_limiter.close()
+        await asyncio.to_thread(self._context.batches.close)
+        await asyncio.to_thread(retention.close)
+        await asyncio.to_thread(self.dispatcher.close)
+        await asyncio.to_thread(self._context.witness.close)
         await asyncio.to_thread(close_services, self.services)
-        if self._node.tracer is not None:
-            await asyncio.to_thread(self._node.tracer.close)
+        if self._context.tracer is not None:
+            await asyncio.to_thread(self._context.tracer.close)
 
-    def let_go(self) -> None:
-        """Tell whoever waits, and whoever follows the log, that the server stops. On the event loop."""
-        self._node.listeners.close()
-        self.services.doorbells.ring_all()
+    def release_waiters(self) -> None:
+        """End long polls and event streams before the server stops. On the event loop."""
+        self._context.listeners.close()
+        self.services.waiters.close()
 
-    def _new_postman(self) -> Postman:
+    def _create_dispatcher(self) -> OutboxDispatcher:
         services = self.services
         sender = Sender(allow_private=services.settings.webhook_allow_private)
-        postman = Postman(services.store, sender, services.clock, leads=services.store.leads)
-        services.store.on_notice = self._node.neighbours.noticed
-        return postman
+        dispatcher = OutboxDispatcher(services.store, sender, services.clock, is_leader=services.store.is_leader)
+        services.store.on_notice = self._context.cluster.on_delivery
+        return dispatcher
 
     async def _not_found(self, request: Request, error: Exception) -> StarletteResponse:
         status = error.status_code if isinstance(error, HTTPException) else 500
-        self._node.metrics.count_unrouted(request.method, status)
+        self._context.metrics.count_unrouted(request.method, status)
         code = ErrorCode.METHOD_NOT_ALLOWED if status == 405 else ErrorCode.NOT_FOUND
         headers = error.headers if isinstance(error, HTTPException) else None
         allowed = (headers or {}).get("Allow", "another method")
         message = f"use {allowed} here" if status == 405 else "no such route"
-        response = refused(problem(code, message))
+        response = error_response(problem(code, message))
         return StarletteResponse(response.body, response.status, headers, media_type="application/json")
 
 
-def _guarded(endpoint: Endpoint) -> ServerErrorMiddleware:
-    """It answers what nobody expected, and raises it again for the server's log."""
-    handler = _surprised if endpoint.decides else _failed
+def _with_error_handler(endpoint: Endpoint) -> ServerErrorMiddleware:
+    """Wrap an endpoint to answer unexpected exceptions, and raise them again for the server's log."""
+    handler = _answer_denied if endpoint.is_decision else _answer_error
     return ServerErrorMiddleware(endpoint, handler)  # type: ignore[arg-type]  # the same ASGI, more narrowly typed
 
 
-def _node_of(services: Services) -> Node:
+def _create_context(services: Services) -> AppContext:
     settings, monotonic = services.settings, services.clock.monotonic
-    pressure = Pressure(settings.max_in_flight, settings.max_in_flight_mb << 20, monotonic)
-    return Node(services, pressure, windows_for(services))
+    pressure = AdmissionController(settings.max_in_flight, settings.max_in_flight_mb << 20, monotonic)
+    return AppContext(services, pressure, create_rate_limiter(services))
 
 
-async def _surprised(_request: Request, _error: Exception) -> StarletteResponse:
-    """A decision nobody could make is a refusal, and says no more than that."""
-    return StarletteResponse(decided(denied(ErrorCode.SURPRISE)).body, SURPRISE, media_type="application/json")
+async def _answer_denied(_request: Request, _error: Exception) -> StarletteResponse:
+    """Deny the decision without details."""
+    return StarletteResponse(
+        decision_response(denied(ErrorCode.SERVER_ERROR)).body, INTERNAL_ERROR_STATUS, media_type="application/json"
+    )
 
 
-async def _failed(_request: Request, _error: Exception) -> StarletteResponse:
-    return StarletteResponse(refused(problem(ErrorCode.SURPRISE)).body, SURPRISE, media_type="application/json")
+async def _answer_error(_request: Request, _error: Exception) -> StarletteResponse:
+    return StarletteResponse(
+        error_response(problem(ErrorCode.SERVER_ERROR)).body, INTERNAL_ERROR_STATUS, media_type="application/json"
+    )

@@ -7,49 +7,49 @@ from contextlib import suppress
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; 0 done or verified, 1 refused or something is wrong, 2 it could not be done."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    if given[:1] == ["hook"] and "-h" not in given:
-        return _hook(given[1:])
+    """Run one command and return its exit code: 0 success, 1 a negative result, 2 an error."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == ["hook"] and "-h" not in words:
+        return _hook(words[1:])
     _keep_standard_streams()
-    # Imported here because `qwed hook` runs before every step of an agent, and must not wait for the others.
-    from qwed.cli.printing import quietly
+    # Imported here because `qwed hook` runs before every step of an agent and must start quickly.
+    from qwed.cli.output import run_command
 
-    return quietly(lambda: _app(given))
+    return run_command(lambda: _app(words))
 
 
 def _keep_standard_streams() -> None:
-    """See to it that no file and no connection of ours takes the place of a stream that is closed.
+    """Open /dev/null for every standard stream that is closed, so that no later file or socket takes its descriptor.
 
-    What stands there instead still fails whoever reads or writes it: nobody is to take it for heard.
+    The replacement is opened in the wrong mode on purpose: reading or writing it still fails.
     """
-    for number, unfit in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_RDONLY)):
+    for number, wrong_mode in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_RDONLY)):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, unfit)
+            os.open(os.devnull, wrong_mode)
 
 
-def _app(given: list[str]) -> int:
+def _app(words: list[str]) -> int:
     try:
         import typer  # noqa: F401
     except ModuleNotFoundError:
-        # The client alone needs neither typer nor what typer needs.
-        from qwed.cli.printing import sorry
+        # typer is an extra: the client works without it.
+        from qwed.cli.output import fail
 
-        sorry("the command needs more than the client: pip install 'qwed[cli]', or 'qwed[server]' to run a server")
+        fail("the command line is not installed: pip install 'qwed[cli]', or 'qwed[server]' to run a server")
     from qwed.cli import app
 
-    return app.run(given)
+    return app.run(words)
 
 
-def _hook(given: list[str]) -> int:
-    """The hook alone says how it ends: to an agent every exit code but 2 is a yes."""
+def _hook(words: list[str]) -> int:
+    """Run `qwed hook` without the wrapper of the other commands: agents treat every exit code but 2 as permission."""
     try:
         _keep_standard_streams()
         from qwed.cli import hook
-    except BaseException:  # noqa: BLE001 - as in the hook itself: whatever else it ends with would be a yes
+    except BaseException:  # noqa: BLE001 - any exit code but 2 would permit the tool call
         with suppress(OSError):
-            os.write(2, b"qwed: the hook cannot be loaded, so the answer is no: see whether qwed is whole\n")
+            os.write(2, b"qwed: the hook cannot be loaded, so the tool call is denied: reinstall qwed\n")
         return 2
-    return hook.main(given)
+    return hook.main(words)

@@ -1,4 +1,4 @@
-"""`python -m qwed.cli`."""
+"""Entry point of `python -m qwed.cli`."""
 
 import sys
 

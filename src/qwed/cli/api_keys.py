@@ -1,63 +1,63 @@
-"""`qwed api-keys`: the keys of an organisation, with which people and programs ask."""
+"""`qwed api-keys` command group: the API keys of an organisation."""
 
 from typing import Annotated
 
 import typer
 
-from qwed.cli.asking import Url, Where, server
+from qwed.cli.backend import Target, Url, server_client
 from qwed.cli.options import AsJson, DataDir, group
-from qwed.cli.printing import json_of, print_json, say, show_once, sorry, table
+from qwed.cli.output import echo, fail, print_json, print_table, show_once, to_json
 
 _HEADS = ("id", "name", "role", "prefix", "created_at", "revoked_at")
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the group and its commands."""
-    keys = group("Keys of the organisation: for owners, approvers, members and metrics.")
-    keys.command("list", help="Every key, without its secret.")(_list)
-    keys.command("create", help="Make a key; it is shown once.")(_create)
-    keys.command("revoke", help="End a key: it opens nothing any more.")(_revoke)
+    keys = group("Manage the organisation's API keys.")
+    keys.command("list", help="List API keys, without their secrets.")(_list)
+    keys.command("create", help="Create an API key and print it; it is shown once.")(_create)
+    keys.command("revoke", help="Revoke an API key.")(_revoke)
     app.add_typer(keys, name="api-keys")
 
 
 def _list(as_json: AsJson = False, url: Url = None, data_dir: DataDir = None) -> int:
-    with server(Where(url, data_dir)) as client:
+    with server_client(Target(url, data_dir)) as client:
         keys = [dict(key) for key in client.list_keys()]
     if as_json:
         print_json(keys)
     else:
-        table([head.replace("_at", "") for head in _HEADS], [[key.get(head) for head in _HEADS] for key in keys])
+        print_table([head.replace("_at", "") for head in _HEADS], [[key.get(head) for head in _HEADS] for key in keys])
     return 0
 
 
 def _create(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="whose it is, or what for")],
-    role: Annotated[str, typer.Option(metavar="ROLE", help="owner, approver, member or metrics")] = "member",
+    name: Annotated[str, typer.Argument(metavar="NAME", help="owner or purpose of the key")],
+    role: Annotated[str, typer.Option(metavar="ROLE", help="role: owner, approver, member or metrics")] = "member",
     as_json: AsJson = False,
     url: Url = None,
     data_dir: DataDir = None,
 ) -> int:
-    with server(Where(url, data_dir)) as client:
-        made = client.create_key(name, role)
-        # The secret alone on standard output, so that it can be piped to where it is kept.
-        if not show_once(json_of(dict(made)) if as_json else made["key"]):
-            client.revoke_key(made["id"])
-            sorry(f"the key could not be shown, so it was revoked again ({made['id']}): see where the output goes")
+    with server_client(Target(url, data_dir)) as client:
+        created = client.create_key(name, role)
+        # Only the secret goes to standard output, so that it can be piped to a secret store.
+        if not show_once(to_json(dict(created)) if as_json else created["key"]):
+            client.revoke_key(created["id"])
+            fail(f"the key could not be printed, so it was revoked ({created['id']}): check the output and try again")
     if not as_json:
-        say(f"{made['id']}: a key for the role {made['role']}; it is not shown again", err=True)
+        echo(f"{created['id']}: API key with the role {created['role']}; it is not shown again", err=True)
     return 0
 
 
 def _revoke(
-    key_id: Annotated[str, typer.Argument(metavar="KEY", help="its id, key_...")],
+    key_id: Annotated[str, typer.Argument(metavar="KEY", help="key id (key_...)")],
     as_json: AsJson = False,
     url: Url = None,
     data_dir: DataDir = None,
 ) -> int:
-    with server(Where(url, data_dir)) as client:
+    with server_client(Target(url, data_dir)) as client:
         key = client.revoke_key(key_id)
     if as_json:
         print_json(dict(key))
     else:
-        say(f"{key['id']} ({key['name']}) opens nothing any more")
+        echo(f"{key['id']} ({key['name']}) is revoked")
     return 0

@@ -1,4 +1,4 @@
-"""The `qwed` command as typer knows it: all its commands, and what is said when it is called wrongly."""
+"""Root `qwed` command: its subcommands, shell completion and usage errors."""
 
 import functools
 import os
@@ -19,26 +19,26 @@ from qwed.cli import (
     audit,
     batch,
     cache,
-    copying,
+    copy_command,
     demo,
     doctor,
     hook,
-    keys,
-    migrating,
+    migrate_command,
     report,
     serve,
-    verifying,
+    signing_keys,
+    verify,
 )
 from qwed.cli.options import group
-from qwed.cli.printing import say, sorry
-from qwed.cli.usage import explained
+from qwed.cli.output import echo, fail
+from qwed.cli.usage_errors import usage_message
 
 PROGRAM = "qwed"
-COMPLETE = "_QWED_COMPLETE"
+COMPLETE_VARIABLE = "_QWED_COMPLETE"
 _MODULES = (
     demo,
     serve,
-    verifying,
+    verify,
     batch,
     hook,
     agents,
@@ -48,18 +48,18 @@ _MODULES = (
     audit,
     attestation,
     api_keys,
-    keys,
+    signing_keys,
     cache,
-    migrating,
-    copying,
+    migrate_command,
+    copy_command,
     doctor,
 )
-"""In the order of `--help`."""
+"""Modules that add commands, in the order of `--help`."""
 _COMPLETION_OPTIONS = ("--install-completion", "--show-completion")
 
 
 class Shell(StrEnum):
-    """The shells that can complete a command."""
+    """Shells with command completion."""
 
     BASH = "bash"
     ZSH = "zsh"
@@ -67,36 +67,36 @@ class Shell(StrEnum):
 
 
 def build() -> typer.Typer:
-    """The command with everything it can do."""
-    app = group("Decides, before an AI agent acts, whether the action may happen, and proves what was decided.")
-    app.callback()(_top)
+    """Return the root command with all subcommands."""
+    app = group("Verify the actions of AI agents before they happen, and prove every decision.")
+    app.callback()(_root_options)
     for module in _MODULES:
         module.add_to(app)
     return app
 
 
 @functools.cache
-def _command() -> Any:
+def _root_command() -> Any:
     return get_command(build())
 
 
-def every() -> Iterator[tuple[str, Any]]:
-    """Every command that can be run, by what is typed for it; the first is the program itself."""
-    whole = _command()
-    waiting = [(PROGRAM, whole)]
-    while waiting:
-        path, command = waiting.pop(0)
-        within = getattr(command, "commands", {})
-        if not within or command is whole:
+def iter_commands() -> Iterator[tuple[str, Any]]:
+    """Yield the path and command object of the program itself and of every runnable command."""
+    root = _root_command()
+    queue = [(PROGRAM, root)]
+    while queue:
+        path, command = queue.pop(0)
+        subcommands = getattr(command, "commands", {})
+        if not subcommands or command is root:
             yield path, command
-        waiting[:0] = [(f"{path} {name}", each) for name, each in within.items()]
+        queue[:0] = [(f"{path} {name}", subcommand) for name, subcommand in subcommands.items()]
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command; its exit code."""
-    command = _command()
-    if os.environ.get(COMPLETE):
-        from typer.completion import completion_init  # type: ignore[attr-defined]  # it has no other door
+    """Run one command and return its exit code."""
+    command = _root_command()
+    if os.environ.get(COMPLETE_VARIABLE):
+        from typer.completion import completion_init  # type: ignore[attr-defined]  # no public API
 
         completion_init()
         command.main([], prog_name=PROGRAM)
@@ -108,13 +108,13 @@ def run(arguments: Sequence[str]) -> int:
     except typer.Abort:
         raise KeyboardInterrupt from None
     except typer.TyperException as error:
-        sorry(explained(error, _called(arguments)))
+        fail(usage_message(error, _command_path(arguments)))
     return code if isinstance(code, int) else 0
 
 
-def _called(arguments: Sequence[str]) -> str:
-    """The command that these arguments are for, as far as they name one."""
-    command, path = _command(), PROGRAM
+def _command_path(arguments: Sequence[str]) -> str:
+    """Return the path of the command that these arguments name."""
+    command, path = _root_command(), PROGRAM
     for word in arguments:
         command = getattr(command, "commands", {}).get(word)
         if command is None:
@@ -124,48 +124,51 @@ def _called(arguments: Sequence[str]) -> str:
 
 
 def _with_shell(arguments: list[str]) -> list[str]:
-    """The arguments; the shell that somebody logs in to, where none is named for completion."""
+    """Return the arguments, with the login shell added if a completion option names none."""
     if arguments and arguments[-1] in _COMPLETION_OPTIONS:
         return [*arguments, os.path.basename(os.environ.get("SHELL", ""))]
     return arguments
 
 
-def _tell_version(asked: bool) -> None:
-    if asked:
-        say(f"{PROGRAM} {qwed.__version__}")
+def _print_version(requested: bool) -> None:
+    if requested:
+        echo(f"{PROGRAM} {qwed.__version__}")
         raise typer.Exit
 
 
 def _show_completion(shell: Shell | None) -> None:
     if shell is not None:
-        from typer.completion import get_completion_script  # type: ignore[attr-defined]  # it has no other door
+        from typer.completion import get_completion_script  # type: ignore[attr-defined]  # no public API
 
-        typer.echo(get_completion_script(prog_name=PROGRAM, complete_var=COMPLETE, shell=shell.value))
+        typer.echo(get_completion_script(prog_name=PROGRAM, complete_var=COMPLETE_VARIABLE, shell=shell.value))
         raise typer.Exit
 
 
 def _install_completion(shell: Shell | None) -> None:
     if shell is not None:
-        from typer.completion import install  # type: ignore[attr-defined]  # it has no other door
+        from typer.completion import install  # type: ignore[attr-defined]  # no public API
 
-        name, path = install(shell=shell.value, prog_name=PROGRAM, complete_var=COMPLETE)
-        say(f"{name} completes `{PROGRAM}` from its next start on: {path}")
+        name, path = install(shell=shell.value, prog_name=PROGRAM, complete_var=COMPLETE_VARIABLE)
+        echo(f"{name} completes `{PROGRAM}` from its next start: {path}")
         raise typer.Exit
 
 
-def _top(
+def _root_options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_tell_version, is_eager=True, help="print the version")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="print the version")
     ] = False,
     install_completion: Annotated[
         Shell | None,
         typer.Option(
-            metavar="SHELL", callback=_install_completion, is_eager=True, help="let bash, zsh or fish complete commands"
+            metavar="SHELL",
+            callback=_install_completion,
+            is_eager=True,
+            help="install completion for bash, zsh or fish",
         ),
     ] = None,
     show_completion: Annotated[
         Shell | None,
-        typer.Option(metavar="SHELL", callback=_show_completion, is_eager=True, help="print what would be installed"),
+        typer.Option(metavar="SHELL", callback=_show_completion, is_eager=True, help="print the completion script"),
     ] = None,
 ) -> None:
-    """The options of the command itself are all answered at once."""
+    """Declare the options of the root command; their callbacks run them."""

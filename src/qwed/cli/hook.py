@@ -1,8 +1,8 @@
-"""`qwed hook`: asked by a coding agent before each of its tools, it answers with its exit code.
+"""`qwed hook`: decides on a tool call of a coding agent and answers with its exit code.
 
-0 lets the tool run and 2 stops it; agents take every other end of a hook for a yes. So everything here ends in one of
-the two, and it is 2 unless a server has said yes. Nothing is imported at the top that could fail or take long, and
-nothing is written through Python's streams: a reader who has left must not change how the process ends.
+0 lets the tool run and 2 blocks it; agents treat every other end of a hook as permission. Everything here therefore
+ends with one of the two, and with 2 unless a server has permitted the call. Nothing is imported at the top that could
+fail or is slow, and nothing is written through Python's streams: a closed pipe must not change the exit code.
 """
 
 import os
@@ -11,22 +11,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 if TYPE_CHECKING:
-    from qwed_sdk.hook.asking import Verdict
-    from qwed_sdk.hook.call import Call
-    from qwed_sdk.hook.rows import Rows
+    from qwed_sdk.hook.decide import HookDecision
+    from qwed_sdk.hook.tool_call import ToolCall
+    from qwed_sdk.hook.tool_mapping import ToolMappings
 
 ALLOW, BLOCK = 0, 2
 TIMEOUT = 25.0
-"""Below the shortest limit an agent sets for its hooks, which is 30 seconds."""
-_LONGEST = 3600.0
+"""Default time limit, below the shortest limit that an agent sets for its hooks (30 seconds)."""
+_MAX_SECONDS = 3600.0
 _GRACE = 5.0
-_SHARE = 0.9
-"""Of the time for the whole, what the server has: an answer too late is told better than none."""
+_SERVER_SHARE = 0.9
+"""Share of the time limit that the server has; the rest is for reporting its timeout."""
 _AGENTS = ("claude-code", "codex", "copilot-cli", "cursor", "gemini-cli", "windsurf")
 
 
-class Options(NamedTuple):
-    """What was asked on the command line."""
+class HookOptions(NamedTuple):
+    """Options of the command line."""
 
     timeout: float = TIMEOUT
     wait: float = 0.0
@@ -38,32 +38,32 @@ class Options(NamedTuple):
 
 
 @dataclass(slots=True)
-class _End:
-    """How the process ends if it is stopped now: with a no, until the tool is known to have run already."""
+class _ExitState:
+    """Exit code if the process is stopped now: BLOCK, until the tool is known to have run already."""
 
     code: int = BLOCK
-    told: bool = False
-    """Whether the reason is being told already: then time that runs out adds no second one."""
+    reporting: bool = False
+    """True while the reason is being printed: a timeout then prints no second one."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Decide on the tool call on standard input: 0 it may run, 2 it may not, and nothing else."""
-    end = _End()
+    """Decide on the tool call on standard input; return 0 if it may run and 2 otherwise."""
+    exit_state = _ExitState()
     try:
-        return _run(list(arguments), end)
-    except BaseException as error:  # noqa: BLE001 - an agent takes an exception, even a KeyboardInterrupt, for a yes
-        # A surprise is named, its text is not: it may quote anything.
+        return _run(list(arguments), exit_state)
+    except BaseException as error:  # noqa: BLE001 - an agent treats an exception, even a KeyboardInterrupt, as permission
+        # Only the type is printed: the text of an unexpected error may contain anything.
         name = type(error).__name__
-        return _told(f"qwed: something failed that never should ({name}), so the answer is no", end.code)
+        return _print_and_exit(f"qwed: internal error ({name}), so the tool call is denied", exit_state.code)
 
 
-def _told(text: str, code: int) -> int:
+def _print_and_exit(text: str, code: int) -> int:
     _write(2, text)
     return code
 
 
 def _write(descriptor: int, text: str) -> bool:
-    """Whether it was written: where nobody listens, the exit code is the answer."""
+    """Write the text and return True if it was written; if not, the exit code is the only answer."""
     plain = "".join(char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in text)
     data = f"{plain}\n".encode(errors="backslashreplace")
     try:
@@ -74,43 +74,42 @@ def _write(descriptor: int, text: str) -> bool:
     return True
 
 
-def _run(arguments: list[str], end: _End) -> int:
-    from qwed_sdk.errors import QWEDError
-    from qwed_sdk.hook.call import Unusable
+def _run(arguments: list[str], exit_state: _ExitState) -> int:
+    from qwed_sdk.errors import QWEDError, UsageError
 
     try:
-        return _done(arguments, end)
-    except (Unusable, QWEDError) as error:
-        return _told(f"qwed: {error}", end.code)
+        return _dispatch(arguments, exit_state)
+    except (UsageError, QWEDError) as error:
+        return _print_and_exit(f"qwed: {error}", exit_state.code)
 
 
-def _done(arguments: list[str], end: _End) -> int:
+def _dispatch(arguments: list[str], exit_state: _ExitState) -> int:
     if "--help" in arguments:
         from qwed.cli import app
 
         return app.run(["hook", "--help"])
-    options = _read(arguments)
+    options = _parse_arguments(arguments)
     if options.print_settings is not None:
         return _print_settings(options)
-    _catch_signals(end)
-    stop = _watch(options.timeout + options.wait, end)
+    _catch_signals(exit_state)
+    stop = _start_watchdog(options.timeout + options.wait, exit_state)
     try:
-        return _check(options) if options.check else _decide(options, end)
+        return _check(options) if options.check else _decide(options, exit_state)
     finally:
         stop()
 
 
-# The command line: argparse, because typer takes as long to import as everything else together
+# Command line: argparse, because importing typer takes as long as everything else together
 
 
-def _read(arguments: list[str]) -> Options:
+def _parse_arguments(arguments: list[str]) -> HookOptions:
     import argparse
 
-    from qwed_sdk.hook.call import Unusable
+    from qwed_sdk.errors import UsageError
 
     class Parser(argparse.ArgumentParser):
         def error(self, message: str) -> NoReturn:
-            raise Unusable(f"{message.replace(chr(39), '`')}; `qwed hook --help` tells more")
+            raise UsageError(f"{message.replace(chr(39), '`')}; see `qwed hook --help`")
 
     parser = Parser(prog="qwed hook", add_help=False, allow_abbrev=False)
     parser.add_argument("--timeout", type=_seconds, default=TIMEOUT)
@@ -119,7 +118,7 @@ def _read(arguments: list[str]) -> Options:
     parser.add_argument("--print-settings", choices=_AGENTS)
     for name in ("--ask", "--json", "--check"):
         parser.add_argument(name, action="store_true")
-    return Options(**vars(parser.parse_args(arguments)))
+    return HookOptions(**vars(parser.parse_args(arguments)))
 
 
 def _seconds(text: str) -> float:
@@ -129,31 +128,31 @@ def _seconds(text: str) -> float:
         number = float(text)
     except ValueError:
         number = -1.0
-    if not 0 <= number <= _LONGEST:
-        raise ArgumentTypeError(f"`{text}` is no number of seconds from 0 to {_LONGEST:g}")
+    if not 0 <= number <= _MAX_SECONDS:
+        raise ArgumentTypeError(f"`{text}` is not a number of seconds from 0 to {_MAX_SECONDS:g}")
     return number
 
 
-def _print_settings(options: Options) -> int:
+def _print_settings(options: HookOptions) -> int:
     import shlex
 
-    from qwed_sdk.hook.snippets import Wanted, snippet
+    from qwed_sdk.hook.setup_snippets import HookCommand, settings_snippet
 
-    words = ["qwed", "hook", *_words(options._replace(print_settings=None))]
-    wanted = Wanted(shlex.join(words), options.timeout + options.wait)
-    _write(1, snippet(options.print_settings or "", wanted))
+    words = ["qwed", "hook", *_to_arguments(options._replace(print_settings=None))]
+    request = HookCommand(shlex.join(words), options.timeout + options.wait)
+    _write(1, settings_snippet(options.print_settings or "", request))
     return 0
 
 
-# Whatever would end the process otherwise
+# Signals and timeouts, which would end the process with another exit code
 
 
-def _die(text: str, end: _End) -> NoReturn:
+def _die(text: str, exit_state: _ExitState) -> NoReturn:
     _write(2, f"qwed: {text}")
-    os._exit(end.code)
+    os._exit(exit_state.code)
 
 
-def _catch_signals(end: _End) -> None:
+def _catch_signals(exit_state: _ExitState) -> None:
     import signal
     import threading
 
@@ -162,166 +161,168 @@ def _catch_signals(end: _End) -> None:
     for name in ("SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGUSR1", "SIGUSR2", "SIGXCPU"):
         number = getattr(signal, name)
         if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, lambda got, _frame: _die(f"stopped by {signal.Signals(got).name}", end))
+            signal.signal(number, lambda got, _frame: _die(f"stopped by {signal.Signals(got).name}", exit_state))
 
 
-def _watch(seconds: float, end: _End) -> Callable[[], None]:
-    """End the process after `seconds`, whatever it waits for; what is returned calls that off."""
+def _start_watchdog(seconds: float, exit_state: _ExitState) -> Callable[[], None]:
+    """Exit after `seconds`, whatever the process waits for; the returned function cancels the watchdog."""
     import signal
     import threading
 
-    over = threading.Event()
+    cancelled = threading.Event()
 
-    def watching() -> None:
-        if not over.wait(seconds):
-            if end.told:
-                os._exit(end.code)
-            _die(f"no decision within {seconds:g} seconds, so the answer is no", end)
+    def wait_and_exit() -> None:
+        if not cancelled.wait(seconds):
+            if exit_state.reporting:
+                os._exit(exit_state.code)
+            _die(f"no decision within {seconds:g} seconds, so the tool call is denied", exit_state)
 
-    def call_off() -> None:
-        over.set()
+    def cancel() -> None:
+        cancelled.set()
         signal.setitimer(signal.ITIMER_REAL, 0)
 
-    # A thread needs the interpreter. Where something holds on to that, the kernel ends us by its own alarm.
+    # The thread needs the GIL. If something keeps it, the alarm of the kernel ends the process.
     signal.setitimer(signal.ITIMER_REAL, seconds + _GRACE)
-    threading.Thread(target=watching, daemon=True).start()
-    return call_off
+    threading.Thread(target=wait_and_exit, daemon=True).start()
+    return cancel
 
 
 # The decision
 
 
-def _decide(options: Options, end: _End) -> int:
-    from qwed_sdk.hook.forms import read_call
+def _decide(options: HookOptions, exit_state: _ExitState) -> int:
+    from qwed_sdk.hook.input_formats import read_call
 
-    call = read_call(_input())
+    call = read_call(_read_stdin())
     if call.is_over:
-        end.code = ALLOW  # it has run: there is nothing left to stop
+        exit_state.code = ALLOW  # the tool has already run
         return _report(call, options)
     from qwed_sdk.hook.actions import action_of
-    from qwed_sdk.hook.asking import Patience, agent_from, decide
+    from qwed_sdk.hook.decide import HookTimeouts, agent_from, decide
 
-    _without_pictures()
-    action = action_of(call, _rows(options.actions))
-    verdict = decide(call, action, agent_from(os.environ), Patience(options.timeout * _SHARE, options.wait))
-    end.told = True
+    _skip_httpx_cli()
+    action = action_of(call, _load_rows(options.actions))
+    verdict = decide(call, action, agent_from(os.environ), HookTimeouts(options.timeout * _SERVER_SHARE, options.wait))
+    exit_state.reporting = True
     return _answer(call, verdict, options)
 
 
-def _without_pictures() -> None:
-    """Spare the agent a quarter of its wait: httpx looks for rich and click, which only its own command needs."""
+def _skip_httpx_cli() -> None:
+    """Keep httpx from importing rich and click, which only its own command needs and which take long."""
     import sys
 
     if "httpx" not in sys.modules:
-        sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type] # how Python writes "not to be had"
+        sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type] # None makes the import fail
 
 
-def _input() -> bytes:
-    """What is on standard input, and one byte more than may be."""
-    from qwed_sdk.hook.call import Unusable
-    from qwed_sdk.hook.reading import LARGEST
+def _read_stdin() -> bytes:
+    """Return standard input, up to one byte more than the limit."""
+    from qwed_sdk.errors import UsageError
+    from qwed_sdk.hook.input import MAX_INPUT_BYTES
 
     data = bytearray()
     try:
         if os.isatty(0):
-            raise Unusable('pipe one tool call to standard input, such as {"tool": "search_web", "parameters": {}}')
-        while len(data) <= LARGEST:
+            raise UsageError('pipe one tool call to standard input, such as {"tool": "search_web", "parameters": {}}')
+        while len(data) <= MAX_INPUT_BYTES:
             chunk = os.read(0, 1 << 16)
             if not chunk:
                 break
             data += chunk
     except OSError as error:
-        raise Unusable(f"standard input cannot be read: {error.strerror}") from None
+        raise UsageError(f"standard input cannot be read: {error.strerror}") from None
     return bytes(data)
 
 
-def _rows(file: str | None) -> "Rows":
-    from qwed_sdk.hook.call import Unusable
-    from qwed_sdk.hook.reading import LARGEST
-    from qwed_sdk.hook.rows import rows_from
+def _load_rows(file: str | None) -> "ToolMappings":
+    from qwed_sdk.errors import UsageError
+    from qwed_sdk.hook.input import MAX_INPUT_BYTES
+    from qwed_sdk.hook.tool_mapping import parse_mappings
 
     if file is None:
         return {}
     try:
         with open(file, "rb") as source:
-            return rows_from(source.read(LARGEST + 1), f"the table in {file}")
+            return parse_mappings(source.read(MAX_INPUT_BYTES + 1), f"the table in {file}")
     except OSError as error:
-        raise Unusable(f"the table in {file} cannot be read: {error.strerror}") from None
+        raise UsageError(f"the table in {file} cannot be read: {error.strerror}") from None
 
 
-def _answer(call: "Call", verdict: "Verdict", options: Options) -> int:
-    from qwed_sdk.hook.answers import hand_over, said_of, whole
+def _answer(call: "ToolCall", verdict: "HookDecision", options: HookOptions) -> int:
+    from qwed_sdk.hook.output import ask_person_output, json_output, output_for
 
     refusal = verdict.refusal
     if options.json:
-        _write(1, whole(verdict))
+        _write(1, json_output(verdict))
     elif options.ask and refusal is not None and refusal.decision == "PENDING" and call.can_ask:
-        # The yes to a question nobody hears would be a yes.
-        return ALLOW if _write(1, hand_over(refusal)) else _told(str(refusal), BLOCK)
-    elif said := said_of(call.agent, refusal):
-        _write(1, said)
-    return ALLOW if refusal is None else _told(str(refusal), BLOCK)
+        # If the question cannot be written, 0 would permit the call without asking.
+        return ALLOW if _write(1, ask_person_output(refusal)) else _print_and_exit(str(refusal), BLOCK)
+    elif output := output_for(call.agent, refusal):
+        _write(1, output)
+    return ALLOW if refusal is None else _print_and_exit(str(refusal), BLOCK)
 
 
-def _report(call: "Call", options: Options) -> int:
-    from qwed_sdk.hook.asking import agent_from, report
+def _report(call: "ToolCall", options: HookOptions) -> int:
+    from qwed_sdk.hook.decide import agent_from, report_outcome
 
-    report(call, agent_from(os.environ), options.timeout * _SHARE)
+    report_outcome(call, agent_from(os.environ), options.timeout * _SERVER_SHARE)
     return ALLOW
 
 
-def _check(options: Options) -> int:
-    from qwed_sdk.hook.asking import agent_from, working
+def _check(options: HookOptions) -> int:
+    from qwed_sdk.hook.decide import agent_from, check_setup
 
-    _rows(options.actions)
-    _write(1, working(agent_from(os.environ), options.timeout * _SHARE))
+    _load_rows(options.actions)
+    _write(1, check_setup(agent_from(os.environ), options.timeout * _SERVER_SHARE))
     return 0
 
 
-# The same command as typer shows it. The quick way is `main`: it comes before typer is imported
+# The command for typer's `--help`; calls go directly to `main`, before typer is imported
 
 
 def add_to(app: Any) -> None:
-    """Add the command to those that are listed."""
+    """Add the command, so that it is listed in `--help`."""
     from typing import Annotated
 
     import typer
 
     def hook(
         timeout: Annotated[
-            float, typer.Option(metavar="SECONDS", help="after which the answer is no, a person's time not counted")
+            float, typer.Option(metavar="SECONDS", help="time limit, after which the call is denied; excludes --wait")
         ] = TIMEOUT,
-        wait: Annotated[float, typer.Option(metavar="SECONDS", help="for a person, where one must approve")] = 0.0,
+        wait: Annotated[float, typer.Option(metavar="SECONDS", help="time to wait for an approval")] = 0.0,
         ask: Annotated[
-            bool, typer.Option("--ask", help="let the person before Claude Code decide instead of an approver")
+            bool, typer.Option("--ask", help="let the user of Claude Code decide instead of an approver")
         ] = False,
-        actions: Annotated[str | None, typer.Option(metavar="FILE", help="more rows for the table of tools")] = None,
-        json: Annotated[bool, typer.Option("--json", help="print the whole answer")] = False,
-        check: Annotated[bool, typer.Option("--check", help="only see whether everything is in place")] = False,
+        actions: Annotated[
+            str | None, typer.Option(metavar="FILE", help="file with additional rows for the table of tools")
+        ] = None,
+        json: Annotated[bool, typer.Option("--json", help="print the complete response")] = False,
+        check: Annotated[bool, typer.Option("--check", help="only check the configuration")] = False,
         print_settings: Annotated[
-            str | None, typer.Option(metavar="AGENT", help=f"print what to paste: {', '.join(_AGENTS)}")
+            str | None, typer.Option(metavar="AGENT", help=f"print the settings to paste for {', '.join(_AGENTS)}")
         ] = None,
     ) -> int:
-        given = Options(timeout, wait, ask, actions, json, check, print_settings)
-        return main(_words(given))
+        options = HookOptions(timeout, wait, ask, actions, json, check, print_settings)
+        return main(_to_arguments(options))
 
     app.command("hook", help=_HELP)(hook)
 
 
 _HELP = """Decide on a tool call, as the hook of a coding agent.
 
-Reads one tool call as JSON from standard input and asks the server that QWED_BASE_URL names, for the agent
-QWED_AGENT_ID with QWED_AGENT_TOKEN.
+Reads one tool call as JSON from standard input and verifies it with the server in QWED_BASE_URL, for the agent in
+QWED_AGENT_ID with the token in QWED_AGENT_TOKEN.
 
-Exit code: 0 the tool may run, 2 it may not or that could not be decided; nothing else.
+Exit code: 0 the tool may run, 2 it may not or the decision failed; no other code is used.
 """
 
 
-def _words(options: Options) -> list[str]:
-    """The arguments that mean these options."""
+def _to_arguments(options: HookOptions) -> list[str]:
+    """Return the command-line arguments for these options."""
     words: list[str] = []
     for name, value in options._asdict().items():
-        if value != getattr(Options(), name):
+        if value != getattr(HookOptions(), name):
             option = f"--{name.replace('_', '-')}"
             words += [option] if value is True else [option, f"{value:g}" if isinstance(value, float) else str(value)]
     return words

@@ -1,4 +1,4 @@
-"""What commands have in common: options that several take, and groups that show their commands."""
+"""Options shared by several commands, and the command group class."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -6,14 +6,14 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from qwed.cli.printing import CANNOT, sorry
+from qwed.cli.output import EXIT_ERROR, fail
 
 
-def directory(given: str) -> Path:
-    """The directory that was named; a variable that was empty names none, and must not mean this one."""
-    if not given:
-        raise typer.BadParameter("no directory is named")
-    return Path(given)
+def directory(value: str) -> Path:
+    """Return the path; an empty value is an error, because it would mean the current directory."""
+    if not value:
+        raise typer.BadParameter("the directory name is empty")
+    return Path(value)
 
 
 DataDir = Annotated[
@@ -22,55 +22,54 @@ DataDir = Annotated[
         "--data-dir",
         parser=directory,
         metavar="DIR",
-        help="the server's data directory (QWED_DATA_DIR, default ~/.qwed/data)",
+        help="data directory of the server (QWED_DATA_DIR, default ~/.qwed/data)",
     ),
 ]
 Database = Annotated[
     str | None,
-    typer.Option(
-        "--database", metavar="URL", help="the database in PostgreSQL, where that keeps the log (QWED_DATABASE_URL)"
-    ),
+    typer.Option("--database", metavar="URL", help="PostgreSQL database, if the server uses one (QWED_DATABASE_URL)"),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="print one JSON value")]
 Organisation = Annotated[
-    str | None, typer.Option("--organisation", metavar="ID", help="whose log (default: all, or the only one)")
+    str | None,
+    typer.Option("--organisation", metavar="ID", help="organisation of the log (default: all, or the only one)"),
 ]
-_WIDEST = 120
+_MAX_WIDTH = 120
 
 
-def data_dir_of(given: Path | None) -> Path:
-    """The data directory that is meant; no other setting is looked at."""
+def data_dir_of(value: Path | None) -> Path:
+    """Return the data directory from the option, the environment or the default."""
+    from qwed.model.defaults import HomeDirectoryError, expand_home
     from qwed.settings import SettingsError, data_dir_from
-    from qwed.words.home import NoHome, from_home
 
     try:
-        return from_home(given or data_dir_from())
-    except (NoHome, SettingsError) as error:
-        sorry(error)
+        return expand_home(value or data_dir_from())
+    except (HomeDirectoryError, SettingsError) as error:
+        fail(error)
 
 
-def database_of(given: str | None) -> str:
-    """The database in PostgreSQL that is meant; empty where everything is in the data directory."""
+def database_of(value: str | None) -> str:
+    """Return the PostgreSQL URL from the option or the environment; empty if the data directory holds everything."""
     from qwed.settings import SettingsError, database_url_from
 
     try:
-        return database_url_from() if given is None else database_url_from({"QWED_DATABASE_URL": given})
+        return database_url_from() if value is None else database_url_from({"QWED_DATABASE_URL": value})
     except SettingsError as error:
-        sorry(error if given is None else "--database must name a database, such as postgresql://user@host/qwed")
+        fail(error if value is None else "--database must be a PostgreSQL URL such as postgresql://user@host/qwed")
 
 
 class _Group(TyperGroup):
-    """Commands that are listed where none is named: that is no success, a script may have lost its argument."""
+    """Command group that prints its help and exits with 2 if no command is given: a script may lack an argument."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if not args and not ctx.resilient_parsing:
             typer.echo(ctx.get_help(), err=True)
-            raise typer.Exit(CANNOT)
+            raise typer.Exit(EXIT_ERROR)
         return super().parse_args(ctx, args)
 
 
 def group(text: str) -> typer.Typer:
-    """An empty group of commands, with what `--help` says of it."""
-    # Help without rich: it is as readable, and a third as quick.
-    settings = {"help_option_names": ["-h", "--help"], "max_content_width": _WIDEST}
+    """Return an empty command group with this help text."""
+    # Without rich: its help takes three times as long to print.
+    settings = {"help_option_names": ["-h", "--help"], "max_content_width": _MAX_WIDTH}
     return typer.Typer(cls=_Group, help=text, context_settings=settings, rich_markup_mode=None, add_completion=False)

@@ -1,4 +1,4 @@
-"""`qwed report`: what an auditor is handed about an agent, as a file."""
+"""`qwed report`: write the compliance report of an agent."""
 
 import sys
 from enum import StrEnum
@@ -8,21 +8,21 @@ from typing import Annotated
 import typer
 
 from qwed.cli.agents.activity import From, To
-from qwed.cli.agents.registering import AgentId
-from qwed.cli.asking import STDIN, Url, Where, server, working
-from qwed.cli.files import whole_file
+from qwed.cli.agents.register import AgentId
+from qwed.cli.atomic_file import atomic_file
+from qwed.cli.backend import STDIN, Target, Url, server_client, spinner
 from qwed.cli.options import DataDir
-from qwed.cli.printing import print_json, say, shown, sorry
+from qwed.cli.output import echo, fail, print_json, sanitize
 
-_PATIENCE = 600.0
-"""Seconds; a report of a year is made while it is sent."""
-_HELP = """An agent's compliance report. Of one period, the last thirty days where none is named.
+_TIMEOUT_SECONDS = 600.0
+"""Client timeout; the server builds a report of a year while sending it."""
+_HELP = """Write an agent's compliance report. The period is the last thirty days by default.
 
-It goes to --output FILE, or to standard output where that is no terminal or the format is text."""
+The report goes to --output FILE or to standard output; a PDF is not written to a terminal."""
 
 
-class Format(StrEnum):
-    """How the report is written."""
+class OutputFormat(StrEnum):
+    """File formats of a report."""
 
     PDF = "pdf"
     JSON = "json"
@@ -36,40 +36,45 @@ def add_to(app: typer.Typer) -> None:
 
 def _report(
     agent_id: AgentId,
-    written: Annotated[
-        Format, typer.Option("--format", metavar="NAME", help="pdf (the default), json or csv")
-    ] = Format.PDF,
+    output_format: Annotated[
+        OutputFormat, typer.Option("--format", metavar="NAME", help="format: pdf (the default), json or csv")
+    ] = OutputFormat.PDF,
     since: From = None,
     until: To = None,
     output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="FILE", help="where it goes, or `-` for standard output")
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="output file, or `-` for standard output")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="tell as JSON what was written to --output")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="print a JSON summary of what was written to --output")
+    ] = False,
     url: Url = None,
     data_dir: DataDir = None,
 ) -> int:
     file = None if output in (None, STDIN) else Path(str(output))
     if file is None and as_json:
-        sorry("--json tells what was written to a file: name it with --output, or say --format json")
-    if file is None and written is Format.PDF and sys.stdout.isatty():
-        sorry("a PDF is nothing for a terminal: name a file with --output FILE")
-    with server(Where(url, data_dir), timeout=_PATIENCE) as client, working(f"the report of {shown(agent_id)} is made"):
-        content = client.compliance_report(agent_id, written.value, since, until)
+        fail("--json needs --output FILE; for a JSON report use --format json")
+    if file is None and output_format is OutputFormat.PDF and sys.stdout.isatty():
+        fail("a PDF cannot be written to a terminal: give --output FILE")
+    with (
+        server_client(Target(url, data_dir), timeout=_TIMEOUT_SECONDS) as client,
+        spinner(f"creating the report of {sanitize(agent_id)}"),
+    ):
+        content = client.compliance_report(agent_id, output_format.value, since, until)
     if file is None:
         _print(content)
         return 0
     _write(file, content)
     if as_json:
-        print_json({"agent_id": agent_id, "format": written.value, "output": str(file), "bytes": len(content)})
+        print_json({"agent_id": agent_id, "format": output_format.value, "output": str(file), "bytes": len(content)})
     else:
-        say(f"{file}: {len(content)} bytes")
+        echo(f"{file}: {len(content)} bytes")
     return 0
 
 
 def _print(content: bytes) -> None:
     if sys.stdout.isatty():
         for line in content.decode(errors="replace").splitlines():
-            say(line)
+            echo(line)
         return
     sys.stdout.buffer.write(content)
     sys.stdout.buffer.flush()
@@ -77,7 +82,7 @@ def _print(content: bytes) -> None:
 
 def _write(file: Path, content: bytes) -> None:
     try:
-        with whole_file(file, private=True) as out:
+        with atomic_file(file, private=True) as out:
             out.write(content)
     except (OSError, ValueError) as error:
-        sorry(f"`{file}` cannot be written: {getattr(error, 'strerror', None) or 'it is no name of a file'}")
+        fail(f"`{file}` cannot be written: {getattr(error, 'strerror', None) or 'not a valid file name'}")

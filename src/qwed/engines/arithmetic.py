@@ -4,53 +4,58 @@ import re
 from collections.abc import Callable
 from fractions import Fraction
 
-from qwed.engines._math.answers import compared, computed, division_by_zero, refused, show, zero_to_the_zero
+from qwed.engines._math.messages import (
+    compare_rationals,
+    computed_verdict,
+    division_by_zero,
+    format_rational,
+    refused_verdict,
+    zero_to_the_zero,
+)
 from qwed.engines._math.syntax import parse
-from qwed.engines._math.tree import Limits, Node, Number, Refused
-from qwed.words import Verdict
+from qwed.engines._math.syntax_tree import MathNode, MathRefusalError, Number, ParseLimits
+from qwed.model import Verdict
 
-QUICK = Limits(length=200, tokens=100, depth=20, digits=100)
+QUICK_LIMITS = ParseLimits(length=200, tokens=100, depth=20, digits=100)
 MAX_BITS = 4096
 MAX_EXPONENT = 512
-_OURS_TO_SAY = frozenset({"defined", "unambiguous"})
-
-
+_FINAL_REFUSALS = frozenset({"defined", "unambiguous"})
 _LETTER = re.compile("[A-Za-z]")
 
 
-class NotQuick(Exception):
+class NotPlainArithmeticError(Exception):
     """The expression is not plain arithmetic, or not small."""
 
 
 def verify_quick(query: str) -> Verdict | None:
-    """The verdict of the math engine on plain arithmetic, or None where the full engine has to look."""
-    if len(query) > QUICK.length or not query.isascii():
+    """Return the math engine's verdict on plain arithmetic, or None if the full engine is needed."""
+    if len(query) > QUICK_LIMITS.length or not query.isascii():
         return None
     try:
-        claim = parse(query, QUICK)
+        claim = parse(query, QUICK_LIMITS)
         if claim.also:
             return None
-        left = rational(claim.left)
+        left = evaluate_rational(claim.left)
         if claim.right is None:
-            return computed(claim.text, show(left))
-        return compared(claim, left, rational(claim.right))
-    except NotQuick:
+            return computed_verdict(claim.text, format_rational(left))
+        return compare_rationals(claim, left, evaluate_rational(claim.right))
+    except NotPlainArithmeticError:
         return None
-    except Refused as refusal:
-        # With names in it a text may be about units or percent in words, which the full engine reads.
-        return refused(refusal) if refusal.check in _OURS_TO_SAY and not _LETTER.search(query) else None
+    except MathRefusalError as refusal:
+        # A text with names may contain units or a percentage in words, which only the full engine parses.
+        return refused_verdict(refusal) if refusal.check in _FINAL_REFUSALS and not _LETTER.search(query) else None
 
 
-def rational(node: Node) -> Number:
-    """The exact value of a tree of numbers; NotQuick where it has anything else in it or grows."""
+def evaluate_rational(node: MathNode) -> Number:
+    """Return the exact value of a tree of numbers; raise NotPlainArithmeticError for anything else or larger."""
     if node.kind == "number":
         return node.value
     operation = _OPERATIONS.get(node.kind)
     if operation is None:
-        raise NotQuick
-    value = operation(*[rational(arg) for arg in node.args])
+        raise NotPlainArithmeticError
+    value = operation(*[evaluate_rational(arg) for arg in node.args])
     if value.numerator.bit_length() > MAX_BITS or value.denominator.bit_length() > MAX_BITS:
-        raise NotQuick
+        raise NotPlainArithmeticError
     return value
 
 
@@ -63,7 +68,7 @@ def _product(*factors: Number) -> Number:
     for factor in factors:
         value *= factor
         if value.numerator.bit_length() > MAX_BITS:
-            raise NotQuick
+            raise NotPlainArithmeticError
     return value
 
 
@@ -81,7 +86,7 @@ def _power(base: Number, exponent: Number) -> Number:
     bits = max(base.numerator.bit_length(), base.denominator.bit_length())
     power = int(exponent)
     if power != exponent or abs(power) > MAX_EXPONENT or bits * abs(power) > MAX_BITS:
-        raise NotQuick
+        raise NotPlainArithmeticError
     return Fraction(base) ** power
 
 

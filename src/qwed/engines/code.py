@@ -1,77 +1,85 @@
-"""DESIGN 3 and 8, the code engine: what a program would do, and whether it may be run at all.
+"""Code engine: effects of a program, and whether it may run at all.
 
-Effects alone leave code VERIFIED; trust decides about them. A violation is BLOCKED at every trust level, what cannot
-be read is BLOCKED too, and a name nobody knows is INCONCLUSIVE. Code that stands alone must be pure computation, bash
-and SQL that stand alone must only read.
+Effects alone leave code VERIFIED; trust decides about them. A violation is BLOCKED at every trust level, unparsable
+code is BLOCKED too, and an unknown name is INCONCLUSIVE. Stand-alone code must be pure computation; stand-alone bash
+and SQL must only read.
 """
 
 from collections.abc import Callable
 from dataclasses import replace
 
-from qwed.engines.programs import PURE, judged, result_of, verdict_of
+from qwed.engines.code_verdict import PURE, result_of, verdict_of, verdict_on_findings
 from qwed.engines.protocol import EngineRequest
 from qwed.guards import javascript_code, python_code, shell
-from qwed.guards.code_words import DESCRIPTIONS, LANGUAGE_ALIASES, LANGUAGES, CodeFindings, Danger, Issue, impure
-from qwed.words import Effect, EffectKind, Status, Verdict
+from qwed.guards.code_findings import (
+    LANGUAGE_ALIASES,
+    LANGUAGES,
+    VIOLATION_DESCRIPTIONS,
+    CodeFindings,
+    Issue,
+    ViolationKind,
+    effect_issues,
+)
+from qwed.model import Effect, EffectKind, Status, Verdict
 
 
 def verify(request: EngineRequest) -> Verdict:
-    """VERIFIED with effects, or why the code is refused or not understood."""
-    asked = request.parameters.get("language", "python")
-    language = asked.strip().lower() if isinstance(asked, str) else ""
+    """Return VERIFIED with effects, or why the code is refused or not understood."""
+    stated = request.parameters.get("language", "python")
+    language = stated.strip().lower() if isinstance(stated, str) else ""
     language = LANGUAGE_ALIASES.get(language, language)
     if language not in LANGUAGES:
-        message = f"unknown language `{str(asked)[:40]}`, known are {', '.join(LANGUAGES)}"
+        message = f"unknown language `{str(stated)[:40]}`, known are {', '.join(LANGUAGES)}"
         return verdict_of(Status.BLOCKED, message, effects=(Effect(EffectKind.UNRESOLVED, "language"),))
     code = request.code or request.query
     if not code.strip():
         return verdict_of(Status.BLOCKED, "no code was given", checks_failed=("syntax_valid",))
     if language == "sql":
         return _sql(code, request)
-    return judged(_FINDINGS[language](code), language, request.strict)
+    return verdict_on_findings(_FINDINGS[language](code), language, request.strict)
 
 
 def _bash(code: str) -> CodeFindings:
-    """What the shell guard finds, in the words of the others."""
-    found = shell.findings(code)
+    """Return the shell guard's findings as code findings."""
+    findings = shell.findings(code)
     return CodeFindings(
-        effects=found.effects,
-        violations=tuple(map(str, found.violations)),
-        issues=_refusals(found.violations),
-        unresolved=tuple(found.unresolved),
+        effects=findings.effects,
+        violations=tuple(map(str, findings.violations)),
+        issues=_refusals(findings.violations),
+        unresolved=tuple(findings.unresolved),
     )
 
 
 def _refusals(violations: tuple[str, ...]) -> tuple[Issue, ...]:
-    """Shapes that run text as code, whatever the guard that saw them calls them."""
-    _, recommendation = DESCRIPTIONS[Danger.DYNAMIC]
+    """Return an issue for each shape that runs text as code."""
+    _, recommendation = VIOLATION_DESCRIPTIONS[ViolationKind.DYNAMIC]
     return tuple(
-        Issue("critical", Danger.DYNAMIC.value, str(shape), "is refused whoever asks", 0, recommendation)
+        Issue("critical", ViolationKind.DYNAMIC.value, str(shape), "is refused at every trust level", 0, recommendation)
         for shape in violations
     )
 
 
 def _sql(code: str, request: EngineRequest) -> Verdict:
-    """What the SQL engine says of a query, under our name."""
-    # Imported here: most code is no SQL, and the parser is large.
+    """Return the SQL engine's verdict under the name of the code engine."""
+    # Imported here: the SQL parser is large and most code is not SQL.
     from qwed.engines import sql
 
     verdict = sql.verify(replace(request, query=code, code=""))
-    found = CodeFindings(effects=verdict.effects)
-    alone = impure(found, reads=True) if request.strict else ()
+    findings = CodeFindings(effects=verdict.effects)
+    strict_issues = effect_issues(findings, reads=True) if request.strict else ()
     field = "code" if request.code else "query"
-    issues = (*_refusals(verdict.violations), *alone)
-    shown = replace(
+    issues = (*_refusals(verdict.violations), *strict_issues)
+    renamed = replace(
         verdict,
         engine="code",
         corrected={field: verdict.corrected["query"]} if verdict.corrected else verdict.corrected,
         result={**verdict.result, **result_of("sql", issues, verdict.effects, ())},
     )
-    if not alone or not verdict.verified:
-        return shown
-    message = f"`{alone[0].pattern}` {alone[0].description}: it may only read"
+    if not strict_issues or not verdict.verified:
+        return renamed
+    message = f"`{strict_issues[0].pattern}` {strict_issues[0].description}: it may only read"
     failed = (*verdict.checks_failed, PURE)
-    return replace(shown, status=Status.BLOCKED, message=message, checks_failed=failed, corrected=None)
+    return replace(renamed, status=Status.BLOCKED, message=message, checks_failed=failed, corrected=None)
 
 
 _FINDINGS: dict[str, Callable[[str], CodeFindings]] = {

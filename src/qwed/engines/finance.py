@@ -1,6 +1,6 @@
 """The finance pack as an engine."""
 
-from qwed.engines.packs import verifying
-from qwed_finance.questions import QUESTIONS
+from qwed.engines.pack_adapter import pack_engine
+from qwed_finance.finance_checks import CHECKS
 
-verify = verifying("finance", QUESTIONS)
+verify = pack_engine("finance", CHECKS)

@@ -1,55 +1,56 @@
-"""DESIGN 8, the image engine: whether a claim about an image is true of its bytes.
+"""Image engine: whether a claim about an image is true of its bytes.
 
-The claim is in `query`, the file in `parameters.content_base64`. What is measured decides: size, format, frames,
-colours, transparency, and what the file says of itself. A claim outside the grammar is INCONCLUSIVE, never guessed;
-a file that cannot be read safely is BLOCKED.
+The claim is in `query`, the file in `parameters.content_base64`. Measurements decide: size, format, frames, colours,
+transparency and metadata. A claim outside the grammar is INCONCLUSIVE; a file that cannot be read safely is BLOCKED.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-from qwed.engines._image.claims import read
-from qwed.engines._image.file import BROKEN, Picture, open_picture
-from qwed.engines._image.measures import Finding
+from qwed.engines._image.image_claims import parse_claim
+from qwed.engines._image.loader import DECODER_ERRORS, Picture, open_picture
+from qwed.engines._image.measures import ImageFinding
 from qwed.engines.protocol import EngineRequest
-from qwed.engines.uploads import Refused, read_upload
-from qwed.words import Status, Verdict
+from qwed.engines.uploads import UploadError, read_upload
+from qwed.model import Status, Verdict
 
 HINT = "write it like `width = 640`, `the image is 640x480`, `format is PNG` or `at least 50% of pixels are red`"
 
 
 def verify(request: EngineRequest) -> Verdict:
-    """Whether every part of the claim holds of the image."""
+    """Return whether every part of the claim holds for the image."""
     try:
         picture = open_picture(read_upload(request.parameters))
-    except Refused as refused:
+    except UploadError as refused:
         return _verdict(Status.BLOCKED, str(refused), failed="image_readable")
-    readings = read(request.query)
-    if readings is None:
+    claims = parse_claim(request.query)
+    if claims is None:
         message = f"the claim is not understood: {HINT}"
-        return _verdict(Status.INCONCLUSIVE, message, failed="claim_understood", result=_about(picture))
+        return _verdict(Status.INCONCLUSIVE, message, failed="claim_understood", result=_image_properties(picture))
     try:
-        found = [reading.finding(picture) for reading in readings]
-    except BROKEN as broken:
-        message = f"the image could not be measured: {type(broken).__name__}"
-        return _verdict(Status.INCONCLUSIVE, message, failed="claim_measured", result=_about(picture))
-    return _settled(found, picture)
+        findings = [claim.finding(picture) for claim in claims]
+    except DECODER_ERRORS as error:
+        message = f"the image could not be measured: {type(error).__name__}"
+        return _verdict(Status.INCONCLUSIVE, message, failed="claim_measured", result=_image_properties(picture))
+    return _combine_findings(findings, picture)
 
 
-def _settled(found: list[Finding], picture: Picture) -> Verdict:
-    """All parts have to hold; the first that does not is what is told."""
-    false = next((each for each in found if each.holds is False), None)
-    unknown = next((each for each in found if each.holds is None), None)
-    told = false or unknown
-    measured = {name: value for each in found for name, value in each.measured.items()}
-    result = {**_about(picture), "measured": measured}
-    if told is None:
-        return _verdict(Status.VERIFIED, "; ".join(each.message for each in found), passed="claim_holds", result=result)
+def _combine_findings(findings: list[ImageFinding], picture: Picture) -> Verdict:
+    """Combine the parts: all must hold, and the first that fails gives the message."""
+    false = next((finding for finding in findings if finding.holds is False), None)
+    unknown = next((finding for finding in findings if finding.holds is None), None)
+    decisive = false or unknown
+    measured = {name: value for finding in findings for name, value in finding.measured.items()}
+    result = {**_image_properties(picture), "measured": measured}
+    if decisive is None:
+        return _verdict(
+            Status.VERIFIED, "; ".join(finding.message for finding in findings), passed="claim_holds", result=result
+        )
     status = Status.INCONCLUSIVE if false is None else Status.FAILED
-    return _verdict(status, told.message, failed="claim_holds", result=result)
+    return _verdict(status, decisive.message, failed="claim_holds", result=result)
 
 
-def _about(picture: Picture) -> dict[str, Any]:
+def _image_properties(picture: Picture) -> dict[str, Any]:
     return {
         "format": picture.format,
         "width": picture.width,

@@ -1,6 +1,6 @@
 """The legal pack as an engine."""
 
-from qwed.engines.packs import verifying
-from qwed_legal.questions import QUESTIONS
+from qwed.engines.pack_adapter import pack_engine
+from qwed_legal.legal_checks import CHECKS
 
-verify = verifying("legal", QUESTIONS)
+verify = pack_engine("legal", CHECKS)

@@ -1,8 +1,8 @@
-"""DESIGN 8, the logic engine: satisfiability of a formula, whether premises entail a conclusion, or claims agree.
+"""Logic engine: satisfiability of a formula, entailment from premises, or consistency of claims (DESIGN 8).
 
 A satisfiable query is VERIFIED with a model, an unsatisfiable one FAILED. Premises that contradict each other entail
-everything and so prove nothing: FAILED, with that reason. What depends on a division by zero is INCONCLUSIVE, and so
-is a sentence that the controlled grammar does not read, or reads but finds no proof for while its words may hide one.
+everything and so prove nothing: FAILED, with that reason. A result that depends on a division by zero is INCONCLUSIVE.
+So is a sentence outside the controlled grammar, or one without a proof if its words may be related.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,28 +13,28 @@ import lark
 import z3
 
 from qwed.engines._logic.arguments import Argument, argument_from, argument_of
-from qwed.engines._logic.claims import claims_of
-from qwed.engines._logic.consistency import consistency
-from qwed.engines._logic.elaborate import is_declaration
-from qwed.engines._logic.reading import Reading, read
+from qwed.engines._logic.claims import parse_claims
+from qwed.engines._logic.consistency import check_consistency
+from qwed.engines._logic.notation import ParsedText, parse_text
+from qwed.engines._logic.predicate_names import unify_vocabulary
+from qwed.engines._logic.sexpr import LogicRefusalError, NotFormalError
 from qwed.engines._logic.solve import Problem
-from qwed.engines._logic.syntax import NotFormal, Refusal
-from qwed.engines._logic.terms import Truth
-from qwed.engines._logic.verdicts import division, inconclusive, refused, undecided, verdict
-from qwed.engines._logic.vocabulary import joined
+from qwed.engines._logic.type_inference import is_declaration
+from qwed.engines._logic.verdicts import division_by_zero, inconclusive, make_verdict, refused_verdict, undecided
+from qwed.engines._logic.z3_encoding import Truth
 from qwed.engines.protocol import EngineRequest
-from qwed.words import Record, Status, Verdict
+from qwed.model import Record, Status, Verdict
 
 __all__ = ["LogicResult", "verify", "verify_logic_statement"]
 
 METHOD = "z3 refutes the negated conclusion"
-_NO_FORMULA = "not a formula: write an expression such as `(GT x 1)` or a comparison such as `x > 1`"
-_SURPRISES = (z3.Z3Exception, lark.exceptions.LarkError, RecursionError, MemoryError, OverflowError, ValueError)
+_NOT_A_FORMULA = "not a formula: write an expression such as `(GT x 1)` or a comparison such as `x > 1`"
+_SOLVER_ERRORS = (z3.Z3Exception, lark.exceptions.LarkError, RecursionError, MemoryError, OverflowError, ValueError)
 
 
 @dataclass(frozen=True)
 class LogicResult(Record):
-    """Whether a conclusion follows, and how that is known or what speaks against it."""
+    """Result of an entailment check, with the method of the proof or a counterexample."""
 
     verified: bool
     message: str
@@ -43,134 +43,136 @@ class LogicResult(Record):
 
 
 def verify_logic_statement(premises: Sequence[str] | str, conclusion: str) -> LogicResult:
-    """Whether the premises entail the conclusion; decided in this process, within the engine's limits."""
-    found = _answered(lambda: _entailment(argument_from(premises, conclusion)))
-    return LogicResult(found.verified, found.message, found.result.get("method"), found.result.get("counterexample"))
+    """Check that the premises entail the conclusion, in this process and within the engine's limits."""
+    outcome = _run(lambda: _entailment(argument_from(premises, conclusion)))
+    return LogicResult(
+        outcome.verified, outcome.message, outcome.result.get("method"), outcome.result.get("counterexample")
+    )
 
 
 def verify(request: EngineRequest) -> Verdict:
-    """Whether the query can be satisfied, the premises entail the conclusion, or the claims can all be true."""
-    return _answered(lambda: _judge(request))
+    """Decide satisfiability of the query, entailment of the conclusion, or consistency of the claims."""
+    return _run(lambda: _verify_request(request))
 
 
-def _answered(judge: Callable[[], Verdict]) -> Verdict:
+def _run(judge: Callable[[], Verdict]) -> Verdict:
     try:
         return judge()
-    except Refusal as refusal:
-        return refused(refusal)
-    except NotFormal as unread:
-        return inconclusive(unread.reason or _NO_FORMULA, "syntax_valid", before=())
-    except _SURPRISES as surprise:
-        return inconclusive(f"could not be decided: {type(surprise).__name__}", "decided", before=())
+    except LogicRefusalError as refusal:
+        return refused_verdict(refusal)
+    except NotFormalError as error:
+        return inconclusive(error.reason or _NOT_A_FORMULA, "syntax_valid", before=())
+    except _SOLVER_ERRORS as failure:
+        return inconclusive(f"could not be decided: {type(failure).__name__}", "decided", before=())
 
 
-def _judge(request: EngineRequest) -> Verdict:
-    claims = claims_of(request.query, request.parameters)
+def _verify_request(request: EngineRequest) -> Verdict:
+    claims = parse_claims(request.query, request.parameters)
     if claims is not None:
-        return consistency(claims)
+        return check_consistency(claims)
     argument = argument_of(request.query, request.parameters)
     return _satisfiability(request.query) if argument is None else _entailment(argument)
 
 
 def _satisfiability(text: str) -> Verdict:
-    reading = read(text)
-    _need_one(reading)
-    problem = Problem.of(joined([reading]).trees)
+    parsed = parse_text(text)
+    _require_one_formula(parsed)
+    problem = Problem.from_trees(unify_vocabulary([parsed]).trees)
     (claim,) = problem.statements
     answer, solver = problem.solve(claim.holds)
     if answer == z3.sat:
-        return _satisfied(problem, solver, claim, english=reading.english)
+        return _satisfied_verdict(problem, solver, claim, english=parsed.english)
     if answer == z3.unknown:
         return undecided(solver, "satisfiable")
     if not claim.total and problem.solve(z3.Not(claim.fails))[0] != z3.unsat:
-        return division("satisfiable")
+        return division_by_zero("satisfiable")
     core = problem.core([part.holds for part in problem.parts])
-    return verdict(Status.FAILED, "no values satisfy it", failed=("satisfiable",), result={"unsat_core": core})
+    return make_verdict(Status.FAILED, "no values satisfy it", failed=("satisfiable",), result={"unsat_core": core})
 
 
-def _satisfied(problem: Problem, solver: Any, claim: Truth, *, english: bool) -> Verdict:
-    if _reads_false(solver, claim.holds):
+def _satisfied_verdict(problem: Problem, solver: Any, claim: Truth, *, english: bool) -> Verdict:
+    if _contradicts_model(solver, claim.holds):
         return undecided(solver, "satisfiable")
     if english:
         message = "a sentence is not proven by being possible, give `premises` and a `conclusion`"
         return inconclusive(message, "proven")
     result = {"satisfiable": True, "model": problem.model(solver)}
-    return verdict(Status.VERIFIED, "satisfiable", passed=("satisfiable",), result=result)
+    return make_verdict(Status.VERIFIED, "satisfiable", passed=("satisfiable",), result=result)
 
 
-def _reads_false(solver: Any, *formulas: Any) -> bool:
-    """The solver's word is checked where it can be: with the values put in, no formula may read false."""
+def _contradicts_model(solver: Any, *formulas: Any) -> bool:
+    """Check the solver's model where possible: return True if a formula is false with the values substituted."""
     model = solver.model()
     return any(z3.is_false(z3.simplify(model.eval(formula, model_completion=True))) for formula in formulas)
 
 
-def _formulas(reading: Reading) -> int:
-    return sum(not is_declaration(tree) for tree in reading.trees)
+def _count_formulas(parsed: ParsedText) -> int:
+    return sum(not is_declaration(tree) for tree in parsed.trees)
 
 
-def _need_one(reading: Reading) -> None:
-    if _formulas(reading) != 1:
-        raise Refusal("PARSE_ERROR", "one formula is needed, join several with AND", reading.trees[-1].at)
+def _require_one_formula(parsed: ParsedText) -> None:
+    if _count_formulas(parsed) != 1:
+        raise LogicRefusalError("PARSE_ERROR", "one formula is needed, join several with AND", parsed.trees[-1].at)
 
 
 @dataclass(frozen=True, slots=True)
 class _Inference:
-    """An argument in the solver."""
+    """Argument compiled for the solver."""
 
     argument: Argument
     problem: Problem
     sources: tuple[int, ...]
-    """Which premise each statement came from: a premise may also be a mere declaration."""
+    """Index of the premise of each statement; a premise that is only a declaration has no statement."""
     doubts: tuple[str, ...]
 
     @property
     def premises(self) -> tuple[Truth, ...]:
-        """Every statement but the last."""
+        """All statements but the last."""
         return self.problem.statements[:-1]
 
     @property
     def conclusion(self) -> Truth:
-        """The last statement."""
+        """Last statement."""
         return self.problem.statements[-1]
 
     @property
     def total(self) -> bool:
-        """Whether no statement divides by what may be zero."""
+        """True if no statement divides by a term that may be zero."""
         return all(statement.total for statement in self.problem.statements)
 
     def core(self, *always: Any) -> dict[str, Any]:
-        """The premises that are needed, by number and by text."""
-        found = self.problem.core([premise.holds for premise in self.premises], always)
-        numbers = [self.sources[index] for index in found]
+        """Return the premises that are needed, by number and by text."""
+        indices = self.problem.core([premise.holds for premise in self.premises], always)
+        numbers = [self.sources[index] for index in indices]
         return {"unsat_core": numbers, "core_premises": [self.argument.premises[index] for index in numbers]}
 
 
 def _entailment(argument: Argument) -> Verdict:
-    readings = [read(text) for text in (*argument.premises, argument.conclusion)]
-    _need_one(readings[-1])
-    for reading in readings:
-        if _formulas(reading) > 1:
-            _need_one(reading)
-    vocabulary = joined(readings)
-    sources = tuple(index for index, reading in enumerate(readings[:-1]) if _formulas(reading))
-    return _inferred(_Inference(argument, Problem.of(vocabulary.trees), sources, vocabulary.doubts))
+    texts = [parse_text(text) for text in (*argument.premises, argument.conclusion)]
+    _require_one_formula(texts[-1])
+    for parsed in texts:
+        if _count_formulas(parsed) > 1:
+            _require_one_formula(parsed)
+    vocabulary = unify_vocabulary(texts)
+    sources = tuple(index for index, parsed in enumerate(texts[:-1]) if _count_formulas(parsed))
+    return _decide(_Inference(argument, Problem.from_trees(vocabulary.trees), sources, vocabulary.doubts))
 
 
-def _inferred(inference: _Inference) -> Verdict:
-    given = [premise.holds for premise in inference.premises]
-    answer, solver = inference.problem.solve(*given, inference.conclusion.fails)
+def _decide(inference: _Inference) -> Verdict:
+    premises = [premise.holds for premise in inference.premises]
+    answer, solver = inference.problem.solve(*premises, inference.conclusion.fails)
     if answer == z3.sat:
-        return _not_entailed(inference, solver)
+        return _not_entailed_verdict(inference, solver)
     if answer == z3.unknown:
         return undecided(solver, "entailed")
-    possible, solver = inference.problem.solve(*given)
+    possible, solver = inference.problem.solve(*premises)
     if possible == z3.unknown:
         return undecided(solver, "premises_consistent")
-    return _entailed(inference) if possible == z3.sat else _contradictory(inference)
+    return _entailed_verdict(inference) if possible == z3.sat else _contradictory_verdict(inference)
 
 
-def _not_entailed(inference: _Inference, solver: Any) -> Verdict:
-    if _reads_false(solver, *(premise.holds for premise in inference.premises), inference.conclusion.fails):
+def _not_entailed_verdict(inference: _Inference, solver: Any) -> Verdict:
+    if _contradicts_model(solver, *(premise.holds for premise in inference.premises), inference.conclusion.fails):
         return undecided(solver, "entailed")
     if inference.doubts:
         message = (
@@ -178,25 +180,25 @@ def _not_entailed(inference: _Inference, solver: Any) -> Verdict:
         )
         return inconclusive(message, "entailed", reason="unrelated_words")
     counterexample = {"counterexample": inference.problem.model(solver)}
-    return verdict(Status.FAILED, "the premises do not entail it", failed=("entailed",), result=counterexample)
+    return make_verdict(Status.FAILED, "the premises do not entail it", failed=("entailed",), result=counterexample)
 
 
-def _contradictory(inference: _Inference) -> Verdict:
+def _contradictory_verdict(inference: _Inference) -> Verdict:
     if not inference.total:
-        return division("premises_consistent")
+        return division_by_zero("premises_consistent")
     message = "the premises contradict each other, so they prove nothing"
     result = {"contradictory": True, **inference.core()}
-    return verdict(Status.FAILED, message, failed=("premises_consistent",), result=result)
+    return make_verdict(Status.FAILED, message, failed=("premises_consistent",), result=result)
 
 
-def _entailed(inference: _Inference) -> Verdict:
-    """No counterexample is defined; now none may hide behind a denominator that is zero."""
+def _entailed_verdict(inference: _Inference) -> Verdict:
+    """Return VERIFIED, after ruling out a counterexample in which a denominator is zero."""
     conclusion = inference.conclusion
     if not inference.total:
-        open_ = [z3.Not(premise.fails) for premise in inference.premises]
-        answer, solver = inference.problem.solve(*open_, z3.Not(conclusion.holds))
+        not_failing = [z3.Not(premise.fails) for premise in inference.premises]
+        answer, solver = inference.problem.solve(*not_failing, z3.Not(conclusion.holds))
         if answer != z3.unsat:
-            return division("entailed") if answer == z3.sat else undecided(solver, "entailed")
+            return division_by_zero("entailed") if answer == z3.sat else undecided(solver, "entailed")
     result = {"entailed": True, "method": METHOD, **inference.core(conclusion.fails)}
     passed = ("premises_consistent", "entailed")
-    return verdict(Status.VERIFIED, "the premises entail it", passed=passed, result=result)
+    return make_verdict(Status.VERIFIED, "the premises entail it", passed=passed, result=result)

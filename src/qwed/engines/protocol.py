@@ -1,4 +1,4 @@
-"""What every engine is asked."""
+"""Request passed to every engine."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,8 +21,8 @@ DEFAULT_SENSITIVE_COLUMNS = (
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Policy:
-    """What the agent's permissions say about data; an absent list means no limit."""
+class DataPolicy:
+    """Data permissions of the agent; an absent list means no limit."""
 
     allowed_tables: tuple[str, ...] | None = None
     allowed_columns: tuple[str, ...] | None = None
@@ -38,6 +38,6 @@ class EngineRequest:
     query: str = ""
     code: str = ""
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    policy: Policy = Policy()
+    policy: DataPolicy = DataPolicy()
     strict: bool = False
-    """Whether the input stands alone, outside trust and risk: code must be pure computation, SQL must only read."""
+    """True for stand-alone verification without trust and risk: code must be pure, SQL must only read."""

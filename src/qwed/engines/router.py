@@ -1,7 +1,7 @@
-"""Which engine reads a text, told by its shape alone: no library, no model, the same answer every time.
+"""Engine detection for a text, by patterns alone: no library, no model, deterministic.
 
-The rows are asked in order and the first that knows the text takes it. What none of them knows is prose. It is asked
-on the event loop, so every pattern takes time in proportion to the text: what repeats never gives anything back.
+The rules are tried in order and the first match decides; a text that matches none is prose. Detection runs on the event
+loop, so every pattern is linear in the text: repetitions are possessive or bounded.
 """
 
 import re
@@ -11,21 +11,21 @@ from typing import Any
 
 import msgspec
 
-LONGEST = 100_000
-_LONGEST_CHECKOUT = 1 << 20
-_OPENING = 4_000
-"""Characters of a document before and in its first element."""
+MAX_CHARACTERS = 100_000
+_MAX_CHECKOUT = 1 << 20
+_MAX_OPENING = 4_000
+"""Characters of a document searched for its first element."""
 
 
 @dataclass(frozen=True, slots=True)
-class Routed:
-    """The engine, why it was chosen, and what the text says about how to read it."""
+class EngineChoice:
+    """Engine that was chosen, the reason, and the parameters derived from the text."""
 
     engine: str
     why: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
     text: str | None = None
-    """The input itself, where it is only part of what was sent."""
+    """The input itself, if it is only a part of the text."""
 
 
 _VERBOSE = re.IGNORECASE | re.VERBOSE | re.DOTALL
@@ -49,7 +49,7 @@ _ISO_20022 = re.compile(
         ["']urn:iso:std:iso:20022:tech:xsd:(?P<family>[a-z]{4}\.\d{3})\.\d{3}\.\d{2}["']""",
     re.VERBOSE,
 )
-_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_decode_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _DSL = re.compile(
     r"""\A\s*(?:[;\#][^\n]*\n\s*)*\(\s*(?:
         and|or|not|implies|iff|xor|if|eq|neq?|gte?|lte?|ge|le|plus|times|mult|minus|div|mod|pow|neg|abs
@@ -116,7 +116,7 @@ _FORMULA = re.compile(
     rf"[\w\s.,+\-*/^=<>!()\[\]{{}}|%$'\"\\&;:~{_SIGNS}"
     "\u00b0\u00b5\u20ac\u00a3\u00b7\u03c0\u221e\u2248\u220f\u2202\u00b2\u00b3\u2074\u00bd\u00bc\u00be\u00b1]+"
 )
-_OPERATES = re.compile(rf"[=<>+*/^!%{_SIGNS}]|\d\s*-|\w\(")
+_OPERATOR = re.compile(rf"[=<>+*/^!%{_SIGNS}]|\d\s*-|\w\(")
 _LANGUAGES = {
     "python": "python",
     "py": "python",
@@ -131,87 +131,89 @@ _LANGUAGES = {
 }
 
 
-def route(text: str) -> Routed | None:
-    """The engine that reads `text`; None for prose, and for what is too long to be looked at."""
+def route(text: str) -> EngineChoice | None:
+    """Return the engine for `text`; None for prose, and for a text that is too long."""
     document = _message(text) or _checkout(text)
-    if document is not None or not text.strip() or len(text) > LONGEST:
+    if document is not None or not text.strip() or len(text) > MAX_CHARACTERS:
         return document
     return next((routed for row in _ROWS if (routed := row(text)) is not None), None)
 
 
-def _message(text: str) -> Routed | None:
-    """A document of ISO 20022, told by its namespace; how long it is does not matter to that."""
-    found = _ISO_20022.match(text, 0, _OPENING)
-    if found is None:
+def _message(text: str) -> EngineChoice | None:
+    """Detect an ISO 20022 document by its namespace; its length does not matter."""
+    match = _ISO_20022.match(text, 0, _MAX_OPENING)
+    if match is None:
         return None
-    asked = {"operation": "payment_message", "msg_type": found["family"]}
-    return Routed("finance", f"an ISO 20022 document, {found['family']}", asked)
+    parameters = {"operation": "payment_message", "msg_type": match["family"]}
+    return EngineChoice("finance", f"an ISO 20022 document, {match['family']}", parameters)
 
 
-def _checkout(text: str) -> Routed | None:
-    """A checkout of the Universal Commerce Protocol, told by its envelope."""
-    if len(text) > _LONGEST_CHECKOUT or not text.lstrip().startswith("{") or '"ucp"' not in text:
+def _checkout(text: str) -> EngineChoice | None:
+    """Detect a checkout of the Universal Commerce Protocol by its envelope."""
+    if len(text) > _MAX_CHECKOUT or not text.lstrip().startswith("{") or '"ucp"' not in text:
         return None
     try:
-        members = _members(text)
+        members = _decode_members(text)
     except (msgspec.DecodeError, ValueError, RecursionError):
         return None
     if "ucp" not in members or "line_items" not in members:
         return None
-    return Routed("ucp", "a checkout with a `ucp` envelope", {"operation": "checkout"})
+    return EngineChoice("ucp", "a checkout with a `ucp` envelope", {"operation": "checkout"})
 
 
-def _fenced(text: str) -> Routed | None:
+def _fenced_block(text: str) -> EngineChoice | None:
     fence = _FENCE.match(text)
     if fence is None:
         return None
-    named = fence[1].lower()
-    if named == "sql":
-        return Routed("sql", "the fence says sql", text=fence[2])
-    if named in _LANGUAGES:
-        return Routed("code", f"the fence says {named}", {"language": _LANGUAGES[named]}, fence[2])
+    language = fence[1].lower()
+    if language == "sql":
+        return EngineChoice("sql", "the code fence is marked sql", text=fence[2])
+    if language in _LANGUAGES:
+        return EngineChoice(
+            "code", f"the code fence is marked {language}", {"language": _LANGUAGES[language]}, fence[2]
+        )
     inside = None if fence[2].lstrip().startswith("```") else route(fence[2])
     return None if inside is None else replace(inside, text=fence[2])
 
 
-def _told_by(pattern: re.Pattern[str], engine: str, why: str, **parameters: str) -> Callable[[str], Routed | None]:
-    def row(text: str) -> Routed | None:
-        return Routed(engine, why, parameters) if pattern.search(text) else None
+def _match(pattern: re.Pattern[str], engine: str, why: str, **parameters: str) -> Callable[[str], EngineChoice | None]:
+    def row(text: str) -> EngineChoice | None:
+        return EngineChoice(engine, why, parameters) if pattern.search(text) else None
 
     return row
 
 
-def _argument(text: str) -> Routed | None:
+def _argument(text: str) -> EngineChoice | None:
     if _SYLLOGISM.match(text) and _ARGUMENT.search(text):
-        return Routed("logic", "premises and a conclusion")
+        return EngineChoice("logic", "premises and a conclusion")
     return None
 
 
-def _typescript(text: str) -> Routed | None:
+def _typescript(text: str) -> EngineChoice | None:
     if _TYPESCRIPT.search(text) and (_JAVASCRIPT.search(text) or text.lstrip().startswith(_TYPE_FIRST)):
-        return Routed("code", "TypeScript annotations", {"language": "typescript"})
+        return EngineChoice("code", "TypeScript annotations", {"language": "typescript"})
     return None
 
 
-def _formula(text: str) -> Routed | None:
+def _formula(text: str) -> EngineChoice | None:
     if _LATEX.search(text):
-        return Routed("math", "LaTeX commands")
-    if len(text) > 10_000 or not _FORMULA.fullmatch(text) or not _OPERATES.search(text):
+        return EngineChoice("math", "LaTeX commands")
+    if len(text) > 10_000 or not _FORMULA.fullmatch(text) or not _OPERATOR.search(text):
         return None
     if not all(_MATH_WORDS.fullmatch(word) for word in _WORD.findall(_UNIT.sub(" ", text))):
         return None
-    return Routed("math", "a formula: numbers, operators and known functions")
+    return EngineChoice("math", "a formula: numbers, operators and known functions")
 
 
-_ROWS: tuple[Callable[[str], Routed | None], ...] = (
-    _fenced,
-    _told_by(_SQL, "sql", "it begins like a SQL statement"),
-    _told_by(_DSL, "logic", "an expression of the logic language"),
+_ROWS: tuple[Callable[[str], EngineChoice | None], ...] = (
+    _fenced_block,
+    _match(_SQL, "sql", "it begins like a SQL statement"),
+    _match(_DSL, "logic", "an expression of the logic language"),
     _typescript,
-    _told_by(_JAVASCRIPT, "code", "statements of JavaScript", language="javascript"),
-    _told_by(_SHELL, "code", "it begins like a shell command", language="bash"),
-    _told_by(_PYTHON, "code", "statements of Python", language="python"),
-    _told_by(_CONNECTIVE, "logic", "logical connectives"),
+    _match(_JAVASCRIPT, "code", "statements of JavaScript", language="javascript"),
+    _match(_SHELL, "code", "it begins like a shell command", language="bash"),
+    _match(_PYTHON, "code", "statements of Python", language="python"),
+    _match(_CONNECTIVE, "logic", "logical connectives"),
     _argument,
     _formula,
 )

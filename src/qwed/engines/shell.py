@@ -1,14 +1,14 @@
-"""The shell guard as an engine: what a command would do, read in a worker, because its parser is not ours to trust."""
+"""Shell engine: effects of a command, parsed in a worker because the parser is third-party code."""
 
 from qwed.engines.protocol import EngineRequest
 from qwed.guards import shell
-from qwed.words import Effect, EffectKind, Status, Verdict
+from qwed.model import Effect, EffectKind, Status, Verdict
 
 ENGINE = "shell"
 
 
 def verify(request: EngineRequest) -> Verdict:
-    """What the command would do; what cannot be told is INCONCLUSIVE, what must never happen is BLOCKED."""
+    """Return the effects of the command; INCONCLUSIVE if unresolved, BLOCKED for a violation."""
     if not request.query:
         return Verdict(
             status=Status.FAILED,
@@ -17,22 +17,22 @@ def verify(request: EngineRequest) -> Verdict:
             effects=(Effect(EffectKind.UNRESOLVED),),
             checks_failed=("command_given",),
         )
-    found = shell.findings(request.query)
-    if found.violations:
+    findings = shell.findings(request.query)
+    if findings.violations:
         return Verdict(
             status=Status.BLOCKED,
             engine=ENGINE,
-            message="; ".join(found.violations),
-            effects=found.effects,
-            violations=found.violations,
+            message="; ".join(findings.violations),
+            effects=findings.effects,
+            violations=findings.violations,
             checks_failed=("no_dangerous_calls",),
         )
-    unresolved = any(effect.kind is EffectKind.UNRESOLVED for effect in found.effects)
+    unresolved = any(effect.kind is EffectKind.UNRESOLVED for effect in findings.effects)
     return Verdict(
         status=Status.INCONCLUSIVE if unresolved else Status.VERIFIED,
         engine=ENGINE,
         message="part of the command cannot be resolved" if unresolved else "",
-        effects=found.effects,
+        effects=findings.effects,
         checks_passed=("no_dangerous_calls",),
         checks_failed=("command_resolved",) if unresolved else (),
     )

@@ -1,4 +1,4 @@
-"""The `sql` engine: what a query would do, whether it hides something, and whether the agent may touch what it names.
+"""SQL engine: the effects of a query, hidden or injected parts, and the permission to access what it names.
 
 A plain DROP, DELETE or UPDATE is VERIFIED with its effects, and trust decides; only violations are BLOCKED.
 """
@@ -10,29 +10,29 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from qwed.engines._sql.access import Limits, column_problem, limits_of, sensitive_problem, table_problem
-from qwed.engines._sql.commands import DANGEROUS_FUNCTION, FILE_ACCESS, calls_in, command
-from qwed.engines._sql.comments import comment_violations, reads_differently
-from qwed.engines._sql.effects import Deeds, deeds_of, statement_name
-from qwed.engines._sql.fragment import fragment_violations
+from qwed.engines._sql.commands import DANGEROUS_FUNCTION, FILE_ACCESS, classify_command, dangerous_calls
+from qwed.engines._sql.comments import comment_violations, is_dialect_dependent
+from qwed.engines._sql.effects import StatementEffects, effects_of, statement_name
+from qwed.engines._sql.fragment_injection import fragment_violations
 from qwed.engines._sql.injection import STACKED, token_violations, tree_violations
-from qwed.engines._sql.names import CREDENTIAL_TABLES, Names
-from qwed.engines._sql.parse import Reading, Unreadable, read, read_as_any
-from qwed.engines._sql.repair import repaired, rows_problem
+from qwed.engines._sql.parse import ParsedSql, UnparsableSql, parse_any_dialect, parse_sql
+from qwed.engines._sql.permissions import AccessLimits, column_problem, limits_of, sensitive_problem, table_problem
+from qwed.engines._sql.repair import narrow_query, rows_problem
 from qwed.engines._sql.schema import schema_problem, width_problem
-from qwed.engines._sql.tokens import without_comments
+from qwed.engines._sql.table_names import CREDENTIAL_TABLES, StatementNames
+from qwed.engines._sql.tokens import blank_comments
 from qwed.engines.protocol import EngineRequest
-from qwed.words import Effect, EffectKind, Status, Verdict
+from qwed.model import Effect, EffectKind, Status, Verdict
 
 ENGINE = "sql"
 _UNRESOLVED = (Effect(EffectKind.UNRESOLVED, "query"),)
-_MOST_STATEMENTS = 200
-"""How many of a stack are looked at: it is refused however many there are."""
-_DESCRIBED = ("information_schema",)
+_MAX_STATEMENTS = 200
+"""Maximum number of stacked statements that are analysed; a stack is refused in any case."""
+_DESCRIBED_TABLES = ("information_schema",)
 _HARMLESS = frozenset({EffectKind.READ, EffectKind.SECRET, EffectKind.UNRESOLVED})
-"""What changes nothing, or is judged by a check of its own."""
-# sqlglot leaks these on trees its own grammar does not foresee; each means that we could not decide.
-_SURPRISES = (
+"""Effects that change nothing, or that have a check of their own."""
+# sqlglot raises these on trees that its grammar does not foresee; each means that the query is undecided.
+_PARSER_ERRORS = (
     SqlglotError,
     RecursionError,
     MemoryError,
@@ -47,10 +47,10 @@ _SURPRISES = (
 
 
 def verify(request: EngineRequest) -> Verdict:
-    """What one SQL query would do and whether it may be tried; never raises."""
+    """Return the effects of one SQL query and the verdict on it; never raises."""
     try:
         return _verify(request)
-    except _SURPRISES:
+    except _PARSER_ERRORS:
         return _verdict(Status.INCONCLUSIVE, "the query is too complex to judge: split it into simpler ones")
 
 
@@ -58,67 +58,69 @@ def _verify(request: EngineRequest) -> Verdict:
     limits = limits_of(request)
     if isinstance(limits, str):
         return _verdict(Status.BLOCKED, limits)
-    reading = read(request.query, limits.dialect) if limits.dialect else read_as_any(request.query)
-    if isinstance(reading, Unreadable):
-        return _unreadable(request.query, reading, limits)
-    if len(reading.statements) > 1:
-        return _stacked(reading)
-    return _with_repair(_Judgement(reading, limits, strict=request.strict), limits)
+    parsed = parse_sql(request.query, limits.dialect) if limits.dialect else parse_any_dialect(request.query)
+    if isinstance(parsed, UnparsableSql):
+        return _unparsable_verdict(request.query, parsed, limits)
+    if len(parsed.statements) > 1:
+        return _stacked_verdict(parsed)
+    return _with_repair(_StatementCheck(parsed, limits, strict=request.strict), limits)
 
 
-def _with_repair(judgement: "_Judgement", limits: Limits) -> Verdict:
-    verdict = judgement.verdict()
-    if verdict.status is not Status.FAILED or judgement.reading.prefix:
+def _with_repair(check: "_StatementCheck", limits: AccessLimits) -> Verdict:
+    verdict = check.verdict()
+    if verdict.status is not Status.FAILED or check.parsed.prefix:
         return verdict
-    tree, dialect = repaired(judgement.statement, judgement.names, limits), judgement.reading.dialect
+    tree, dialect = narrow_query(check.statement, check.names, limits), check.parsed.dialect
     text = tree.sql(dialect=dialect, comments=False) if tree is not None else ""
-    again = read(text, dialect) if text else None
-    # A dialect is printed without what it does not have: a text that reads as another query is no repair.
-    if not isinstance(again, Reading) or again.statements != (tree,):
+    reparsed = parse_sql(text, dialect) if text else None
+    # Printing drops what a dialect does not support: if the text parses as another query, it is not a repair.
+    if not isinstance(reparsed, ParsedSql) or reparsed.statements != (tree,):
         return verdict
-    if not _Judgement(again, limits, strict=judgement.strict).verdict().verified:
+    if not _StatementCheck(reparsed, limits, strict=check.strict).verdict().verified:
         return verdict
-    return judgement.verdict(corrected={"query": text})
+    return check.verdict(corrected={"query": text})
 
 
 def _verdict(status: Status, message: str, **rest: Any) -> Verdict:
     return Verdict(status=status, engine=ENGINE, message=message, **{"effects": _UNRESOLVED, **rest})
 
 
-def _unreadable(text: str, unreadable: Unreadable, limits: Limits) -> Verdict:
-    """A text that does not parse is FAILED; one that also shows an attack is BLOCKED; one too large is not judged."""
-    deeds = _seen_in(text)
-    found = [*deeds.violations, *token_violations(unreadable.tokens)]
-    if unreadable.tokens:
-        found += comment_violations(text, unreadable.tokens)
-    if not unreadable.too_large:
-        found += fragment_violations(text)
-    if found:
-        violations = tuple(dict.fromkeys(found))
-        message = f"the query looks like an injection ({', '.join(violations)}): send one whole statement"
-        effects = tuple(dict.fromkeys((*deeds.effects, *_UNRESOLVED)))
+def _unparsable_verdict(text: str, parsed: UnparsableSql, limits: AccessLimits) -> Verdict:
+    """Return FAILED for a text that does not parse, BLOCKED if it shows an attack, INCONCLUSIVE if it is too large."""
+    visible = _effects_in_text(text)
+    violations = [*visible.violations, *token_violations(parsed.tokens)]
+    if parsed.tokens:
+        violations += comment_violations(text, parsed.tokens)
+    if not parsed.too_large:
+        violations += fragment_violations(text)
+    if violations:
+        unique = tuple(dict.fromkeys(violations))
+        message = f"the query looks like an injection ({', '.join(unique)}): send one whole statement"
+        effects = tuple(dict.fromkeys((*visible.effects, *_UNRESOLVED)))
         failed = ("syntax_valid", "no_injection")
-        return _verdict(Status.BLOCKED, message, checks_failed=failed, violations=violations, effects=effects)
-    status = Status.INCONCLUSIVE if unreadable.too_large else Status.FAILED
+        return _verdict(Status.BLOCKED, message, checks_failed=failed, violations=unique, effects=effects)
+    status = Status.INCONCLUSIVE if parsed.too_large else Status.FAILED
     name = limits.dialect or "generic SQL"
-    return _verdict(status, f"cannot read the query as {name}: {unreadable.problem}", checks_failed=("syntax_valid",))
+    return _verdict(status, f"cannot read the query as {name}: {parsed.problem}", checks_failed=("syntax_valid",))
 
 
-def _seen_in(text: str) -> Deeds:
-    """What the words of a text show that no parser could read: a known command, and calls of known functions."""
-    known = command(text)
-    calls = list(calls_in(text))
+def _effects_in_text(text: str) -> StatementEffects:
+    """Return what is visible in a text that does not parse: a known command, and calls of known functions."""
+    matched = classify_command(text)
+    calls = list(dangerous_calls(text))
     violations = [violation for violation, _ in calls]
-    if known is not None and known.violation:
-        violations.append(known.violation)
-    return Deeds(effects=[*(known.effects if known else ()), *(effect for _, effect in calls)], violations=violations)
+    if matched is not None and matched.violation:
+        violations.append(matched.violation)
+    return StatementEffects(
+        effects=[*(matched.effects if matched else ()), *(effect for _, effect in calls)], violations=violations
+    )
 
 
-def _stacked(reading: Reading) -> Verdict:
+def _stacked_verdict(parsed: ParsedSql) -> Verdict:
     effects = [
         effect
-        for statement in reading.statements[:_MOST_STATEMENTS]
-        for effect in deeds_of(statement, Names(statement, reading.dialect)).effects
+        for statement in parsed.statements[:_MAX_STATEMENTS]
+        for effect in effects_of(statement, StatementNames(statement, parsed.dialect)).effects
     ]
     return _verdict(
         Status.BLOCKED,
@@ -132,29 +134,31 @@ def _stacked(reading: Reading) -> Verdict:
 
 @dataclass(slots=True)
 class _Checks:
-    """The checks in their order, and what the failed ones said."""
+    """Checks in their order, and the messages of the failed ones."""
 
     passed: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
     def note(self, name: str, problem: str) -> None:
-        """Passed where there is no problem."""
+        """Record a check: failed with the problem, or passed if `problem` is empty."""
         (self.failed if problem else self.passed).append(name)
         if problem:
             self.problems.append(problem)
 
 
-class _Judgement:
-    """One readable statement, judged once."""
+class _StatementCheck:
+    """Analysis of one parsed statement."""
 
-    def __init__(self, reading: Reading, limits: Limits, *, strict: bool = False) -> None:
-        self.reading = reading
+    def __init__(self, parsed: ParsedSql, limits: AccessLimits, *, strict: bool = False) -> None:
+        self.parsed = parsed
         self.strict = strict
-        self.statement = reading.statements[0]
-        self.names = Names(self.statement, reading.dialect)
+        self.statement = parsed.statements[0]
+        self.names = StatementNames(self.statement, parsed.dialect)
         self._limits = limits
-        self._deeds: Deeds = deeds_of(self.statement, self.names, without_comments(reading.text, reading.tokens))
+        self._summary: StatementEffects = effects_of(
+            self.statement, self.names, blank_comments(parsed.text, parsed.tokens)
+        )
         self._violations = tuple(dict.fromkeys(self._find_violations()))
         self._doubts = self._find_doubts()
         self._checks = _Checks()
@@ -162,65 +166,70 @@ class _Judgement:
         self._run_checks()
 
     def _find_violations(self) -> Iterable[str]:
-        yield from self._deeds.violations
-        yield from comment_violations(self.reading.text, self.reading.tokens)
+        yield from self._summary.violations
+        yield from comment_violations(self.parsed.text, self.parsed.tokens)
         yield from tree_violations(self.statement, self.names, self._limits.sensitive)
 
     def _find_doubts(self) -> list[str]:
-        doubts = [f"function `{name}` is not known to be harmless" for name in self._deeds.unknown_calls]
+        doubts = [f"function `{name}` is not known to be harmless" for name in self._summary.unknown_calls]
         doubts += [
-            f"what is read from `{name}` is not known: name the table and its columns as they are"
-            for name in self._deeds.unknown_sources
+            f"cannot determine what is read from `{name}`: name the table and its columns directly"
+            for name in self._summary.unknown_sources
         ]
-        if reads_differently(self.reading):
+        if is_dialect_dependent(self.parsed):
             doubts.append("databases read this text in different ways: name the `dialect`, and write names plainly")
         return doubts
 
     def _run_checks(self) -> None:
-        checks, deeds, limits = self._checks, self._deeds, self._limits
-        unresolved = f"`{deeds.unresolved}` cannot be resolved: send the statement it would run"
-        checks.note("syntax_valid", unresolved if deeds.unresolved else "")
+        checks, summary, limits = self._checks, self._summary, self._limits
+        unresolved = f"`{summary.unresolved}` cannot be resolved: send the statement it would run"
+        checks.note("syntax_valid", unresolved if summary.unresolved else "")
         checks.note("single_statement", "")
-        checks.note("no_injection", _told(self._violations))
-        dangerous = [each for each in self._violations if each.startswith((DANGEROUS_FUNCTION, FILE_ACCESS))]
-        if dangerous or not deeds.unknown_calls:
-            checks.note("no_dangerous_functions", _told(dangerous))
+        checks.note("no_injection", _violation_message(self._violations))
+        dangerous = [
+            violation for violation in self._violations if violation.startswith((DANGEROUS_FUNCTION, FILE_ACCESS))
+        ]
+        if dangerous or not summary.unknown_calls:
+            checks.note("no_dangerous_functions", _violation_message(dangerous))
         self._check_access(checks, limits)
         if limits.max_rows is not None:
             checks.note("within_max_rows", rows_problem(self.statement, limits.max_rows))
         self._check_changes(checks)
 
     def _check_changes(self, checks: _Checks) -> None:
-        """Passed by reads alone; what is not known to read passes nothing, and only a strict request fails a write."""
-        kinds = dict.fromkeys(effect.kind for effect in self._deeds.effects)
-        told = ", ".join(kind.value for kind in kinds if kind not in _HARMLESS)
-        if told:
-            self._notes.append(f"not read-only: {told}")
-        if told and self.strict:
-            checks.note("no_destructive_operations", f"only reads are allowed here, this would {told}")
-        elif not told and EffectKind.UNRESOLVED not in kinds:
+        """Pass if the statement only reads; fail a write in a strict request only.
+
+        Unresolved effects neither pass nor fail the check.
+        """
+        kinds = dict.fromkeys(effect.kind for effect in self._summary.effects)
+        changes = ", ".join(kind.value for kind in kinds if kind not in _HARMLESS)
+        if changes:
+            self._notes.append(f"not read-only: {changes}")
+        if changes and self.strict:
+            checks.note("no_destructive_operations", f"only reads are allowed here, this would {changes}")
+        elif not changes and EffectKind.UNRESOLVED not in kinds:
             checks.note("no_destructive_operations", "")
 
-    def _check_access(self, checks: _Checks, limits: Limits) -> None:
+    def _check_access(self, checks: _Checks, limits: AccessLimits) -> None:
         statement, names = self.statement, self.names
         if limits.tables is not None:
-            described = isinstance(statement, exp.Show) or bool(self._deeds.untold)
-            checks.note("tables_allowed", table_problem(names, _DESCRIBED if described else (), limits))
+            described = isinstance(statement, exp.Show) or bool(self._summary.text_only)
+            checks.note("tables_allowed", table_problem(names, _DESCRIBED_TABLES if described else (), limits))
         if limits.columns is not None:
             checks.note("columns_allowed", column_problem(statement, names, limits))
         sensitive = sensitive_problem(statement, names, limits)
         checks.note("no_sensitive_columns", sensitive)
         if sensitive or any(name in CREDENTIAL_TABLES for name in names.names):
-            self._deeds.effects.append(Effect(EffectKind.SECRET, names.names[0] if names.names else "column"))
+            self._summary.effects.append(Effect(EffectKind.SECRET, names.names[0] if names.names else "column"))
         schema = limits.schema
-        unfit = schema_problem(statement, names, schema, self.reading.dialect) if schema else ""
+        unfit = schema_problem(statement, names, schema, self.parsed.dialect) if schema else ""
         checks.note("schema_valid", unfit or width_problem(statement))
 
     def verdict(self, corrected: dict[str, Any] | None = None) -> Verdict:
-        """The verdict, with a repair where one was found."""
+        """Return the verdict, with a repair if there is one."""
         checks = self._checks
         status = self._status()
-        effects = self._deeds.effects
+        effects = self._summary.effects
         resolved = all(effect.kind is not EffectKind.UNRESOLVED for effect in effects)
         return Verdict(
             status=status,
@@ -244,8 +253,8 @@ class _Judgement:
 
     def _result(self) -> dict[str, Any]:
         return {
-            "statement": self.reading.prefix or statement_name(self.statement),
-            "dialect": self.reading.dialect or "generic",
+            "statement": self.parsed.prefix or statement_name(self.statement),
+            "dialect": self.parsed.dialect or "generic",
             "tables": list(self.names.names),
             "columns": _column_names(self.statement),
             "complexity": complexity(self.statement, self.names),
@@ -253,7 +262,7 @@ class _Judgement:
         }
 
 
-def _told(violations: Iterable[str]) -> str:
+def _violation_message(violations: Iterable[str]) -> str:
     listed = ", ".join(violations)
     return f"refused at every trust level: {listed}" if listed else ""
 
@@ -263,8 +272,8 @@ def _column_names(statement: exp.Expr) -> list[str]:
     return list(dict.fromkeys(name for name in names if name != "*"))
 
 
-def complexity(statement: exp.Expr, names: Names) -> dict[str, int]:
-    """How much a database has to do for it; the cost has no unit and only orders queries."""
+def complexity(statement: exp.Expr, names: StatementNames) -> dict[str, int]:
+    """Estimate the work for a database; the cost has no unit and only orders queries."""
     joins = sum(1 for _ in statement.find_all(exp.Join))
     depth = _subquery_depth(statement)
     unfiltered = sum(1 for select in statement.find_all(exp.Select) if _scans(select))

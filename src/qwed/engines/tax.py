@@ -1,6 +1,6 @@
 """The tax pack as an engine."""
 
-from qwed.engines.packs import verifying
-from qwed_tax.questions import QUESTIONS
+from qwed.engines.pack_adapter import pack_engine
+from qwed_tax.tax_checks import CHECKS
 
-verify = verifying("tax", QUESTIONS)
+verify = pack_engine("tax", CHECKS)

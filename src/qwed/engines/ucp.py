@@ -1,6 +1,6 @@
 """The ucp pack as an engine."""
 
-from qwed.engines.packs import verifying
-from qwed_ucp.questions import QUESTIONS
+from qwed.engines.pack_adapter import pack_engine
+from qwed_ucp.ucp_checks import CHECKS
 
-verify = verifying("ucp", QUESTIONS)
+verify = pack_engine("ucp", CHECKS)

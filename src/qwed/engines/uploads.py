@@ -1,4 +1,4 @@
-"""DESIGN 4.22: what a file inside an action is: base64 text, bounded, and judged by its bytes and never by its name."""
+"""Uploaded files in an action: base64, bounded, and typed by content, not by name (ruling 4.22)."""
 
 import base64
 import binascii
@@ -33,31 +33,31 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
 )
 
 
-class Refused(Exception):
-    """Why an upload is not read."""
+class UploadError(Exception):
+    """The upload cannot be read; the message says why."""
 
 
 def read_upload(parameters: Mapping[str, Any]) -> bytes:
-    """The bytes of `content_base64`; raises Refused where there are none, too many, or it is no base64."""
+    """Return the bytes of `content_base64`; raise UploadError if they are missing, too large or not base64."""
     text = parameters.get("content_base64")
     if not isinstance(text, str) or not text.strip():
-        raise Refused("no file was given: send its bytes as base64 in `content_base64`")
-    # Lines of 76 characters are how many encoders write; their ends are not counted.
+        raise UploadError("no file was given: send its bytes as base64 in `content_base64`")
+    # Many encoders break lines at 76 characters; line ends are not counted.
     if len(text) > _MAX_TEXT + _MAX_TEXT // 32:
-        raise Refused(f"the file is larger than {MAX_BYTES} bytes")
+        raise UploadError(f"the file is larger than {MAX_BYTES} bytes")
     try:
         content = base64.b64decode(text.translate(_BLANKS), validate=True)
     except (binascii.Error, ValueError):
-        raise Refused("`content_base64` is no base64: send the standard alphabet with its padding") from None
+        raise UploadError("`content_base64` is not valid base64: send the standard alphabet with its padding") from None
     if not content:
-        raise Refused("the file is empty")
+        raise UploadError("the file is empty")
     if len(content) > MAX_BYTES:
-        raise Refused(f"the file is larger than {MAX_BYTES} bytes")
+        raise UploadError(f"the file is larger than {MAX_BYTES} bytes")
     return content
 
 
 def sniff(content: bytes) -> str:
-    """What the first bytes are known for, such as `png` or `gzip`; `riff` containers by their form; else `unknown`."""
+    """Return the type of the first bytes, such as `png` or `gzip`, or `unknown`."""
     if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
         return "webp"
     return next((kind for magic, kind in _MAGIC if content.startswith(magic)), "unknown")

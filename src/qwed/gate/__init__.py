@@ -1,6 +1,6 @@
-"""The in-process front door: `qwed.open(...)` gives a Gate with the verbs of the client, without HTTP."""
+"""In-process API: `qwed.open(...)` returns a Gate with the methods of the client, without HTTP."""
 
-from qwed.gate.door import Gate, open_gate
-from qwed.gate.reply import GateError, Reply
+from qwed.gate.gate import Gate, open_gate
+from qwed.gate.gate_result import GateError, Reply
 
 __all__ = ["Gate", "GateError", "Reply", "open_gate"]

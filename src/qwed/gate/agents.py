@@ -1,48 +1,49 @@
-"""The verbs of a Gate that are about one agent: who it is, what it did, what became of it."""
+"""Gate methods for agents: registration, activity, reports, actions."""
 
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import date
 from typing import Any
 
-from qwed.gate.holder import Holder
-from qwed.gate.reply import Reply, given, told
-from qwed.kernel.agents.actions import action_view, waits
-from qwed.kernel.agents.activity import Asked, activity_page
+from qwed.gate.base import GateBase
+from qwed.gate.gate_result import Reply, unwrap, without_none
+from qwed.kernel.agents.actions import action_view, is_pending
+from qwed.kernel.agents.activity import ActivityPageQuery, activity_page
 from qwed.kernel.agents.budget import budget_of
 from qwed.kernel.agents.execution import log_execution, read_report
-from qwed.kernel.agents.listing import agents_page
+from qwed.kernel.agents.pages import agents_page
 from qwed.kernel.agents.registration import register
-from qwed.kernel.change import GATE
-from qwed.kernel.report import gathering as report
-from qwed.kernel.views.agents import registered_view
+from qwed.kernel.audit_change import GATE
+from qwed.kernel.reports import builder as report
+from qwed.kernel.views.agent_views import registered_view
 
 
-class AgentVerbs(Holder):
-    """Spec 3, 6 and 7, in process."""
+class AgentMethods(GateBase):
+    """Agents, in process (spec 3, 6 and 7)."""
 
     def register_agent(self, **fields: Any) -> Reply:
-        """Spec 3: name, principal_id, type, permissions, budget, trust_level, description, framework, model."""
-        outcome = self._act(register(given(fields), self._owner, self.services))
+        """Register an agent with name, principal_id, type, permissions, budget, trust_level, description, framework,
+        model (spec 3)."""
+        outcome = self._act(register(without_none(fields), self._owner, self.services))
         return Reply(registered_view(outcome.agent, outcome.token))
 
     def get_agent(self, agent_id: str) -> Reply:
-        """An agent of this organisation."""
-        return self._shown(self._agent(agent_id))
+        """Return an agent of this organisation."""
+        return self._agent_reply(self._agent(agent_id))
 
     def list_agents(self, limit: int = 100, after: str = "") -> list[Reply]:
-        """The agents of this organisation by id, `after` the last one seen."""
+        """Return the agents of this organisation by id, those `after` an id."""
         page = agents_page(self._owner.organisation_id, self.services, limit=str(limit), cursor=after)
-        return [Reply(agent) for agent in told(page).agents]
+        return [Reply(agent) for agent in unwrap(page).agents]
 
     def get_agent_budget(self, agent_id: str) -> Reply:
-        """Spec 6.1."""
+        """Return the budget of an agent (spec 6.1)."""
         return Reply(self._act(budget_of(self._agent(agent_id), self.services)))
 
     def get_agent_activity(self, agent_id: str, limit: int = 100, **query: Any) -> list[Reply]:
-        """Spec 7: newest first; `decision`, `since`, `until` and `cursor` narrow it."""
-        asked = Asked(limit=str(limit), **{name: str(value) for name, value in query.items()})
-        page = told(activity_page(self._agent(agent_id), asked, self.services))
+        """Return the activity, newest first; filter with `decision`, `since`, `until` and `cursor` (spec 7)."""
+        page_query = ActivityPageQuery(limit=str(limit), **{name: str(value) for name, value in query.items()})
+        page = unwrap(activity_page(self._agent(agent_id), page_query, self.services))
         return [Reply(activity) for activity in page.activities]
 
     def compliance_report(
@@ -52,28 +53,28 @@ class AgentVerbs(Holder):
         since: date | str | None = None,
         until: date | str | None = None,
     ) -> bytes:
-        """Spec 7.3: what an auditor is handed about an agent, as `pdf`, `json` or `csv`; the last thirty days."""
+        """Return the compliance report as `pdf`, `json` or `csv`; by default of the last thirty days (spec 7.3)."""
         period = (None if moment is None else str(moment) for moment in (since, until))
-        asked = report.Asked(format, *period)
-        return b"".join(told(report.compliance_report(self._agent(agent_id), asked, self.services)).chunks())
+        query = report.ReportQuery(format, *period)
+        return b"".join(unwrap(report.compliance_report(self._agent(agent_id), query, self.services)).chunks())
 
     def get_action(self, agent_id: str, action_id: str) -> Reply:
-        """One action as it stands now."""
-        return Reply(told(action_view(self._agent(agent_id), action_id, self.services)))
+        """Return one action."""
+        return Reply(unwrap(action_view(self._agent(agent_id), action_id, self.services)))
 
     def wait_for_decision(self, agent_id: str, action_id: str, timeout: float = 30.0) -> Reply:
-        """The action once a person has decided, or as it stands after so many seconds."""
-        bells = self.services.doorbells
-        bell = bells.wait(action_id)
+        """Return the action when its approval is resolved, or after so many seconds."""
+        waiters = self.services.waiters
+        waiter = waiters.wait(action_id)
         try:
-            found = told(action_view(self._agent(agent_id), action_id, self.services))
-            if waits(found):
+            action = unwrap(action_view(self._agent(agent_id), action_id, self.services))
+            if is_pending(action):
                 with suppress(TimeoutError):
-                    bell.wait(timeout)
+                    waiter.wait(timeout)
                 return self.get_action(agent_id, action_id)
-            return Reply(found)
+            return Reply(action)
         finally:
-            bells.leave(action_id, bell)
+            waiters.leave(action_id, waiter)
 
     def log_execution(
         self,
@@ -83,7 +84,7 @@ class AgentVerbs(Holder):
         result: Any = None,
         attestation: str | Mapping[str, Any] | None = None,
     ) -> Reply:
-        """Spec 7.1: what became of a permitted action; of the result only its hash is kept."""
-        said = {"success": success, "result": result, "attestation": attestation}
-        report = told(read_report(said))
+        """Log the outcome of a permitted action; only the hash of the result is stored (spec 7.1)."""
+        fields = {"success": success, "result": result, "attestation": attestation}
+        report = unwrap(read_report(fields))
         return Reply(self._act(log_execution(self._agent(agent_id), action_id, report, GATE, self.services)))

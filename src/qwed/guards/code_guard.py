@@ -1,18 +1,19 @@
-"""INTERFACES 5, CodeGuard: code that stands alone may only compute - no file, process, network or dynamic code."""
+"""CodeGuard: refuse standalone code that does more than compute (no file, process, network or dynamic code; INTERFACES
+5)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from qwed.guards import javascript_code, python_code, shell
-from qwed.guards.code_words import LANGUAGE_ALIASES, CodeFindings, impure
-from qwed.words import Record, Risk, risk_of
+from qwed.guards.code_findings import LANGUAGE_ALIASES, CodeFindings, effect_issues
+from qwed.model import Record, Risk, risk_of
 
 LANGUAGES = ("python", "javascript", "typescript", "bash")
 
 
 @dataclass(frozen=True)
 class CodeSafety(Record):
-    """Whether the code only computes, and if not every reason; `risk` is low, medium, high or critical."""
+    """Verdict on standalone code with every reason to refuse it; `risk` is low, medium, high or critical."""
 
     verified: bool
     violations: list[str]
@@ -21,35 +22,36 @@ class CodeSafety(Record):
 
 
 class CodeGuard:
-    """Judges source code without running it."""
+    """Static checker for source code; it never runs the code."""
 
     def verify_safety(self, code: str, language: str = "python") -> CodeSafety:
-        """Whether `code` only computes; what cannot be read or is not known is refused, and nothing raises."""
+        """Return `verified=True` if `code` only computes; refuse code that cannot be parsed or has unknown effects.
+        Never raises."""
         if not isinstance(code, str) or not code.strip():
-            return _refused("no code was given, pass it as text")
+            return _refused("no code to check, pass it as text")
         name = language.strip().lower() if isinstance(language, str) else ""
-        look = _FINDINGS.get(LANGUAGE_ALIASES.get(name, name))
-        if look is None:
+        analyze = _FINDINGS.get(LANGUAGE_ALIASES.get(name, name))
+        if analyze is None:
             return _refused(
                 f"unknown language `{str(language)[:40]}`, known are {', '.join(LANGUAGES)}{_HINTS.get(name, '')}"
             )
         try:
-            found = look(code)
+            findings = analyze(code)
         except ImportError as missing:
             return _refused(str(missing))
-        return _judged(found, reads=look is _bash)
+        return _to_safety(findings, reads=analyze is _bash_findings)
 
 
 _HINTS = {"sql": "; use SQLGuard for SQL"}
 
 
-def _judged(found: CodeFindings, reads: bool) -> CodeSafety:
-    if found.syntax_error is not None:
-        line = f" on line {found.error_line}" if found.error_line else ""
-        return _refused(f"{found.syntax_error}{line}")
-    effects = impure(found, reads)
-    violations = [*found.violations, *(f"Dangerous pattern: {issue.pattern}" for issue in effects)]
-    risk = Risk.CRITICAL if found.violations else risk_of(found.effects)
+def _to_safety(findings: CodeFindings, reads: bool) -> CodeSafety:
+    if findings.syntax_error is not None:
+        line = f" on line {findings.error_line}" if findings.error_line else ""
+        return _refused(f"{findings.syntax_error}{line}")
+    effects = effect_issues(findings, reads)
+    violations = [*findings.violations, *(f"Dangerous pattern: {issue.pattern}" for issue in effects)]
+    risk = Risk.CRITICAL if findings.violations else risk_of(findings.effects)
     if not violations:
         return CodeSafety(True, [], "no dangerous pattern found", risk.word)
     return CodeSafety(False, violations, f"{len(violations)} found: {violations[0]}", risk.word)
@@ -59,15 +61,15 @@ def _refused(reason: str) -> CodeSafety:
     return CodeSafety(False, [reason], reason, Risk.CRITICAL.word)
 
 
-def _bash(code: str) -> CodeFindings:
-    found = shell.findings(code)
-    violations = tuple(f"Dangerous pattern: {each}" for each in found.violations)
-    return CodeFindings(effects=found.effects, violations=violations, unresolved=tuple(found.unresolved))
+def _bash_findings(code: str) -> CodeFindings:
+    findings = shell.findings(code)
+    violations = tuple(f"Dangerous pattern: {violation}" for violation in findings.violations)
+    return CodeFindings(effects=findings.effects, violations=violations, unresolved=tuple(findings.unresolved))
 
 
 _FINDINGS: dict[str, Callable[[str], CodeFindings]] = {
     "python": python_code.findings,
     "javascript": javascript_code.findings,
     "typescript": lambda code: javascript_code.findings(code, typescript=True),
-    "bash": _bash,
+    "bash": _bash_findings,
 }

@@ -1,33 +1,34 @@
-"""DESIGN 3, effects and violations of JavaScript and TypeScript source: read off its syntax tree and never run.
+"""Effects and violations of JavaScript and TypeScript source, derived from its syntax tree without running it (DESIGN
+3).
 
-Names are followed through imports, aliases, patterns, fields, parameters and calls; text is put together, decoded and
-turned round as the program would do it. Mentioning a dangerous name is judged like calling it.
+Names are followed through imports, aliases, patterns, fields, parameters and calls; strings are concatenated, decoded
+and reversed as the program would do it. Mentioning a dangerous name counts as calling it.
 """
 
 from qwed.guards._javascript.check import check
-from qwed.guards._javascript.expressions import solve
-from qwed.guards._javascript.scopes import settle
-from qwed.guards._javascript.text import hidden
-from qwed.guards._javascript.tree import Unreadable, parse
-from qwed.guards.code_words import CodeFindings, Report
+from qwed.guards._javascript.expressions import resolve_values
+from qwed.guards._javascript.obfuscation import report_obfuscation
+from qwed.guards._javascript.scopes import resolve_variables
+from qwed.guards._javascript.syntax_tree import UnparsableScriptError, parse
+from qwed.guards.code_findings import CodeFindings, CodeReport
 
 MAX_BYTES = 100_000
 
 
 def findings(code: str, typescript: bool = False) -> CodeFindings:
-    """What `code` would do; never runs it. ImportError where the parser is not installed, otherwise never raises."""
+    """Return what `code` would do, without running it. Raises only ImportError, if the parser is not installed."""
     if len(code) > MAX_BYTES or len(code.encode("utf-8", "replace")) > MAX_BYTES:
         return CodeFindings(syntax_error=f"longer than {MAX_BYTES} bytes, split it")
     if "\0" in code:
-        return CodeFindings(syntax_error="holds a NUL byte")
-    report = Report()
+        return CodeFindings(syntax_error="contains a NUL byte")
+    report = CodeReport()
     try:
         source = parse(code, typescript)
-        settle(source)
-        check(source, solve(source), report)
-    except Unreadable as unreadable:
-        return CodeFindings(syntax_error=unreadable.reason, error_line=unreadable.line)
+        resolve_variables(source)
+        check(source, resolve_values(source), report)
+    except UnparsableScriptError as error:
+        return CodeFindings(syntax_error=error.reason, error_line=error.line)
     except (RecursionError, MemoryError):
-        return CodeFindings(syntax_error="nested too deeply to be read, write it plainly")
-    hidden(code, source, report)
+        return CodeFindings(syntax_error="nested too deeply to be parsed, simplify the code")
+    report_obfuscation(code, source, report)
     return report.findings()

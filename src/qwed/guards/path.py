@@ -1,9 +1,8 @@
-"""Where a path leads, read off its text alone: inside the allowed roots, outside, or nowhere we can name.
+"""Path guard: decide from the text of a path if it is inside the allowed roots, outside, or unresolvable.
 
-`resolve` does not touch the file system, so a symbolic link inside a root is followed by whoever opens it, not by us;
-`resolve_on_disk` is for whoever opens it.
-A path is judged in every form a later reader may turn it into (percent-decoded, full-width, backslashed); the worst
-form counts.
+`resolve` does not touch the file system, so it does not follow symbolic links; code that opens the file uses
+`resolve_on_disk`. A path is checked in every form that a later reader may decode it to (percent-decoded, full-width,
+backslashes); the worst form counts.
 """
 
 import os
@@ -14,14 +13,14 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from qwed.guards._path.forms import DRIVE, MAX_LENGTH, forms
+from qwed.guards._path.normal_forms import DRIVE, MAX_LENGTH, decoded_forms
 from qwed.guards._path.sensitive import is_sensitive as _is_sensitive
 
-__all__ = ["MAX_LENGTH", "PathFinding", "Place", "resolve", "resolve_on_disk"]
+__all__ = ["MAX_LENGTH", "PathFinding", "PathLocation", "resolve", "resolve_on_disk"]
 
 
-class Place(StrEnum):
-    """Where a path leads."""
+class PathLocation(StrEnum):
+    """Location of a path relative to the allowed roots."""
 
     INSIDE = "inside"
     OUTSIDE = "outside"
@@ -30,9 +29,9 @@ class Place(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PathFinding:
-    """Where the path leads, its normal form, and whether what lies there is known to hold secrets."""
+    """Location of a path, its normal form, and if it is known to hold secrets."""
 
-    place: Place
+    location: PathLocation
     path: str
     sensitive: bool = False
     reason: str = ""
@@ -44,131 +43,141 @@ _MAGIC_DEVICES = frozenset({"fd", "stdin", "stdout", "stderr"})
 
 
 def resolve(target: str, allowed_paths: tuple[str, ...] | None) -> PathFinding:
-    """Where `target` leads; without `allowed_paths` every path we can name is inside."""
+    """Return the location of `target`; without `allowed_paths` every resolvable path is inside."""
     if _PLAIN.fullmatch(target) and len(target) <= MAX_LENGTH:
-        return _judge(target, allowed_paths)
-    read_as, reason = forms(target)
+        return _classify(target, allowed_paths)
+    forms, reason = decoded_forms(target)
     if reason:
-        return PathFinding(Place.UNRESOLVABLE, read_as[-1], any(map(_is_sensitive, read_as)), reason)
-    findings = [_judge(form, allowed_paths) for form in read_as]
-    worst = max(findings, key=lambda each: _SEVERITY[each.place])
-    return PathFinding(worst.place, findings[-1].path, any(each.sensitive for each in findings), worst.reason)
+        return PathFinding(PathLocation.UNRESOLVABLE, forms[-1], any(map(_is_sensitive, forms)), reason)
+    findings = [_classify(form, allowed_paths) for form in forms]
+    worst = max(findings, key=lambda finding: _SEVERITY[finding.location])
+    return PathFinding(worst.location, findings[-1].path, any(finding.sensitive for finding in findings), worst.reason)
 
 
 def resolve_on_disk(target: str, allowed_paths: tuple[str, ...] | None, *, start: str | None = None) -> PathFinding:
-    """Where `target` leads from `start` (the current directory) once every symbolic link is followed.
+    """Return the location of `target` relative to `start` (default: the current directory) with every symbolic link
+    followed.
 
-    What `resolve` cannot name stays unresolvable. A link that is put in place between this answer and the opening of
-    the file is not seen, and neither is a hard link: open with O_NOFOLLOW where that matters.
+    Paths that `resolve` cannot resolve stay unresolvable. A link created between this call and the opening of the file
+    is not seen, and neither is a hard link: open with O_NOFOLLOW where that matters.
     """
-    said = resolve(target, None)
-    if said.place is Place.UNRESOLVABLE:
-        return said
+    by_text = resolve(target, None)
+    if by_text.location is PathLocation.UNRESOLVABLE:
+        return by_text
     try:
         real = os.path.realpath(os.path.join(start or os.getcwd(), os.path.expanduser(target)))
         roots = None if allowed_paths is None else tuple(map(_real_root, filter(None, allowed_paths)))
     except (OSError, ValueError):
-        return PathFinding(Place.UNRESOLVABLE, said.path, sensitive=True, reason="the path cannot be followed")
-    found = resolve(real, roots)
-    return PathFinding(found.place, found.path, said.sensitive or found.sensitive, found.reason)
+        return PathFinding(
+            PathLocation.UNRESOLVABLE, by_text.path, sensitive=True, reason="the path cannot be followed"
+        )
+    on_disk = resolve(real, roots)
+    return PathFinding(on_disk.location, on_disk.path, by_text.sensitive or on_disk.sensitive, on_disk.reason)
 
 
 def _real_root(root: str) -> str:
     return os.path.realpath(os.path.expanduser(root))
 
 
-_SEVERITY = {Place.INSIDE: 0, Place.OUTSIDE: 1, Place.UNRESOLVABLE: 2}
+_SEVERITY = {PathLocation.INSIDE: 0, PathLocation.OUTSIDE: 1, PathLocation.UNRESOLVABLE: 2}
 
 
-def _judge(form: str, allowed_paths: tuple[str, ...] | None) -> PathFinding:
-    path = _normal(form)
+def _classify(form: str, allowed_paths: tuple[str, ...] | None) -> PathFinding:
+    path = _normalize(form)
     if path is None:
         return PathFinding(
-            Place.UNRESOLVABLE, form, sensitive=True, reason="where it leads cannot be told from its text"
+            PathLocation.UNRESOLVABLE,
+            form,
+            sensitive=True,
+            reason="the target cannot be determined from the text of the path",
         )
     if allowed_paths is None:
-        return PathFinding(Place.INSIDE, path, _is_sensitive(path))
-    roots = _roots(allowed_paths)
+        return PathFinding(PathLocation.INSIDE, path, _is_sensitive(path))
+    roots = _normalize_roots(allowed_paths)
     if DRIVE.match(path) and not any(map(DRIVE.match, roots)):
-        return PathFinding(Place.UNRESOLVABLE, path, _is_sensitive(path), "a drive letter is no path of this machine")
+        return PathFinding(
+            PathLocation.UNRESOLVABLE, path, _is_sensitive(path), "a drive letter is not a path of this machine"
+        )
     if path.startswith("~") and not any(root.startswith("~") for root in roots):
-        return PathFinding(Place.UNRESOLVABLE, path, _is_sensitive(path), "whose home directory it is cannot be told")
-    return _place(path, roots)
+        return PathFinding(
+            PathLocation.UNRESOLVABLE, path, _is_sensitive(path), "cannot determine whose home directory it is"
+        )
+    return _locate(path, roots)
 
 
-def _place(path: str, roots: tuple[str, ...]) -> PathFinding:
-    # Nobody says which root a relative path starts from, so it must stay inside whichever it is.
+def _locate(path: str, roots: tuple[str, ...]) -> PathFinding:
+    # It is not known which root a relative path starts from, so it must stay inside for each of them.
     relative = not path.startswith(("/", "~")) and not DRIVE.match(path)
-    joined = _joined(path, roots) if relative and roots else [path]
-    sensitive = any(map(_is_sensitive, joined))
-    fences = _fences(roots)
-    for each in joined:
-        if not _inside(each, fences):
-            reason = f"`{each or path}` is outside the allowed paths"
-            return PathFinding(Place.OUTSIDE, joined[0], sensitive, reason)
-    return PathFinding(Place.INSIDE, joined[0], sensitive)
+    candidates = _candidate_paths(path, roots) if relative and roots else [path]
+    sensitive = any(map(_is_sensitive, candidates))
+    compiled = _compile_roots(roots)
+    for candidate in candidates:
+        if not _is_inside(candidate, compiled):
+            reason = f"`{candidate or path}` is outside the allowed paths"
+            return PathFinding(PathLocation.OUTSIDE, candidates[0], sensitive, reason)
+    return PathFinding(PathLocation.INSIDE, candidates[0], sensitive)
 
 
-def _joined(path: str, roots: tuple[str, ...]) -> list[str]:
-    """What a relative path may mean, from the first root first; what must be judged alike stands there once."""
+def _candidate_paths(path: str, roots: tuple[str, ...]) -> list[str]:
+    """Return the paths that a relative path may mean, the one below the first root first, without duplicates."""
     below = _CLIMB.sub("", path)
     climbs = path.count("..", 0, len(path) - len(below))
-    return [_normal(f"{start}/{below}") or "" if start else "" for start in _starts(roots, climbs)]
+    return [_normalize(f"{start}/{below}") or "" if start else "" for start in _start_directories(roots, climbs)]
 
 
 _CLIMB = re.compile(r"\A(?:\.\.(?:/|\Z))+")
 
 
 @lru_cache(maxsize=1024)
-def _starts(roots: tuple[str, ...], climbs: int) -> tuple[str, ...]:
-    """The directories so many levels above the roots, from which a path is to be judged."""
-    starts = tuple(dict.fromkeys(_normal(root + "/.." * climbs) or "" for root in roots))
+def _start_directories(roots: tuple[str, ...], climbs: int) -> tuple[str, ...]:
+    """Return the directories `climbs` levels above the roots, without those that are equivalent to an earlier one."""
+    starts = tuple(dict.fromkeys(_normalize(root + "/.." * climbs) or "" for root in roots))
     if climbs:
         return starts
-    # What does not climb stays inside any root, and below one plain name it is as sensitive as below another.
+    # A path that does not climb stays inside any root, and it is equally sensitive below any plain root.
     alike = frozenset([root for root in starts if _is_plain(root)][1:]) - {starts[0]}
     return tuple(root for root in starts if root not in alike)
 
 
 def _is_plain(root: str) -> bool:
-    """Whether nothing about a path below `root` can be told from the root."""
-    return _TIDY.fullmatch(root) is not None and not _TELLING.match(root) and not _is_sensitive(root)
+    """Return True if the root itself does not affect how a path below it is classified."""
+    return _TIDY.fullmatch(root) is not None and not _SPECIAL_ROOTS.match(root) and not _is_sensitive(root)
 
 
-_TELLING = re.compile(r"(?i)/(?:etc|proc|dev|run|var(?:/run|/lib|\Z))")
+_SPECIAL_ROOTS = re.compile(r"(?i)/(?:etc|proc|dev|run|var(?:/run|/lib|\Z))")
 
 
-class _Fences(NamedTuple):
+class _AllowedRoots(NamedTuple):
     climbs: int
-    """The highest directory above the current one that is a root; -1 where neither it nor any above it is one."""
+    """Levels above the current directory of the highest relative root; -1 without a relative root."""
     prefixes: tuple[str, ...]
-    """Sorted, and none the beginning of another, so only the last one before a path can be its beginning."""
+    """Sorted, and none is a prefix of another, so only the last one before a path can be its prefix."""
 
 
 @lru_cache(maxsize=1024)
-def _fences(roots: tuple[str, ...]) -> _Fences:
+def _compile_roots(roots: tuple[str, ...]) -> _AllowedRoots:
     climbs = -1
     prefixes: list[str] = []
-    for prefix in sorted(_closed(root) for root in roots):
+    for prefix in sorted(_with_trailing_slash(root) for root in roots):
         if _ABOVE.fullmatch(prefix):
             climbs = max(climbs, prefix.count(".."))
         elif not prefixes or not prefix.startswith(prefixes[-1]):
             prefixes.append(prefix)
-    return _Fences(climbs, tuple(prefixes))
+    return _AllowedRoots(climbs, tuple(prefixes))
 
 
 _ABOVE = re.compile(r"\./|(?:\.\./)+")
 _ABSOLUTE = re.compile(r"[/~]|[A-Za-z]:/")
 
 
-def _inside(path: str, fences: _Fences) -> bool:
+def _is_inside(path: str, compiled: _AllowedRoots) -> bool:
     if not path:
         return False
-    closed = _closed(path)
-    if fences.climbs >= _levels_up(closed) and not _ABSOLUTE.match(path):
+    prefix = _with_trailing_slash(path)
+    if compiled.climbs >= _levels_up(prefix) and not _ABSOLUTE.match(path):
         return True
-    before = bisect_right(fences.prefixes, closed)
-    return before > 0 and closed.startswith(fences.prefixes[before - 1])
+    before = bisect_right(compiled.prefixes, prefix)
+    return before > 0 and prefix.startswith(compiled.prefixes[before - 1])
 
 
 def _levels_up(path: str) -> int:
@@ -176,52 +185,53 @@ def _levels_up(path: str) -> int:
     return climb[0].count("..") if climb else 0
 
 
-def _closed(path: str) -> str:
-    """The path as a beginning of others; names below a drive letter mean the same in any case."""
-    closed = path if path.endswith("/") else path + "/"
-    return closed.casefold() if DRIVE.match(closed) else closed
+def _with_trailing_slash(path: str) -> str:
+    """Return the path as a prefix of others; paths with a drive letter are casefolded."""
+    prefix = path if path.endswith("/") else path + "/"
+    return prefix.casefold() if DRIVE.match(prefix) else prefix
 
 
 @lru_cache(maxsize=1024)
-def _roots(allowed_paths: tuple[str, ...]) -> tuple[str, ...]:
-    """The normal forms of the allowed paths; one that is no plain path allows nothing."""
-    return tuple(root for each in allowed_paths if (root := _root(each)))
+def _normalize_roots(allowed_paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the normal forms of the allowed paths, without those that cannot be resolved."""
+    return tuple(root for allowed in allowed_paths if (root := _normalize_root(allowed)))
 
 
-def _root(allowed: str) -> str:
-    read_as, reason = forms(allowed)
-    return "" if reason else _normal(read_as[-1]) or ""
+def _normalize_root(allowed: str) -> str:
+    forms, reason = decoded_forms(allowed)
+    return "" if reason else _normalize(forms[-1]) or ""
 
 
-def _normal(form: str) -> str | None:
-    """The path without `.`, `..` and doubled slashes; None where a kernel link or somebody's home decides."""
+def _normalize(form: str) -> str | None:
+    """Return the path without `.`, `..` and doubled slashes; None if a kernel link or an unknown home directory is
+    involved."""
     if _TIDY.fullmatch(form):
         return form
     drive = form[:2] if DRIVE.match(form) else ""
     start = drive + "/" if form.startswith("/", len(drive)) else ""
-    kept: list[str] = []
+    parts: list[str] = []
     for part in form[len(drive) :].split("/"):
         if part in ("", "."):
             continue
         if part != "..":
-            kept.append(part)
-        elif kept and kept[-1] != "..":
-            kept.pop()
+            parts.append(part)
+        elif parts and parts[-1] != "..":
+            parts.pop()
         elif not start:
-            kept.append(part)
-        if _is_magic(start, kept) or (form.startswith("~") and not (kept and kept[0].startswith("~"))):
+            parts.append(part)
+        if _is_magic(start, parts) or (form.startswith("~") and not (parts and parts[0].startswith("~"))):
             return None
-    return start + "/".join(kept) or "."
+    return start + "/".join(parts) or "."
 
 
 _TIDY = re.compile(r"(?!/proc|/dev)/?[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
 
 
-def _is_magic(start: str, kept: list[str]) -> bool:
-    """Whether the parts so far are a link that the kernel makes up: where it leads depends on the process."""
-    if not kept or (start != "/" and kept[0] != ".."):
+def _is_magic(start: str, parts: list[str]) -> bool:
+    """Return True if the parts so far are a kernel link, whose target depends on the process."""
+    if not parts or (start != "/" and parts[0] != ".."):
         return False
-    top = kept[kept.count("..") :][:3] if kept[0] == ".." else kept[:3]
+    top = parts[parts.count("..") :][:3] if parts[0] == ".." else parts[:3]
     if top[:1] == ["proc"]:
         return len(top) > 2 and top[2] in _MAGIC_LINKS
     return len(top) == 2 and top[0] == "dev" and top[1] in _MAGIC_DEVICES

@@ -1,12 +1,12 @@
-"""Personal data in text: addresses, telephones, cards, accounts, and the numbers states give to people."""
+"""Personal data in text: email addresses, phone numbers, cards, bank accounts, and national identity numbers."""
 
 import re
 from collections.abc import Callable, Iterator
 
-from qwed.guards._pii import checks
-from qwed.guards._pii.named import MAX_CANDIDATES, named_numbers
-from qwed.guards.spellings import in_every_spelling
-from qwed.guards.text import MAX_SCANNED, UNSCANNED, Finding, lower
+from qwed.guards._pii import check_digits
+from qwed.guards._pii.labelled_numbers import MAX_CANDIDATES, find_labelled_numbers
+from qwed.guards.deobfuscation import find_in_decoded
+from qwed.guards.text_scan import MAX_SCANNED, UNSCANNED, TextFinding, lower_same_length
 
 __all__ = ["MAX_CANDIDATES", "find_pii"]
 
@@ -18,10 +18,10 @@ _INSIDE_AUTHORITY = re.compile(r"[^\s/?#]*")
 
 _DIGITS = re.compile(r"\d")
 _ENDLESS = re.compile(r"\d{40,}")
-"""Longer than any number looked for: nothing in it is one."""
+"""Runs of digits longer than any number that is searched for."""
 
-# Only the first digit is consumed, so a number may begin inside what was just weighed and rejected. One pattern, so
-# that a text is walked once; what shapes share is read first, and an empty group at the end says which one it was.
+# Only the first digit is consumed, so a number can begin inside a rejected candidate. It is one pattern, so that a text
+# is scanned once; common prefixes are matched first, and an empty group at the end says which form matched.
 _NUMBER = re.compile(
     r"\d(?<!\d\d)(?=[\d .()/\u00a0-]{5})(?="
     r"\d\d(?:"
@@ -44,7 +44,7 @@ _INTERNATIONAL = re.compile(r"\+(?<![\w+]\+)[1-9](?:[ .()/-]{0,2}\d){7,14}(?!\d)
 _TRUNK = re.compile(r"(?<![\w.,+-])00[1-9]\d{0,2}(?:[ .()/-]{1,2}\d{1,8}){1,6}(?![\w-])")
 _SIGNED = re.compile(r"\+\d{1,3}\.\d+")
 _CONTIGUOUS_INTERNATIONAL = 11
-"""Shortest `+` and digits without any separator that is taken for a number to dial; a sum looks the same."""
+"""Minimum length of `+` and digits without separators to count as a phone number; shorter ones may be sums."""
 _COUNTRY_ONE = re.compile(r"(?:\+?1[-. ]?)?\(?\Z")
 _ISSUERS = re.compile(
     r"4(?:\d{15}|\d{18})|5[1-5]\d{14}|2(?:22[1-9]|2[3-9]\d|[3-6]\d\d|7[01]\d|720)\d{12}|3[47]\d{13}"
@@ -91,81 +91,83 @@ _SHORTEST_CARD = 13
 _GROUPING = str.maketrans("", "", " -./\u00a0()")
 
 
-def find_pii(text: str) -> tuple[Finding, ...]:
-    """Personal data in the first MAX_SCANNED characters, in order; what lies past them is one `unscanned` finding."""
+def find_pii(text: str) -> tuple[TextFinding, ...]:
+    """Return the personal data in the first MAX_SCANNED characters, in order; the rest is one `unscanned` finding."""
     scanned = text if len(text) <= MAX_SCANNED else text[:MAX_SCANNED]
-    found = in_every_spelling(scanned, _found)
+    findings = find_in_decoded(scanned, _find_all)
     if len(text) > MAX_SCANNED:
-        found.append(Finding(UNSCANNED, MAX_SCANNED, len(text)))
-    return _disjoint(found) if found else ()
+        findings.append(TextFinding(UNSCANNED, MAX_SCANNED, len(text)))
+    return _drop_overlapping(findings) if findings else ()
 
 
-def _found(text: str) -> list[Finding]:
+def _find_all(text: str) -> list[TextFinding]:
     addresses = _emails(text) if "@" in text else ()
     numbers = _numbers(text) if _DIGITS.search(text) else ()
     return [*addresses, *numbers]
 
 
-def _numbers(text: str) -> Iterator[Finding]:
+def _numbers(text: str) -> Iterator[TextFinding]:
     if _ENDLESS.search(text):
         text = _ENDLESS.sub(lambda match: "_" * len(match[0]), text)
-    # Of two findings of one span the first stays, and a name says more than a shape.
-    yield from named_numbers(lower(text))
-    yield from _weighed(_NUMBER, _NUMBER_JUDGES, text)
-    yield from _weighed(_CODE, _CODE_JUDGES, text)
+    # Of two findings with the same span the first is kept, and a label is more specific than a format.
+    yield from find_labelled_numbers(lower_same_length(text))
+    yield from _find_candidates(_NUMBER, _NUMBER_CLASSIFIERS, text)
+    yield from _find_candidates(_CODE, _CODE_CLASSIFIERS, text)
     yield from _international(text)
 
 
-def _disjoint(found: list[Finding]) -> tuple[Finding, ...]:
-    """In order; of two that overlap the one that begins first, or reaches further, stays."""
-    kept: list[Finding] = []
-    for finding in sorted(found, key=lambda each: (each.start, -each.end)):
-        if not kept or finding.start >= kept[-1].end:
-            kept.append(finding)
-    return tuple(kept)
+def _drop_overlapping(findings: list[TextFinding]) -> tuple[TextFinding, ...]:
+    """Return the findings in order; of two that overlap, keep the one that begins first or is longer."""
+    disjoint: list[TextFinding] = []
+    for finding in sorted(findings, key=lambda item: (item.start, -item.end)):
+        if not disjoint or finding.start >= disjoint[-1].end:
+            disjoint.append(finding)
+    return tuple(disjoint)
 
 
-def _emails(text: str) -> Iterator[Finding]:
+def _emails(text: str) -> Iterator[TextFinding]:
     for count, match in enumerate(_DOMAIN.finditer(text)):
         at = match.start()
         if count == MAX_CANDIDATES:
-            yield Finding(UNSCANNED, at, len(text))
+            yield TextFinding(UNSCANNED, at, len(text))
             return
         before = text[max(0, at - _MAX_LOCAL_PART) : at]
         local = before[len(before.rstrip(_LOCAL_PART)) :].lstrip(".'")
-        if local and not _names_a_host(text, at, local, match.end()):
-            yield Finding("email", at - len(local), match.end())
+        if local and not _is_userinfo(text, at, local, match.end()):
+            yield TextFinding("email", at - len(local), match.end())
 
 
-def _names_a_host(text: str, at: int, local: str, end: int) -> bool:
-    """Whether `user@host` is the authority of a URL or a git remote, not a mailbox."""
+def _is_userinfo(text: str, at: int, local: str, end: int) -> bool:
+    """Return True if `user@host` is the authority of a URL or a git remote, not a mailbox."""
     if local == "git" and text[end : end + 1] in (":", "/"):
         return True
     scheme = text.rfind("://", max(0, at - _MAX_USERINFO), at)
     return scheme >= 0 and bool(_INSIDE_AUTHORITY.fullmatch(text, scheme + 3, at))
 
 
-Judge = Callable[[str], str]
-"""What kind of personal data a written number is; empty where it is none."""
+NumberClassifier = Callable[[str], str]
+"""Function that returns the kind of personal data of a written number, or ""."""
 
 
-def _weighed(pattern: re.Pattern[str], judges: dict[str, Judge], text: str) -> Iterator[Finding]:
+def _find_candidates(
+    pattern: re.Pattern[str], classifiers: dict[str, NumberClassifier], text: str
+) -> Iterator[TextFinding]:
     for count, match in enumerate(pattern.finditer(text)):
         shape = match.lastgroup or ""
         if count == MAX_CANDIDATES:
-            yield Finding(UNSCANNED, match.start(), len(text))
+            yield TextFinding(UNSCANNED, match.start(), len(text))
             return
         start, end = match.start(), match.end(shape)
         if shape == "iban":
             end = _end_of_iban(text[start:end], start)
-        elif not _begins(text, start, shape):
+        elif not _is_start(text, start, shape):
             continue
         elif shape == "american":
             before = _COUNTRY_ONE.search(text, max(0, start - 4), start)
             start = before.start() if before else start
-        kind = judges[shape](text[start:end])
+        kind = classifiers[shape](text[start:end])
         if kind:
-            yield Finding(kind, start, end)
+            yield TextFinding(kind, start, end)
 
 
 _NOT_BEFORE = {
@@ -174,47 +176,47 @@ _NOT_BEFORE = {
     **dict.fromkeys(("national", "area", "city", "pairs"), re.compile(r"[\w.+-]\Z|\d[ /]\Z")),
     **dict.fromkeys(("dni", "hetu", "rrn", "resident"), re.compile(r"[\w/.]\Z")),
 }
-"""What makes a number part of another one."""
+"""Text before a number that makes it part of another one."""
 
 
-def _begins(text: str, start: int, shape: str) -> bool:
+def _is_start(text: str, start: int, shape: str) -> bool:
     before = _NOT_BEFORE.get(shape)
     return before is None or not before.search(text, max(0, start - 3), start)
 
 
 def _digits(written: str) -> str:
-    """The digits alone, in the writing of computers."""
+    """Return the digits alone, as ASCII."""
     bare = written.translate(_GROUPING)
     return bare if bare.isascii() else str(int(bare)).zfill(len(bare))
 
 
-def _long(written: str) -> str:
+def _long_number_kind(written: str) -> str:
     digits = _digits(written)
     if len(digits) < _SHORTEST_CARD:
         return ""
     if _is_card(digits):
         return "card"
-    if len(digits) == 15 and checks.nir(digits):
+    if len(digits) == 15 and check_digits.nir(digits):
         return "nir"
-    return "resident_id" if len(digits) == 18 and checks.resident_id(digits) else ""
+    return "resident_id" if len(digits) == 18 and check_digits.resident_id(digits) else ""
 
 
-def _fours(written: str) -> str:
+def _grouped_number_kind(written: str) -> str:
     digits = _digits(written)
     if len(digits) == 12:
-        return "aadhaar" if checks.verhoeff(digits) else ""
+        return "aadhaar" if check_digits.verhoeff(digits) else ""
     return "card" if _is_card(digits) else ""
 
 
 def _is_card(digits: str) -> bool:
-    return _ISSUERS.fullmatch(digits) is not None and checks.luhn(digits)
+    return _ISSUERS.fullmatch(digits) is not None and check_digits.luhn(digits)
 
 
-def _checked(kind: str, check: Callable[[str], bool]) -> Judge:
+def _checked_by(kind: str, check: Callable[[str], bool]) -> NumberClassifier:
     return lambda written: kind if check(_digits(written)) else ""
 
 
-def _national(written: str) -> str:
+def _national_number_kind(written: str) -> str:
     return "phone" if _DIALLED.match(written) else ""
 
 
@@ -223,49 +225,49 @@ _DIALLED = re.compile(r"0[1-9]|020 ")
 
 
 def _is_iban(written: str) -> bool:
-    return bool(written) and checks.mod_97(written)
+    return bool(written) and check_digits.mod_97(written)
 
 
 def _is_nino(written: str) -> bool:
     return not written.startswith(_NEVER_NINO)
 
 
-def _anyway(_written: str) -> bool:
+def _always(_written: str) -> bool:
     return True
 
 
-_NUMBER_JUDGES: dict[str, Judge] = {
-    "long": _long,
-    "fours": _fours,
-    "amex": _checked("card", _is_card),
-    "ssn": _checked("ssn", checks.ssn),
+_NUMBER_CLASSIFIERS: dict[str, NumberClassifier] = {
+    "long": _long_number_kind,
+    "fours": _grouped_number_kind,
+    "amex": _checked_by("card", _is_card),
+    "ssn": _checked_by("ssn", check_digits.ssn),
     "american": lambda written: "" if _NEVER_DIALLED.search(written) else "phone",
-    "national": _national,
-    "area": _national,
-    "city": _national,
-    "pairs": _national,
-    "cpf": _checked("cpf", checks.cpf),
-    "cnpj": _checked("cnpj", checks.cnpj),
-    "nir": _checked("nir", checks.nir),
-    "ahv": _checked("ahv", checks.ahv),
-    "resident": lambda written: "resident_id" if checks.resident_id(written) else "",
-    "dni": _checked("dni", checks.dni),
-    "hetu": lambda written: "hetu" if checks.hetu(written) else "",
-    "rrn": _checked("rrn", checks.rrn),
+    "national": _national_number_kind,
+    "area": _national_number_kind,
+    "city": _national_number_kind,
+    "pairs": _national_number_kind,
+    "cpf": _checked_by("cpf", check_digits.cpf),
+    "cnpj": _checked_by("cnpj", check_digits.cnpj),
+    "nir": _checked_by("nir", check_digits.nir),
+    "ahv": _checked_by("ahv", check_digits.ahv),
+    "resident": lambda written: "resident_id" if check_digits.resident_id(written) else "",
+    "dni": _checked_by("dni", check_digits.dni),
+    "hetu": lambda written: "hetu" if check_digits.hetu(written) else "",
+    "rrn": _checked_by("rrn", check_digits.rrn),
 }
-_CODE_JUDGES: dict[str, Judge] = {
-    "iban": _checked("iban", _is_iban),
-    "nino": _checked("nino", _is_nino),
-    "pan": _checked("pan", _anyway),
-    "codice_fiscale": _checked("codice_fiscale", checks.codice_fiscale),
-    "dni": _checked("dni", checks.dni),
-    "nric": _checked("nric", checks.nric),
-    "curp": _checked("curp", _anyway),
+_CODE_CLASSIFIERS: dict[str, NumberClassifier] = {
+    "iban": _checked_by("iban", _is_iban),
+    "nino": _checked_by("nino", _is_nino),
+    "pan": _checked_by("pan", _always),
+    "codice_fiscale": _checked_by("codice_fiscale", check_digits.codice_fiscale),
+    "dni": _checked_by("dni", check_digits.dni),
+    "nric": _checked_by("nric", check_digits.nric),
+    "curp": _checked_by("curp", _always),
 }
 
 
 def _end_of_iban(grouped: str, start: int) -> int:
-    """Where as many letters and digits as the country has are over; the start where that is not the end of a word."""
+    """Return the end of an IBAN of the length that the country uses, or `start` if the word continues after it."""
     length = _IBAN_LENGTHS.get(grouped[:2].upper(), 0)
     seen = 0
     for index, character in enumerate(grouped if length else ""):
@@ -275,15 +277,15 @@ def _end_of_iban(grouped: str, start: int) -> int:
     return start
 
 
-def _international(text: str) -> Iterator[Finding]:
+def _international(text: str) -> Iterator[TextFinding]:
     if "+" in text:
         for match in _INTERNATIONAL.finditer(text):
             contiguous = match[0][1:].isdigit()
             if _SIGNED.fullmatch(match[0]):
                 continue
             if not contiguous or len(match[0]) >= _CONTIGUOUS_INTERNATIONAL:
-                yield Finding("phone", *match.span())
+                yield TextFinding("phone", *match.span())
     if " 00" in text or text.startswith("00") or ":00" in text:
         for match in _TRUNK.finditer(text):
             if 10 <= len(match[0].translate(_GROUPING)) <= 17:
-                yield Finding("phone", *match.span())
+                yield TextFinding("phone", *match.span())

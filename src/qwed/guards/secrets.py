@@ -1,45 +1,51 @@
-"""Secrets in text: provider tokens, private keys, passwords in connection strings and beside their names."""
+"""Secrets in text: provider tokens, private keys, and passwords in connection strings and assignments."""
 
 import re
 from collections.abc import Iterator
 
-from qwed.guards._secrets.forms import special_forms
-from qwed.guards._secrets.named import MAX_CANDIDATES, MAX_NESTING, assignments
-from qwed.guards._secrets.shapes import long_runs, private_keys, spelt_tokens, token_shapes, wrapped_tokens
-from qwed.guards._secrets.words import is_given
-from qwed.guards.spellings import in_every_spelling
-from qwed.guards.text import MAX_SCANNED, UNSCANNED, Finding, lower
+from qwed.guards._secrets.assignments import MAX_CANDIDATES, MAX_NESTING, find_assignments
+from qwed.guards._secrets.syntax_patterns import find_special_forms
+from qwed.guards._secrets.token_patterns import (
+    find_base64_tokens,
+    find_hex_tokens,
+    find_private_keys,
+    find_tokens,
+    long_runs,
+)
+from qwed.guards._secrets.value_heuristics import is_real_value
+from qwed.guards.deobfuscation import find_in_decoded
+from qwed.guards.text_scan import MAX_SCANNED, UNSCANNED, TextFinding, lower_same_length
 
 __all__ = ["MAX_CANDIDATES", "MAX_NESTING", "find_secrets", "mask"]
 
-# A raw slash cannot stand in the password of a URL, so a port followed by a path is never taken for one; a raw `@` may,
-# since some readers take the last one for the end.
+# The password of a URL cannot contain a raw slash, so a port followed by a path is never taken for a password. It can
+# contain a raw `@`, because some parsers split at the last one.
 _USERINFO = re.compile(r"://[^\s:/@'\"<>\[\]]{0,128}:([^\s/'\"]{1,256})@(?=[\w\[$<{%*-])")
 _MARKS = re.compile(r"[:=<,(\s]")
-"""Without one of these nothing is said to belong to a name."""
+"""Characters of which at least one is required to assign a value to a name."""
 
 
-def find_secrets(text: str) -> tuple[Finding, ...]:
-    """Every secret in the first MAX_SCANNED characters, in order; what lies past them is one `unscanned` finding."""
+def find_secrets(text: str) -> tuple[TextFinding, ...]:
+    """Return every secret in the first MAX_SCANNED characters, in order; the rest is one `unscanned` finding."""
     scanned = text if len(text) <= MAX_SCANNED else text[:MAX_SCANNED]
-    found = in_every_spelling(scanned, _found)
+    findings = find_in_decoded(scanned, _find_all)
     if len(text) > MAX_SCANNED:
-        found.append(Finding(UNSCANNED, MAX_SCANNED, len(text)))
-    return _disjoint(found) if found else ()
+        findings.append(TextFinding(UNSCANNED, MAX_SCANNED, len(text)))
+    return _merge_overlapping(findings) if findings else ()
 
 
-def _found(text: str) -> list[Finding]:
+def _find_all(text: str) -> list[TextFinding]:
     runs = long_runs(text)
-    found = [*token_shapes(text, runs), *wrapped_tokens(text, runs), *spelt_tokens(text, runs)]
-    found += [*private_keys(text), *_userinfo(text)]
+    findings = [*find_tokens(text, runs), *find_base64_tokens(text, runs), *find_hex_tokens(text, runs)]
+    findings += [*find_private_keys(text), *_userinfo(text)]
     if _MARKS.search(text):
-        lowered = lower(text)
-        found += [*assignments(text, lowered), *special_forms(text, lowered)]
-    return found
+        lowered = lower_same_length(text)
+        findings += [*find_assignments(text, lowered), *find_special_forms(text, lowered)]
+    return findings
 
 
 def mask(text: str) -> str:
-    """The text with every secret replaced by `[secret:<kind>]`."""
+    """Replace every secret in the text with `[secret:<kind>]`."""
     parts: list[str] = []
     at = 0
     for finding in find_secrets(text):
@@ -48,23 +54,23 @@ def mask(text: str) -> str:
     return "".join((*parts, text[at:]))
 
 
-def _disjoint(found: list[Finding]) -> tuple[Finding, ...]:
-    """In order, each character in one finding only: overlapping ones grow the first."""
-    kept: list[Finding] = []
-    for finding in sorted(found, key=lambda each: (each.start, -each.end)):
-        if kept and finding.start < kept[-1].end:
-            kept[-1] = kept[-1]._replace(end=max(kept[-1].end, finding.end))
+def _merge_overlapping(findings: list[TextFinding]) -> tuple[TextFinding, ...]:
+    """Return the findings in order, with overlapping ones merged into the first."""
+    merged: list[TextFinding] = []
+    for finding in sorted(findings, key=lambda item: (item.start, -item.end)):
+        if merged and finding.start < merged[-1].end:
+            merged[-1] = merged[-1]._replace(end=max(merged[-1].end, finding.end))
         else:
-            kept.append(finding)
-    return tuple(kept)
+            merged.append(finding)
+    return tuple(merged)
 
 
-def _userinfo(text: str) -> Iterator[Finding]:
+def _userinfo(text: str) -> Iterator[TextFinding]:
     if "://" not in text or "@" not in text:
         return
     for count, match in enumerate(_USERINFO.finditer(text)):
         if count == MAX_CANDIDATES:
-            yield Finding(UNSCANNED, match.start(), len(text))
+            yield TextFinding(UNSCANNED, match.start(), len(text))
             return
-        if is_given(match[1]):
-            yield Finding("connection_string", *match.span(1))
+        if is_real_value(match[1]):
+            yield TextFinding("connection_string", *match.span(1))

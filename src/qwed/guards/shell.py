@@ -1,45 +1,47 @@
-"""DESIGN 3, effects and violations of a shell command: what it would do, read off its syntax tree and never run.
+"""Effects and violations of a shell command, derived from its syntax tree without running it (DESIGN 3).
 
-Every command of a line counts, whatever joins, wraps, substitutes or hides it. A program nobody knows, a word that is
-decided only while it runs and text that is no shell are UNRESOLVED; shapes that exist to run text as code, to hide a
-name or to reach another machine's shell are violations. Commands of Windows are told by their shape.
+Every command of a line counts, including those that are joined, wrapped, substituted or hidden. Unknown programs, words
+known only at run time and text that is not valid shell are UNRESOLVED. Constructs that run text as code, hide a name or
+open a shell on another machine are violations. Windows commands are recognised by their form.
 """
 
-from qwed.guards._shell.model import ShellFindings, ShellReport, Violation
-from qwed.guards._shell.tree import MAX_LENGTH
-from qwed.guards._shell.walk import Walk
-from qwed.guards._shell.windows import is_windows, judge_windows
-from qwed.words import EffectKind
+from qwed.guards._shell.command_model import ShellFindings, ShellReport, Violation
+from qwed.guards._shell.parse import MAX_LENGTH
+from qwed.guards._shell.visitor import ShellVisitor
+from qwed.guards._shell.windows import analyze_windows, is_windows
+from qwed.model import EffectKind
 
 __all__ = ["MAX_LENGTH", "ShellFindings", "Violation", "findings"]
 
 
 def findings(command: str) -> ShellFindings:
-    """Effects, violations and what is left unresolved of one command line; raises only where tree-sitter is missing."""
+    """Return the effects, violations and unresolved parts of one command line; raises only if tree-sitter is not
+    installed."""
     refusal = _unreadable(command)
     if refusal:
         report = ShellReport()
-        report.unclear(refusal)
+        report.add_unresolved(refusal)
         return report.findings()
-    walk = Walk()
+    visitor = ShellVisitor()
     if is_windows(command):
-        return _windows_findings(command, walk)
-    walk.script(command)
-    return walk.report.findings()
+        return _windows_findings(command, visitor)
+    visitor.visit_script(command)
+    return visitor.report.findings()
 
 
-def _windows_findings(command: str, walk: Walk) -> ShellFindings:
-    """Both readings count, save that a POSIX shell would not know the names of Windows."""
-    judge_windows(command, walk)
-    other = Walk()
-    other.script(command)
+def _windows_findings(command: str, visitor: ShellVisitor) -> ShellFindings:
+    """Combine the Windows and the POSIX reading; reads of the POSIX reading are dropped, because it does not know
+    Windows names."""
+    analyze_windows(command, visitor)
+    other = ShellVisitor()
+    other.visit_script(command)
     for effect in other.report.effects:
         if effect.kind is not EffectKind.READ:
-            walk.report.effect(effect.kind, effect.target)
-    walk.report.programs.update(other.report.programs)
+            visitor.report.add_effect(effect.kind, effect.target)
+    visitor.report.programs.update(other.report.programs)
     for violation in other.report.violations:
-        walk.report.violate(violation)
-    return walk.report.findings()
+        visitor.report.add_violation(violation)
+    return visitor.report.findings()
 
 
 def _unreadable(command: str) -> str:
@@ -47,6 +49,6 @@ def _unreadable(command: str) -> str:
         return f"the command is longer than {MAX_LENGTH} characters"
     if not command.strip():
         return "the command is empty"
-    if not command.isprintable() and any(not (each.isprintable() or each in "\n\t") for each in command):
-        return "the command holds invisible characters"
+    if not command.isprintable() and any(not (character.isprintable() or character in "\n\t") for character in command):
+        return "the command contains invisible characters"
     return ""

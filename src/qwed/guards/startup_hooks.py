@@ -1,11 +1,12 @@
-"""Spec 9.7, environment integrity: what runs inside this interpreter before our first line does.
+"""Startup hook guard: find code that Python runs before the first line of this program (specification 9.7, environment
+integrity).
 
-Looked at are the `.pth` files of every site directory, `sitecustomize` and `usercustomize`, what stands before the
-standard library on the path and could replace a module of it, and the variables that load code. Hooks of common tools
-are known by what they say, never by the name of their file; any other is accepted by the SHA-256 of its content. A line
-that only adds a path is harmless unless anyone on the machine may write there: such a path comes last, so it cannot
-replace a module, and one that does not exist is ignored by Python.
-Not looked at: the modules of installed packages and their compiled caches, which whoever may write them owns anyway.
+Checked are the `.pth` files of every site directory, `sitecustomize` and `usercustomize`, modules that shadow the
+standard library, and the environment variables that load code. Hooks of common tools are recognised by their content,
+never by their file name; any other hook is accepted by the SHA-256 of its content. A line that only adds a path is
+harmless unless the path is world-writable: such a path comes last, so it cannot replace a module, and Python ignores a
+path that does not exist. Not checked: the modules of installed packages and their compiled caches, because write access
+to them is full control anyway.
 """
 
 import hashlib
@@ -19,14 +20,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.machinery import PathFinder
 
-from qwed.guards import _startup_known as known
+from qwed.guards import _startup_allowlist as allowlist
 
 MAX_BYTES = 1 << 20
 SETTING = "QWED_STARTUP_HOOKS_ALLOW"
 _SITE_NAMES = frozenset({"site-packages", "dist-packages"})
 _CUSTOMIZERS = ("sitecustomize", "usercustomize")
 _LIBRARY_VARIABLES = ("LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES")
-_PLACE_VARIABLES = {
+_PATH_VARIABLES = {
     "PYTHONHOME": "replaces the standard library",
     "PYTHONPLATLIBDIR": "replaces the standard library",
     "PYTHONPYCACHEPREFIX": "is where compiled modules are taken from",
@@ -36,12 +37,12 @@ _STANDARD_LIBRARY = os.path.dirname(os.path.abspath(os.__file__))
 
 @dataclass(frozen=True, slots=True)
 class HookFinding:
-    """A hook nobody vouched for: where it is, why it matters, and the hash an administrator may allow."""
+    """Unknown startup hook: its path, the reason why it matters, and the hash that an administrator may allow."""
 
     path: str
     reason: str
     sha256: str
-    """Empty where the content could not be read, so there is nothing to allow."""
+    """Empty if the content cannot be read, so that there is nothing to allow."""
 
 
 def verify_environment(
@@ -51,47 +52,51 @@ def verify_environment(
     environ: Mapping[str, str] | None = None,
     allow: frozenset[str] = frozenset(),
 ) -> tuple[HookFinding, ...]:
-    """Every unknown startup hook; without arguments, those of this very process."""
+    """Return every unknown startup hook; without arguments, those of this process."""
     importlib.invalidate_caches()
     searched = sys.path if search_path is None else search_path
-    path = [each for each in searched if each]
+    path = [entry for entry in searched if entry]
     directories = _site_directories() if site_directories is None else site_directories
-    found = (
+    findings = (
         *(finding for directory in directories for finding in _pth_findings(directory, path)),
         *(finding for name in _CUSTOMIZERS for finding in _customizer_findings(name, path)),
-        *(finding for directory in _before_the_standard_library(searched) for finding in _replacing(directory)),
+        *(
+            finding
+            for directory in _directories_before_stdlib(searched)
+            for finding in _replacement_findings(directory)
+        ),
         *_variable_findings(os.environ if environ is None else environ),
     )
-    accepted = {each.strip().lower() for each in allow}
-    return tuple(finding for finding in dict.fromkeys(found) if finding.sha256 not in accepted or not finding.sha256)
+    accepted = {entry.strip().lower() for entry in allow}
+    return tuple(finding for finding in dict.fromkeys(findings) if finding.sha256 not in accepted or not finding.sha256)
 
 
 def require_clean_environment(settings_allow: frozenset[str] = frozenset()) -> None:
-    """Return if nothing unknown runs at start; RuntimeError naming each file and how to allow it otherwise."""
+    """Raise RuntimeError if there is an unknown startup hook, naming each file and how to allow it."""
     findings = verify_environment(allow=settings_allow)
     if findings:
-        raise RuntimeError("the environment is compromised: " + "; ".join(map(_sentence, findings)))
+        raise RuntimeError("the environment is compromised: " + "; ".join(map(_format_finding, findings)))
 
 
 class StartupHookGuard:
-    """The check under the name the specification gives it."""
+    """Startup hook check under the name that the specification gives it."""
 
     def __init__(self, allow: Iterable[str] = ()) -> None:
         self._allow = frozenset(allow)
 
     def verify(self) -> tuple[HookFinding, ...]:
-        """The unknown hooks of this process; empty if there are none."""
+        """Return the unknown hooks of this process."""
         return verify_environment(allow=self._allow)
 
 
-def _sentence(finding: HookFinding) -> str:
+def _format_finding(finding: HookFinding) -> str:
     advice = f"remove it, or accept it with {SETTING}={finding.sha256}" if finding.sha256 else "remove it"
     return f"`{finding.path}` {finding.reason} ({advice})"
 
 
 def _site_directories() -> list[str]:
     own = [site.getusersitepackages()] if site.ENABLE_USER_SITE else []
-    on_path = (each for each in sys.path if os.path.basename(each) in _SITE_NAMES)
+    on_path = (entry for entry in sys.path if os.path.basename(entry) in _SITE_NAMES)
     return list(dict.fromkeys((*site.getsitepackages(), *own, *on_path)))
 
 
@@ -133,17 +138,17 @@ def _line_problem(directory: str, line: str, path: Sequence[str]) -> str:
     if line.startswith(("import ", "import\t")):
         return "" if _is_known_line(line, path) else f"runs code at every start: `{line[:200]}`"
     target = os.path.abspath(os.path.join(directory, line))
-    return f"adds `{target[:200]}`, where anyone may put a module" if _anyone_may_write(target) else ""
+    return f"adds `{target[:200]}`, where anyone may put a module" if _is_world_writable(target) else ""
 
 
 def _is_known_line(line: str, path: Sequence[str]) -> bool:
-    if known.is_known_source(line):
+    if allowlist.is_known_source(line):
         return True
-    module = known.module_installed_by(line)
+    module = allowlist.module_installed_by(line)
     if not module:
         return False
     content = _source_of(module, path)
-    return content is not None and known.is_plain_finder(content)
+    return content is not None and allowlist.is_plain_finder(content)
 
 
 def _source_of(module: str, path: Sequence[str]) -> bytes | None:
@@ -156,8 +161,8 @@ def _origin(module: str, path: Sequence[str]) -> str | None:
     return spec.origin if spec is not None else None
 
 
-def _anyone_may_write(target: str) -> bool:
-    """Whether any user may create or change modules there; a path that is missing counts as what it would lie in."""
+def _is_world_writable(target: str) -> bool:
+    """Return True if any user can write modules there; a missing path counts as its nearest existing parent."""
     while not os.path.exists(target):
         target = os.path.dirname(target)
     return bool(os.stat(target).st_mode & stat.S_IWOTH)
@@ -165,13 +170,15 @@ def _anyone_may_write(target: str) -> bool:
 
 def _customizer_findings(name: str, path: Sequence[str]) -> Iterator[HookFinding]:
     loaded = (
-        getattr(sys.modules.get(name), "__file__", None) if list(path) == [each for each in sys.path if each] else None
+        getattr(sys.modules.get(name), "__file__", None)
+        if list(path) == [entry for entry in sys.path if entry]
+        else None
     )
-    for file in dict.fromkeys(each for each in (_origin(name, path), loaded) if each):
+    for file in dict.fromkeys(entry for entry in (_origin(name, path), loaded) if entry):
         content = _read(file)
         if content is None:
             yield HookFinding(file, f"cannot be read, or is larger than {MAX_BYTES} bytes", "")
-        elif not (file.endswith(".py") and known.is_known_source(content)):
+        elif not (file.endswith(".py") and allowlist.is_known_source(content)):
             yield HookFinding(file, f"runs at every start as `{name}`", hashlib.sha256(content).hexdigest())
 
 
@@ -179,9 +186,9 @@ def _variable_findings(environ: Mapping[str, str]) -> Iterator[HookFinding]:
     startup = environ.get("PYTHONSTARTUP")
     if startup:
         yield HookFinding(startup, "runs in interactive interpreters (PYTHONSTARTUP)", _digest_of(startup))
-    for variable, reason in _PLACE_VARIABLES.items():
-        if place := environ.get(variable):
-            yield HookFinding(place, f"{reason} ({variable})", _sha256_of(place))
+    for variable, reason in _PATH_VARIABLES.items():
+        if path := environ.get(variable):
+            yield HookFinding(path, f"{reason} ({variable})", _sha256_of(path))
     yield from _warning_findings(environ.get("PYTHONWARNINGS", ""))
     for variable in _LIBRARY_VARIABLES:
         for library in environ.get(variable, "").replace(":", " ").split():
@@ -189,25 +196,26 @@ def _variable_findings(environ: Mapping[str, str]) -> Iterator[HookFinding]:
 
 
 def _warning_findings(filters: str) -> Iterator[HookFinding]:
-    """The modules that are imported for a filter of warnings: its category is looked up where it is from."""
-    for each in filters.split(","):
-        module = [*each.split(":"), "", ""][2].strip().rpartition(".")[0]
+    """Yield the modules that are imported because a warning filter names a category in them."""
+    for warning_filter in filters.split(","):
+        module = [*warning_filter.split(":"), "", ""][2].strip().rpartition(".")[0]
         if module:
             yield HookFinding(module, "is imported at every start (PYTHONWARNINGS)", _sha256_of(module))
 
 
-def _before_the_standard_library(path: Sequence[str]) -> Sequence[str]:
-    """What is searched first: the directory of the program or the current one, and PYTHONPATH."""
-    places = [os.path.abspath(each) for each in path]
-    return places[: places.index(_STANDARD_LIBRARY)] if _STANDARD_LIBRARY in places else []
+def _directories_before_stdlib(path: Sequence[str]) -> Sequence[str]:
+    """Return the directories searched before the standard library: that of the program or the current one, and
+    PYTHONPATH."""
+    directories = [os.path.abspath(entry) for entry in path]
+    return directories[: directories.index(_STANDARD_LIBRARY)] if _STANDARD_LIBRARY in directories else []
 
 
-def _replacing(directory: str) -> Iterator[HookFinding]:
+def _replacement_findings(directory: str) -> Iterator[HookFinding]:
     try:
         names = sorted({name.partition(".")[0] for name in os.listdir(directory)} & sys.stdlib_module_names)
     except OSError:
         return
-    if _anyone_may_write(directory):
+    if _is_world_writable(directory):
         reason = "is searched before the standard library, and anyone may put a module there"
         yield HookFinding(directory, reason, _sha256_of(directory))
     for name in names:
@@ -221,7 +229,7 @@ def _sha256_of(text: str) -> str:
 
 
 def _digest_of(file: str) -> str:
-    """The hash of the file's content, or of its name where the content is not ours to read."""
+    """Return the hash of the file's content, or of its name if the content cannot be read."""
     content = _read(file)
     return _sha256_of(file) if content is None else hashlib.sha256(content).hexdigest()
 

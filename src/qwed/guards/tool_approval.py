@@ -1,4 +1,4 @@
-"""Guide, tool approval: every tool is safe, dangerous or unknown, and unknown is denied."""
+"""Tool approval: classify every tool as safe, dangerous or unknown, and deny unknown ones (guide)."""
 
 import re
 import unicodedata
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from qwed.guards.text import strings_in
-from qwed.words import Record
-from qwed.words.normal import UNSEEN, normalize
-from qwed.words.tool_name import bare, readings
+from qwed.guards.text_scan import strings_in
+from qwed.model import Record
+from qwed.model.tool_name import base_tool_name, possible_tool_names
+from qwed.model.unicode_normal import INVISIBLE_CHARACTERS, normalize
 
 SAFE_OPERATIONS = ("read_database", "query_data", "search_web", "send_email", "log_message", "get_weather")
 DANGEROUS_OPERATIONS = (
@@ -27,11 +27,11 @@ MAX_SHOWN = 128
 _NAME_WEIGHTS = ((("delete", "drop"), 5), (("money", "payment"), 4))
 _PARAMETER_WEIGHTS = ((("database",), 2), (("admin",), 2))
 _WORST = 10
-_UNSEEN = re.compile(f"[{UNSEEN}]")
+_INVISIBLE = re.compile(f"[{INVISIBLE_CHARACTERS}]")
 
 
 class Category(StrEnum):
-    """The three columns of the guide's table."""
+    """Tool categories of the guide's table."""
 
     SAFE = "safe"
     DANGEROUS = "dangerous"
@@ -40,7 +40,7 @@ class Category(StrEnum):
 
 @dataclass(frozen=True)
 class ToolApproval(Record):
-    """Whether the tool may be called, and if not why."""
+    """Verdict on one tool call, with the reason if it is blocked."""
 
     approved: bool
     blocked_reason: str | None
@@ -50,17 +50,34 @@ class ToolApproval(Record):
 
 
 class ToolApprovalSystem:
-    """The safe and the dangerous list of tools; add a custom tool to `safe_operations` to allow it."""
+    """Lists of safe and dangerous tools; a tool on neither list is denied."""
 
     def __init__(self, safe_operations: Iterable[str] = (), dangerous_operations: Iterable[str] = ()) -> None:
+        """Create the lists.
+
+        Args:
+            safe_operations: Tools to add to the safe list.
+            dangerous_operations: Tools to add to the dangerous list.
+        """
         self.safe_operations: set[str] = {*SAFE_OPERATIONS, *safe_operations}
         self.dangerous_operations: set[str] = {*DANGEROUS_OPERATIONS, *dangerous_operations}
 
     def approve_tool_call(self, agent_id: str, tool_name: str, tool_params: Any = None) -> ToolApproval:  # noqa: ARG002 - the published signature
-        """The verdict on one call; names match exactly, and no spelling gets past the dangerous list."""
+        """Classify a tool call, and approve it if the tool is safe.
+
+        Args:
+            agent_id: Id of the agent; it does not change the result.
+            tool_name: Name of the tool. Safe names must match exactly; dangerous ones match in any spelling.
+            tool_params: Arguments of the call, which count for `risk_score`.
+
+        Returns:
+            `approved`, `blocked_reason`, `risk_score`, `category` and `approved_by`.
+        """
         category = self.category_of(tool_name)
         score = _risk_tenths(tool_name, tool_params) / 10
-        reason = None if category is Category.SAFE else _REASONS[category].format(name=_shown(tool_name), score=score)
+        reason = (
+            None if category is Category.SAFE else _REASONS[category].format(name=_display_name(tool_name), score=score)
+        )
         return ToolApproval(
             approved=category is Category.SAFE,
             blocked_reason=reason,
@@ -70,12 +87,19 @@ class ToolApprovalSystem:
         )
 
     def category_of(self, tool_name: str) -> Category:
-        """Dangerous where any spelling of the name is on that list, safe where this very name is on the other."""
+        """Return the category of a tool.
+
+        Args:
+            tool_name: Name of the tool.
+
+        Returns:
+            `safe`, `dangerous` or `unknown`.
+        """
         if not isinstance(tool_name, str):
             return Category.UNKNOWN
-        plain = folded(tool_name)
-        # Whichever server offers it: what it is called says what it does.
-        if not {plain, *readings(plain)}.isdisjoint(map(folded, self.dangerous_operations)):
+        plain = fold_name(tool_name)
+        # A server prefix does not make a dangerous name harmless.
+        if not {plain, *possible_tool_names(plain)}.isdisjoint(map(fold_name, self.dangerous_operations)):
             return Category.DANGEROUS
         if tool_name in self.safe_operations and not _is_disguised(tool_name, plain):
             return Category.SAFE
@@ -88,26 +112,27 @@ _REASONS = {
 }
 
 
-def folded(name: str) -> str:
-    """The name as a careless reader sees it: compatible letters, one case, nothing invisible, no blanks around."""
+def fold_name(name: str) -> str:
+    """Normalise a name to what a careless reader sees: compatibility letters, one case, no invisible characters, no
+    surrounding spaces."""
     if name.isascii():
         return name.lower().strip()
-    visible = "".join(filter(_is_seen, normalize("NFKC", name)))
+    visible = "".join(filter(_is_visible, normalize("NFKC", name)))
     return normalize("NFKC", visible.casefold()).strip()
 
 
-def _is_seen(each: str) -> bool:
-    return unicodedata.category(each) != "Cf" and _UNSEEN.match(each) is None
+def _is_visible(character: str) -> bool:
+    return unicodedata.category(character) != "Cf" and _INVISIBLE.match(character) is None
 
 
 def _is_disguised(name: str, plain: str) -> bool:
-    """Whether the name only resembles a plain one; capitals in a listed `getWeather` are its own spelling."""
+    """Return True if the name only resembles a plain one; capitals in a listed `getWeather` are its own spelling."""
     return plain != (name.lower() if name.isascii() else name)
 
 
 def _risk_tenths(tool_name: str, tool_params: Any) -> int:
-    """The guide's heuristic, for the message and the log; it never approves anything."""
-    name = bare(folded(tool_name[:MAX_SHOWN])) if isinstance(tool_name, str) else ""
+    """Compute the guide's risk heuristic, for the message and the log; it never approves anything."""
+    name = base_tool_name(fold_name(tool_name[:MAX_SHOWN])) if isinstance(tool_name, str) else ""
     strings = strings_in(tool_params)
     if not strings.complete:
         return _WORST
@@ -117,7 +142,7 @@ def _risk_tenths(tool_name: str, tool_params: Any) -> int:
     return min(tenths, _WORST)
 
 
-def _shown(tool_name: object) -> str:
+def _display_name(tool_name: object) -> str:
     name = tool_name if isinstance(tool_name, str) else type(tool_name).__name__
     name = name if len(name) <= MAX_SHOWN else f"{name[:MAX_SHOWN]}..."
     return name if name.isprintable() else ascii(name)[1:-1]

@@ -1,1 +1,1 @@
-"""The decision: one straight walk from a request to an answer. Start with `pipeline.py`."""
+"""Decision kernel: from a request to an answer. Start with `pipeline.py`."""

@@ -1,17 +1,17 @@
-"""What the kernel says: the wire shape of spec 4.2, 5.2 and 6.3. Structs, because one is encoded for every request."""
+"""Answers of the kernel in the wire format of spec 4.2, 5.2 and 6.3. Structs, because one is encoded per request."""
 
 from typing import Any
 
 import msgspec
 
 from qwed.guards.secrets import mask
-from qwed.kernel.keeping.masking import masked
+from qwed.kernel.privacy.masking import mask_value
 from qwed.ledger.attest import Receipt
-from qwed.words import Decision, Effect, ErrorCode, Risk, Verdict
+from qwed.model import Decision, Effect, ErrorCode, Risk, Verdict
 
 
 class Problem(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=True):
-    """Ruling 4.11: why not, which check said so, whether trying again can help, and what would pass."""
+    """Error of an answer: cause, failed check, whether a retry can help, and a suggestion (ruling 4.11)."""
 
     code: str
     message: str
@@ -23,7 +23,7 @@ class Problem(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults
 
 
 class Verification(msgspec.Struct, gc=False, frozen=True, kw_only=True):
-    """What the engine found, in the words of the agent wire."""
+    """Result of the engine, in the words of the agent API."""
 
     status: str
     engine: str
@@ -35,14 +35,14 @@ class Verification(msgspec.Struct, gc=False, frozen=True, kw_only=True):
 
 
 class Factor(msgspec.Struct, gc=False, frozen=True):
-    """One reason a tool call is riskier than its name."""
+    """One reason why a tool call is riskier than its name suggests."""
 
     factor: str
     weight: float
 
 
 class RiskAssessment(msgspec.Struct, gc=False, frozen=True, kw_only=True):
-    """Spec 5.2."""
+    """Risk assessment of a tool call (spec 5.2)."""
 
     base_risk: str
     factors: tuple[Factor, ...]
@@ -51,21 +51,21 @@ class RiskAssessment(msgspec.Struct, gc=False, frozen=True, kw_only=True):
 
 
 class PolicyCheck(msgspec.Struct, gc=False, frozen=True):
-    """Spec 5.2, `policy_checks`."""
+    """One policy check (spec 5.2, `policy_checks`)."""
 
     policy: str
     passed: bool
 
 
 class Remaining(msgspec.Struct, gc=False, frozen=True, kw_only=True):
-    """Spec 4.2, `budget_remaining`; null is no limit."""
+    """Remaining budget; null is no limit (spec 4.2, `budget_remaining`)."""
 
     daily_cost_usd: int | float | None
     hourly_requests: int | None
 
 
 class Answer(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=True):
-    """Every decision, and every refusal before one."""
+    """Answer to a request for a decision, or the refusal before one."""
 
     decision: Decision
     action_id: str | None = None
@@ -83,17 +83,17 @@ class Answer(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=
 
     @property
     def permits(self) -> bool:
-        """Whether the action may happen."""
+        """True if the action may happen."""
         return self.decision.permits
 
     @property
     def http(self) -> int:
-        """Ruling 4.9: a decision is 200 whatever it says; what was refused before one has the status of its code."""
+        """HTTP status: 200 for every decision, else the status of the error code (ruling 4.9)."""
         return 200 if self.error is None else HTTP[self.error.code]
 
 
 HTTP = {row.code: row.http for row in ErrorCode}
-"""The status each code travels with."""
+"""HTTP status of each error code."""
 
 
 def problem(
@@ -106,11 +106,11 @@ def problem(
     retry_after: int | None = None,
     details: dict[str, Any] | None = None,
 ) -> Problem:
-    """The error of an answer; what is not given is read off the code's row."""
+    """Build the error of an answer; missing parts are taken from the error code's row."""
     return Problem(
         code=code.code,
         message=printable(mask(message)) if message else code.meaning,
-        details=masked(details) if details else {},
+        details=mask_value(details) if details else {},
         final=code.final if final is None else final,
         check=check or code.check,
         suggestion=suggestion or code.advice,
@@ -119,12 +119,12 @@ def problem(
 
 
 def denied(code: ErrorCode, message: str = "", **more: Any) -> Answer:
-    """A refusal."""
+    """Build a DENIED answer."""
     return Answer(decision=Decision.DENIED, error=problem(code, message, **more))
 
 
 def verification_of(verdict: Verdict, risk: Risk) -> Verification:
-    """A verdict in the words of spec 4.2."""
+    """Convert a verdict to the wire format of spec 4.2."""
     return Verification(
         status=verdict.status.on_agent_wire,
         engine=verdict.engine,
@@ -137,8 +137,8 @@ def verification_of(verdict: Verdict, risk: Risk) -> Verification:
 
 
 def printable(text: str) -> str:
-    """The text in one line, without what a terminal or a reader could be fooled by."""
-    return text if text.isprintable() else "".join(each if each.isprintable() else "\ufffd" for each in text)
+    """Return the text with every non-printable character replaced, so that it cannot deceive a terminal or a reader."""
+    return text if text.isprintable() else "".join(char if char.isprintable() else "\ufffd" for char in text)
 
 
 def _effect(effect: Effect) -> dict[str, str]:

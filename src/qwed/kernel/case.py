@@ -1,4 +1,4 @@
-"""`Case`: one request on its way through the stages. Frozen; each stage returns it with more known."""
+"""`Case`: the state of one request in the pipeline. Frozen; each stage returns a copy with more fields set."""
 
 import time
 from collections.abc import Mapping
@@ -6,41 +6,41 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from qwed.kernel.analysis.content_scan import EMPTY_SCAN, ContentScan
 from qwed.kernel.answer import Factor, PolicyCheck
-from qwed.kernel.judging.content import NOTHING_SAID, Content
-from qwed.kernel.request import NO_OPTIONS, Action, Context, Options
-from qwed.kernel.tools import Subject
+from qwed.kernel.request import NO_OPTIONS, Action, ActionOptions, Context
+from qwed.kernel.tools import ResolvedAction
+from qwed.model import Decision, Risk, Verdict
 from qwed.store.agent import Agent, Key
-from qwed.store.conversation import Step
-from qwed.store.protocol import Remembered, Reservation
-from qwed.store.usage import NOTHING, Charge
-from qwed.words import Decision, Risk, Verdict
+from qwed.store.budget import NO_COST, RequestCost
+from qwed.store.conversation import ConversationStep
+from qwed.store.protocol import Reservation, StoredAnswer
 
 if TYPE_CHECKING:
-    from qwed.kernel.judging.judgement import Judgement
-    from qwed.kernel.messages.message import Message
+    from qwed.kernel.a2a.message import InterceptedMessage
+    from qwed.kernel.analysis.assessment import Assessment
 
-_LATER: Any = None
-"""A field some stage fills; no stage reads one that an earlier stage has not filled."""
+_UNSET: Any = None
+"""Value of a field that a stage sets; no stage reads a field that no earlier stage has set."""
 
 
 class Credentials(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What the caller showed: a key of an organisation, a token of an agent, or the process itself is the owner."""
+    """Credentials of the caller: an organisation's key, an agent's token, or none for the process itself."""
 
     api_key: str | None = None
     agent_token: str | None = None
     organisation_id: str | None = None
-    """Set by the in-process Gate alone, which has no strangers."""
+    """Set only by the in-process Gate, whose caller is always the owner."""
     proven_key: Key | None = None
-    """The key behind `api_key`, where the door has proven it already."""
+    """The key behind `api_key`, where the API has verified it already."""
     proven_agent: Agent | None = None
-    """The agent whose token this is, where the door has proven it already."""
+    """The agent that the token belongs to, where the API has verified it already."""
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A Struct and not a dataclass: it is copied at every stage, and this copies twenty times faster."""
+    """A Struct and not a dataclass: it is copied at every stage, and a Struct copies twenty times faster."""
 
-    # as it came in
+    # from the request
     agent_id: str
     credentials: Credentials
     action_raw: Any
@@ -51,51 +51,51 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     idempotency_key: str | None = None
     context_required: bool = True
     malformed: str | None = None
-    """What is wrong with the body around the action; said once it is known who asks."""
-    message: "Message | None" = None
-    """What one agent tells another, where that is what is asked about."""
-    by: str = ""
-    """Who asks, where it is known from the start."""
-    unsaid: int = 0
-    """How many messages before this one were refused without a leaf of their own."""
+    """Error in the body around the action; reported only after the caller is authenticated."""
+    message: "InterceptedMessage | None" = None
+    """The message between two agents, where the request is about one."""
+    actor_id: str = ""
+    """Id of the caller, where it is known from the start."""
+    coalesced_refusals: int = 0
+    """Number of earlier messages that were refused without a leaf of their own."""
     now: float
     started: float = msgspec.field(default_factory=time.perf_counter)
 
     # authenticate
-    agent: Agent = _LATER
+    agent: Agent = _UNSET
     key: Key | None = None
     # require_context
-    action: Action = _LATER
+    action: Action = _UNSET
     action_hash: str = ""
-    context: Context = _LATER
-    options: Options = NO_OPTIONS
-    step: Step = _LATER
-    # recall
+    context: Context = _UNSET
+    options: ActionOptions = NO_OPTIONS
+    step: ConversationStep = _UNSET
+    # check_idempotency
     body_hash: str = ""
-    remembered: Remembered | None = None
+    remembered: StoredAnswer | None = None
     # reserve_step
     reservation: Reservation | None = None
     # check_budget
-    charge: Charge = NOTHING
+    charge: RequestCost = NO_COST
     # check_permissions
-    subject: Subject = _LATER
+    resolved_action: ResolvedAction = _UNSET
     # run_engine
-    content: Content = NOTHING_SAID
+    content: ContentScan = EMPTY_SCAN
     verdict: Verdict | None = None
     corrected: Mapping[str, Any] | None = None
     executable: Action | None = None
-    """The repaired action, where one was offered and verified."""
-    lasting: bool = True
-    """Whether the verdict would be the same next time."""
+    """The repaired action, where a repair was offered and verified."""
+    cacheable: bool = True
+    """True if the same action would get the same verdict next time."""
     # assess_risk
     risk: Risk = Risk.CRITICAL
     factors: tuple[Factor, ...] = ()
     policies: tuple[PolicyCheck, ...] = ()
     # decide
     decision: Decision = Decision.DENIED
-    # everything since check_permissions, concluded or remembered
-    judgement: "Judgement | None" = None
+    # result of all stages since check_permissions, new or cached
+    assessment: "Assessment | None" = None
 
 
 replace = msgspec.structs.replace
-"""A case with more known."""
+"""Return a copy of a case with other field values."""

@@ -1,4 +1,4 @@
-"""Spec 4.1: what an agent asks, read field by field; whatever does not fit is refused by name."""
+"""Parsing of a verification request: action, context and options, field by field (spec 4.1)."""
 
 import hashlib
 import marshal
@@ -10,24 +10,24 @@ import msgspec
 
 from qwed.guards.secrets import find_secrets, mask
 from qwed.kernel.answer import Answer, denied
-from qwed.words import EffectKind, ErrorCode, MoneyError, NotCanonical, Risk, canonical, micros_from
+from qwed.model import CanonicalJsonError, EffectKind, ErrorCode, MoneyError, Risk, canonical, micros_from
 
 STATE_SOURCES = ("file_tree", "db_snapshot", "conversation_digest", "git_tree", "custom")
-LONGEST_NAME = 256
+MAX_NAME_LENGTH = 256
 _HEX = frozenset("0123456789abcdef")
 _CHAIN = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_LONGEST_READ = 4096
-"""Characters of a name that are looked at for a message, which shows far fewer."""
+_MAX_SCANNED = 4096
+"""Characters of a name that are scanned for a message, which shows far fewer."""
 
 
-class Cost(msgspec.Struct, frozen=True):
-    """What the action itself costs, in micro-dollars and tokens."""
+class ActionCost(msgspec.Struct, frozen=True):
+    """Cost of the action itself, in micro-dollars and tokens."""
 
     micros: int = 0
     tokens: int = 0
 
 
-_FREE = Cost()
+_FREE = ActionCost()
 
 
 class Action(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -39,19 +39,19 @@ class Action(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     target: str | None = None
     parameters: Mapping[str, Any] | None = None
     tool: str | None = None
-    cost: Cost = _FREE
+    cost: ActionCost = _FREE
     effects: tuple[EffectKind, ...] = ()
-    """What the asker says it does, beside what is found out: stated, it counts; unstated, it counts no less."""
+    """Effects that the caller declares, in addition to the analyzed ones."""
     canonical: bytes = b""
-    """INTERFACES 4: `{type, query, code, target, parameters, tool}` without what is absent, and without a file."""
+    """`{type, query, code, target, parameters, tool}` without absent members and without a file (INTERFACES 4)."""
     hash: str = ""
-    """The SHA-256 of the action as it was sent: the fingerprint of loops, what approvals and attestations are about."""
+    """SHA-256 of the action as sent: used for loop detection, approvals and attestations."""
     file: str | None = None
-    """A file in base64, for the engine alone: everywhere else its hash stands in its place, and nothing is kept."""
+    """A file in base64, for the engine only: everywhere else it is replaced by its hash, and it is not stored."""
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Spec 9.1."""
+    """Context of an action (spec 9.1)."""
 
     conversation_id: str
     step_number: int
@@ -61,52 +61,52 @@ class Context(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     subject: str | None = None
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """Spec 4.1, `options`."""
+class ActionOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Options of a request (spec 4.1, `options`)."""
 
     require_attestation: bool = False
     risk_threshold: Risk = Risk.CRITICAL
     chain_id: str | None = None
-    """Which chain of attestations the one that is asked for continues."""
+    """Chain of attestations that the requested attestation continues."""
 
 
-NO_OPTIONS = Options()
+NO_OPTIONS = ActionOptions()
 
 _ACTION_FIELDS = frozenset({"type", "action_type", "query", "code", "target", "parameters", "tool", "cost", "effects"})
 _CONTEXT_FIELDS = frozenset(Context.__struct_fields__)
-_OPTION_FIELDS = frozenset(Options.__struct_fields__)
+_OPTION_FIELDS = frozenset(ActionOptions.__struct_fields__)
 
 
 FILE = "content_base64"
 _TAKES_FILE = frozenset({"verify_stats", "verify_image"})
 
-_known: dict[bytes, Action] = {}
-_MOST_KNOWN = 4096
-_LONGEST_KNOWN = 2048
+_cache: dict[bytes, Action] = {}
+_MAX_CACHED = 4096
+_MAX_CACHED_LENGTH = 2048
 
 
 def read_action(raw: Any) -> Action | Answer:
-    """The action, or the refusal that names what is wrong with it. What was read of late is not read again."""
+    """Parse the action, or return the refusal that names the problem. Recent results are cached."""
     try:
-        # Unlike JSON, this tells NaN from null and 1 from "1" in a key; it is only ever written, never loaded.
+        # Unlike JSON, marshal distinguishes NaN from null and 1 from "1" in a key; the bytes are never loaded.
         spelling = marshal.dumps(raw, 0)
     except ValueError:
         return _read_action(raw)
-    known = _known.get(spelling)
-    if known is not None:
-        return known
+    cached = _cache.get(spelling)
+    if cached is not None:
+        return cached
     action = _read_action(raw)
-    if len(spelling) <= _LONGEST_KNOWN and not isinstance(action, Answer):
-        if len(_known) >= _MOST_KNOWN:
-            _known.clear()
-        _known[spelling] = action
+    if len(spelling) <= _MAX_CACHED_LENGTH and not isinstance(action, Answer):
+        if len(_cache) >= _MAX_CACHED:
+            _cache.clear()
+        _cache[spelling] = action
     return action
 
 
 def _read_action(raw: Any) -> Action | Answer:
     if not isinstance(raw, Mapping):
         return denied(ErrorCode.MISSING_FIELD, "`action` must be an object with a `type`")
-    unknown = _unknown(raw, _ACTION_FIELDS, "action")
+    unknown = _refuse_unknown(raw, _ACTION_FIELDS, "action")
     if unknown is not None:
         return unknown
     kind = raw.get("type", raw.get("action_type"))
@@ -132,7 +132,9 @@ def _refuse_types(raw: Mapping[str, Any]) -> Answer | None:
     return None
 
 
-def _with_canonical(kind: str, raw: Mapping[str, Any], cost: Cost, effects: tuple[EffectKind, ...]) -> Action | Answer:
+def _with_canonical(
+    kind: str, raw: Mapping[str, Any], cost: ActionCost, effects: tuple[EffectKind, ...]
+) -> Action | Answer:
     members: dict[str, Any] = {"type": kind}
     for name in ("query", "code", "target", "parameters", "tool"):
         value = raw.get(name)
@@ -140,33 +142,33 @@ def _with_canonical(kind: str, raw: Mapping[str, Any], cost: Cost, effects: tupl
             members[name] = value
     try:
         text = canonical(members)
-    except NotCanonical as error:
+    except CanonicalJsonError as error:
         return denied(ErrorCode.NOT_DETERMINISTIC, f"action parameters are not deterministic JSON: {error}")
     action_hash = hashlib.sha256(text).hexdigest()
     file = file_of(raw)
     if file is not None:
         text = canonical({**members, "parameters": without_file(members["parameters"])})
     if "parameters" in members:
-        # Our own copy: what the caller does to theirs afterwards must not change what was read.
+        # Our own copy: later changes by the caller must not affect the parsed action.
         members["parameters"] = msgspec.json.decode(text)["parameters"]
     return Action(**members, cost=cost, effects=effects, canonical=text, hash=action_hash, file=file)
 
 
 def without_file(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The parameters with the hash of a file in its place."""
+    """Return the parameters with a file replaced by its hash."""
     file = parameters.get(FILE)
     if not isinstance(file, str):
         return parameters
     return {**parameters, FILE: f"sha256:{hashlib.sha256(file.encode()).hexdigest()}"}
 
 
-def forget_actions() -> None:
-    """Read everything anew: what was read of late may be about somebody who is erased."""
-    _known.clear()
+def clear_action_cache() -> None:
+    """Clear the cache: it may contain data of an erased subject."""
+    _cache.clear()
 
 
 def file_of(raw: Mapping[str, Any]) -> str | None:
-    """The file that an action of a kind that takes one carries."""
+    """Return the file in an action of a type that takes one, or None."""
     parameters = raw.get("parameters")
     if raw.get("type", raw.get("action_type")) not in _TAKES_FILE or not isinstance(parameters, Mapping):
         return None
@@ -174,17 +176,17 @@ def file_of(raw: Mapping[str, Any]) -> str | None:
     return file if isinstance(file, str) else None
 
 
-def _read_cost(raw: Any) -> Cost | Answer:
+def _read_cost(raw: Any) -> ActionCost | Answer:
     if not isinstance(raw, Mapping):
         return denied(ErrorCode.MALFORMED, "`action.cost` must be an object with `usd` and `tokens`")
-    unknown = _unknown(raw, frozenset({"usd", "tokens"}), "action.cost")
+    unknown = _refuse_unknown(raw, frozenset({"usd", "tokens"}), "action.cost")
     if unknown is not None:
         return unknown
     tokens = raw.get("tokens", 0)
     if type(tokens) is not int or not 0 <= tokens <= 10**12:
         return denied(ErrorCode.MALFORMED, "`action.cost.tokens` must be a whole number of tokens")
     try:
-        return Cost(micros_from(raw.get("usd", 0)), tokens)
+        return ActionCost(micros_from(raw.get("usd", 0)), tokens)
     except MoneyError as error:
         return denied(ErrorCode.MALFORMED, f"`action.cost.usd` {error}")
 
@@ -197,21 +199,21 @@ def _read_effects(raw: Any) -> tuple[EffectKind, ...] | Answer:
         return denied(ErrorCode.MALFORMED, "`action.effects` must be a list of effects")
     for word in raw:
         if not isinstance(word, str) or word not in _EFFECTS:
-            known = ", ".join(EffectKind)
-            return denied(ErrorCode.MALFORMED, f"unknown effect {quoted(word)} in `action.effects`: known are {known}")
+            names = ", ".join(EffectKind)
+            return denied(ErrorCode.MALFORMED, f"unknown effect {quoted(word)} in `action.effects`: known are {names}")
     return tuple(sorted(set(map(EffectKind, raw))))
 
 
 def read_context(raw: Any, *, state_required: bool) -> Context | Answer:
-    """The context, or the CTX or STATE refusal."""
+    """Parse the context, or return the CTX or STATE refusal."""
     if not isinstance(raw, Mapping):
         return denied(ErrorCode.MISSING_CONTEXT)
     conversation_id, step_number = raw.get("conversation_id"), raw.get("step_number")
     if not isinstance(conversation_id, str) or not conversation_id.strip() or step_number is None:
         return denied(ErrorCode.MISSING_CONTEXT)
-    if len(conversation_id) > LONGEST_NAME or not conversation_id.isprintable():
-        return denied(ErrorCode.MISSING_CONTEXT, f"conversation_id must be 1 to {LONGEST_NAME} printable characters")
-    # `type` and not `isinstance`: true is an int in Python, and no step number
+    if len(conversation_id) > MAX_NAME_LENGTH or not conversation_id.isprintable():
+        return denied(ErrorCode.MISSING_CONTEXT, f"conversation_id must be 1 to {MAX_NAME_LENGTH} printable characters")
+    # `type` and not `isinstance`: true is an int in Python, but not a step number
     if type(step_number) is not int or step_number < 1:
         return denied(ErrorCode.INVALID_STEP)
     if len(raw) == 2:
@@ -222,7 +224,7 @@ def read_context(raw: Any, *, state_required: bool) -> Context | Answer:
 
 
 def _read_rest(raw: Mapping[str, Any], state_required: bool) -> Answer | None:
-    unknown = _unknown(raw, _CONTEXT_FIELDS, "context")
+    unknown = _refuse_unknown(raw, _CONTEXT_FIELDS, "context")
     if unknown is not None:
         return unknown
     for name in ("user_intent", "subject"):
@@ -233,12 +235,12 @@ def _read_rest(raw: Mapping[str, Any], state_required: bool) -> Answer | None:
     return _refuse_state(raw.get("pre_action_state_hash"), raw.get("state_source"), state_required)
 
 
-SUBJECT = f"1 to {LONGEST_NAME} printable characters"
+SUBJECT = f"1 to {MAX_NAME_LENGTH} printable characters"
 
 
 def is_subject(text: str) -> bool:
-    """Whether this can name whom content is about."""
-    return bool(text.strip()) and len(text) <= LONGEST_NAME and text.isprintable()
+    """Return True if the text can name a data subject."""
+    return bool(text.strip()) and len(text) <= MAX_NAME_LENGTH and text.isprintable()
 
 
 def _refuse_state(state_hash: Any, source: Any, required: bool) -> Answer | None:
@@ -254,8 +256,8 @@ def _refuse_state(state_hash: Any, source: Any, required: bool) -> Answer | None
     return None
 
 
-def read_options(raw: Any) -> Options | Answer:
-    """The options, or the refusal that names the bad one."""
+def read_options(raw: Any) -> ActionOptions | Answer:
+    """Parse the options, or return the refusal that names the bad one."""
     if raw is None or raw == {}:
         return NO_OPTIONS
     if not isinstance(raw, Mapping):
@@ -271,31 +273,33 @@ def read_options(raw: Any) -> Options | Answer:
     except (KeyError, TypeError):
         return denied(ErrorCode.BAD_OPTION, "`options.risk_threshold` must be low, medium, high or critical")
     chain_id = raw.get("chain_id")
-    wrong = None if chain_id is None else _refuse_chain(chain_id)
-    return wrong or Options(require_attestation=require_attestation, risk_threshold=threshold, chain_id=chain_id)
+    refusal = None if chain_id is None else _refuse_chain(chain_id)
+    return refusal or ActionOptions(
+        require_attestation=require_attestation, risk_threshold=threshold, chain_id=chain_id
+    )
 
 
 def _refuse_chain(chain_id: Any) -> Answer | None:
     if not (isinstance(chain_id, str) and _CHAIN.fullmatch(chain_id)):
         return denied(ErrorCode.BAD_OPTION, "`options.chain_id` must be 1 to 64 letters, digits, `_` or `-`")
-    # It stands in every attestation of the chain, and masked it would be another one.
+    # It is part of every attestation of the chain, and masked it would be another chain.
     if find_secrets(chain_id):
         return denied(ErrorCode.BAD_OPTION, "`options.chain_id` carries a secret: use an id")
     return None
 
 
 def quoted(name: object) -> str:
-    """User input for a message: in backticks, one line, short, without its secrets."""
-    # Masked before it is cut: half of a secret is not recognised any more.
-    text = "".join(char if char.isprintable() else "?" for char in mask(str(name)[:_LONGEST_READ])[:64])
+    """Return user input for a message: in backticks, one line, short, without secrets."""
+    # Masked before it is cut: half a secret would not be recognised.
+    text = "".join(char if char.isprintable() else "?" for char in mask(str(name)[:_MAX_SCANNED])[:64])
     return f"`{text}`"
 
 
-def _unknown(raw: Mapping[str, Any], known: frozenset[str], place: str) -> Answer | None:
-    if known.issuperset(raw):
+def _refuse_unknown(raw: Mapping[str, Any], fields: frozenset[str], location: str) -> Answer | None:
+    if fields.issuperset(raw):
         return None
-    name = next(name for name in raw if name not in known)
-    return denied(ErrorCode.MALFORMED, f"unknown field {quoted(name)} in `{place}`: known are {_listed(known)}")
+    name = next(name for name in raw if name not in fields)
+    return denied(ErrorCode.MALFORMED, f"unknown field {quoted(name)} in `{location}`: known are {_listed(fields)}")
 
 
 def _listed(names: frozenset[str]) -> str:

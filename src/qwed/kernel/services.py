@@ -1,4 +1,4 @@
-"""What the stages work with. Tests build one with a still clock or a store that fails; nothing is global."""
+"""Dependencies of the pipeline stages. Tests build one with a manual clock or a failing store; nothing is global."""
 
 import logging
 from collections.abc import Callable
@@ -6,20 +6,20 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from qwed.engines.verdicts import Verdicts
-from qwed.kernel.judging.judgement import Judgements
-from qwed.kernel.keeping.vault import Vault
-from qwed.kernel.messages.floods import Floods
-from qwed.kernel.people.doorbell import Doorbells
-from qwed.kernel.report.desk import ReportDesk
+from qwed.engines.verdict_cache import VerdictCache
+from qwed.kernel.a2a.refusal_coalescing import RefusalCoalescer
+from qwed.kernel.admin.approval_waiters import Waiters
+from qwed.kernel.analysis.assessment import AssessmentCache
+from qwed.kernel.privacy.subject_keys import Vault
+from qwed.kernel.reports.concurrency import ReportLimiter
 from qwed.kernel.tools import TOOLS, Tool
 from qwed.ledger.attest import Signer
 from qwed.ledger.sequencer import Sequencer
+from qwed.model.clock import Clock
 from qwed.settings import Settings
 from qwed.store.agent import Agent, AgentStatus
 from qwed.store.protocol import Store
 from qwed.translate.provider import Translator
-from qwed.words.clock import Clock
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,33 +27,33 @@ class Services:
     """Store, engines, clock, signer and settings."""
 
     store: Store
-    engines: Verdicts
+    engines: VerdictCache
     signer: Signer
     sequencer: Sequencer
     vault: Vault
     settings: Settings
-    judgements: Judgements = field(default_factory=Judgements)
-    doorbells: Doorbells = field(default_factory=Doorbells)
-    reports: ReportDesk = field(default_factory=ReportDesk)
-    floods: Floods = field(default_factory=Floods)
+    assessments: AssessmentCache = field(default_factory=AssessmentCache)
+    waiters: Waiters = field(default_factory=Waiters)
+    reports: ReportLimiter = field(default_factory=ReportLimiter)
+    refusal_coalescer: RefusalCoalescer = field(default_factory=RefusalCoalescer)
     translator: Translator | None = None
-    """Sentences into formulas, where an operator has configured a provider."""
+    """Translates sentences into formulas, where the operator has configured a provider."""
     clock: Clock = field(default_factory=Clock)
     log: logging.Logger = field(default_factory=lambda: logging.getLogger("qwed"))
     at_stage: Callable[[str], None] | None = None
-    """Called with each stage's name before it runs. None in production; the fault tests end the process here."""
+    """Called with the name of each stage before it runs. None in production; the fault tests kill the process here."""
 
     @property
     def installation(self) -> str:
-        """What all processes on this store have in common, and no others: the first organisation's id."""
+        """Id shared by all processes on this store: the id of the first organisation."""
         return self.store.first_organisation() or ""
 
     def stopped(self, agent: Agent) -> bool:
-        """Whether the agent may do nothing: it is suspended, or its whole organisation is halted."""
+        """Return True if the agent is suspended or its whole organisation is halted."""
         return agent.status is AgentStatus.SUSPENDED or self.store.halted(agent.organisation_id)
 
     def tool(self, organisation_id: str, name: str) -> Tool | None:
-        """The registry's row: the organisation's own over the built-in one."""
+        """Return the registry entry of a tool: the organisation's own, or the built-in one."""
         own = self.store.tool_rows(organisation_id).get(name)
         return TOOLS.get(name) if own is None else _tool.decode(own)
 

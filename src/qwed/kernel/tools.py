@@ -1,4 +1,4 @@
-"""Spec 5.3 and ruling 4.4: the built-in action types and tools, an organisation's own, and what a name stands for."""
+"""Tool registry: built-in action types and tools, and the effect that a tool's name implies (spec 5.3, ruling 4.4)."""
 
 import re
 from collections.abc import Mapping
@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from qwed.guards.tool_approval import folded
+from qwed.guards.tool_approval import fold_name
 from qwed.kernel.request import Action
-from qwed.words import EffectKind, Risk, tool_name
+from qwed.model import EffectKind, Risk, tool_name
 
 if TYPE_CHECKING:
-    from qwed.kernel.judging.told import Told
+    from qwed.kernel.analysis.executable_text import ExecutableText
 
 TOOL_CALL = "tool_call"
 A2A_MESSAGE = "a2a_message"
-"""What a message to another agent is called in the record; nobody asks for one as an action."""
+"""Action type of a message between agents in the log; not accepted as a requested action."""
 
 TOOL, PATH, SHELL = "tool", "path", "shell"
-"""Judges that are no engine: what has no engine of its own reads VERIFIED by one of these."""
+"""Analyzers that are not engines, for actions that no engine verifies."""
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One row of the registry."""
+    """One entry of the tool registry."""
 
     name: str
     risk_level: str
@@ -36,12 +36,12 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @property
     def has_engine(self) -> bool:
-        """Whether this type is judged by an engine of its own, and so by `allowed_engines`."""
+        """True if the type has an engine of its own, and is therefore subject to `allowed_engines`."""
         return self.verification_engine not in (None, PATH, SHELL) and self.effect in (None, EffectKind.EXECUTE)
 
     @property
     def risk(self) -> Risk:
-        """The row's risk as a value."""
+        """The risk level as an enum value."""
         return Risk.of(self.risk_level)
 
 
@@ -53,8 +53,8 @@ _E = EffectKind
 
 # Guide, Risk assessment; INTERFACES 1. An action type is also a tool of the same name.
 ACTION_TYPES: dict[str, Tool] = {
-    row.name: row
-    for row in (
+    tool.name: tool
+    for tool in (
         _row("execute_sql", "low", engine="sql"),
         _row("database_query", "low", engine="sql"),
         _row("execute_code", "critical", _E.EXECUTE, "code", sandbox_required=True),
@@ -84,8 +84,8 @@ KNOWN_TYPES = frozenset({TOOL_CALL, *ACTION_TYPES})
 
 # Guide, ToolApprovalSystem: the safe list and the dangerous list.
 TOOLS: dict[str, Tool] = ACTION_TYPES | {
-    row.name: row
-    for row in (
+    tool.name: tool
+    for tool in (
         _row("read_database", "low", _E.READ, "sql"),
         _row("query_data", "low", _E.READ, "sql"),
         _row("search_web", "low"),
@@ -102,11 +102,11 @@ TOOLS: dict[str, Tool] = ACTION_TYPES | {
     )
 }
 
-ONLY_READ = frozenset({"release_tool_definition", "release_agent_card"})
-"""Tools whose parameters are read by the person who decides and by nobody else: they name nothing that is done."""
+INFORMATION_ONLY_TOOLS = frozenset({"release_tool_definition", "release_agent_card"})
+"""Tools whose parameters only inform the approver: they name nothing that is executed."""
 
 OPTIONAL_ENGINE = frozenset({"sql", "code"})
-"""Engines that judge a tool only where its call carries a query or code; a bare call is judged as a tool."""
+"""Engines that verify a tool call only if it carries a query or code; any other call is analyzed as a tool."""
 
 NEEDS_QUERY = frozenset({"execute_sql", "database_query", "execute_code"})
 
@@ -144,90 +144,91 @@ _EFFECT_WORDS: dict[EffectKind, frozenset[str]] = {
         ["exec", "execute", "eval", "shell", "spawn", "bash", "zsh", "powershell", "terminal", "subprocess", "ssh"]
     ),
 }
-_DESTROYING = ("delete", "destroy", "truncate", "purge", "wipe", "erase")
+_DELETING_PREFIXES = ("delete", "destroy", "truncate", "purge", "wipe", "erase")
 _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 
 
-class Subject(NamedTuple):
-    """What is to be judged, by whom, and how risky it is before anyone has looked."""
+class ResolvedAction(NamedTuple):
+    """The action with its registry entry, its analyzer and the risk before analysis."""
 
     name: str
-    row: Tool
-    judge: str
+    tool: Tool
+    analyzer: str
     base: Risk
     effect: EffectKind | None
     is_tool: bool
     custom: bool = False
-    """Whether nobody described the tool: then it is judged by what its names and values tell."""
-    told: "Told | None" = None
-    """The text of a custom tool's call that would be run."""
+    """True if the tool is not registered: then it is analyzed by its name, parameters and values."""
+    executable_text: "ExecutableText | None" = None
+    """Text of an unregistered tool's call that would be executed."""
 
 
 def words_of(name: str) -> list[str]:
-    """The words in a tool's name: `sendMoney`, `send-money` and `send_money` are the same two."""
+    """Split a tool's name into words: `sendMoney`, `send-money` and `send_money` have the same two."""
     return [word.lower() for word in _WORD.findall(name)]
 
 
 _NOUNS = frozenset(["payment", "payments", "payout", "payouts", "refunds"])
-"""What is no verb in any name: to list payments pays nobody."""
-_JOINING = frozenset(["and", "then", "or"])
-_TWO_WORDS = frozenset([("check", "out"), ("check", "in"), ("find", "replace"), ("search", "replace")])
-"""Verbs that begin like one that reads."""
+"""Words that are never a verb: to list payments does not pay."""
+_CONJUNCTIONS = frozenset(["and", "then", "or"])
+_TWO_WORD_VERBS = frozenset([("check", "out"), ("check", "in"), ("find", "replace"), ("search", "replace")])
+"""Verbs of two words whose first word alone would only read."""
 
 
 def _only_reads(words: list[str]) -> bool:
-    """Whether the verb reads, and no other is joined to it: `get_and_update` does more."""
-    if not words or words[0] not in READING_VERBS or tuple(words[:2]) in _TWO_WORDS:
+    """Return True if the verb reads and no other verb is joined to it: `get_and_update` does more."""
+    if not words or words[0] not in READING_VERBS or tuple(words[:2]) in _TWO_WORD_VERBS:
         return False
-    return all(after in READING_VERBS for each, after in pairwise(words) if each in _JOINING)
+    return all(following in READING_VERBS for word, following in pairwise(words) if word in _CONJUNCTIONS)
 
 
 def effect_in_name(name: str) -> EffectKind | None:
-    """What a custom tool says it does, where its name says so."""
-    name = tool_name.bare(name)
+    """Return the effect that the name of an unregistered tool implies, or None."""
+    name = tool_name.base_tool_name(name)
     words = words_of(name)
-    if name.lower().startswith(_DESTROYING):
+    if name.lower().startswith(_DELETING_PREFIXES):
         return EffectKind.DELETE
-    told = words[:1] + [word for word in words[1:] if word not in _NOUNS] if _only_reads(words) else words
-    for effect, telling in _EFFECT_WORDS.items():
-        if telling.intersection(told):
+    relevant = words[:1] + [word for word in words[1:] if word not in _NOUNS] if _only_reads(words) else words
+    for effect, verbs in _EFFECT_WORDS.items():
+        if verbs.intersection(relevant):
             return effect
     return EffectKind.READ if _only_reads(words) else None
 
 
-_NOT_IN_A_NAME = re.compile(r"[^a-z0-9_]")
+_NOT_NAME_CHARACTER = re.compile(r"[^a-z0-9_]")
 
 
 def resembles_built_in(name: str) -> bool:
-    """Whether a name is another spelling of a built-in tool's, whichever server offers it."""
-    plain = _NOT_IN_A_NAME.sub("", folded(name))
-    own = tool_name.readings(name)
-    return any(each in TOOLS and each not in own for each in tool_name.readings(plain))
+    """Return True if the name is another spelling of a built-in tool's name, on any server."""
+    plain = _NOT_NAME_CHARACTER.sub("", fold_name(name))
+    own = tool_name.possible_tool_names(name)
+    return any(reading in TOOLS and reading not in own for reading in tool_name.possible_tool_names(plain))
 
 
 def built_in_of(name: str) -> Tool | None:
-    """The built-in tool whose very name a server gives its own; a dangerous one before any other."""
-    found = [TOOLS[each] for each in tool_name.readings(name) if each in TOOLS]
-    return max(found, key=lambda row: row.dangerous, default=None)
+    """Return the built-in tool with the same name as a server's own tool, a dangerous one first, or None."""
+    matches = [TOOLS[reading] for reading in tool_name.possible_tool_names(name) if reading in TOOLS]
+    return max(matches, key=lambda tool: tool.dangerous, default=None)
 
 
 def custom_tool(name: str) -> Tool:
-    """The row of a tool nobody described: a built-in one's if it is called so, LOW if it only reads, else MEDIUM."""
-    known = built_in_of(name)
-    if known is not None:
-        return msgspec.structs.replace(known, name=name, verification_engine=None)
+    """Return the entry of an unregistered tool: the built-in one of the same name, else LOW if it only reads, else
+    MEDIUM."""
+    built_in = built_in_of(name)
+    if built_in is not None:
+        return msgspec.structs.replace(built_in, name=name, verification_engine=None)
     effect = effect_in_name(name)
     return Tool(name=name, risk_level="low" if effect is EffectKind.READ else "medium", effect=effect)
 
 
-def subject_of(name: str, row: Tool, action: Action) -> Subject:
-    """Who judges this call of a tool that somebody described."""
-    judge = row.verification_engine or TOOL
+def resolve_registered_tool(name: str, tool: Tool, action: Action) -> ResolvedAction:
+    """Return the action with the analyzer for a call of a registered tool."""
+    analyzer = tool.verification_engine or TOOL
     has_text = any(text_of(action, field) for field in ("query", "code"))
-    if judge in OPTIONAL_ENGINE and not has_text and name not in NEEDS_QUERY:
-        judge = TOOL
-    is_tool = action.type == TOOL_CALL or judge in (TOOL, PATH, SHELL)
-    return Subject(name, row, judge, row.risk, row.effect, is_tool)
+    if analyzer in OPTIONAL_ENGINE and not has_text and name not in NEEDS_QUERY:
+        analyzer = TOOL
+    is_tool = action.type == TOOL_CALL or analyzer in (TOOL, PATH, SHELL)
+    return ResolvedAction(name, tool, analyzer, tool.risk, tool.effect, is_tool)
 
 
 _SPELLINGS = {
@@ -236,19 +237,19 @@ _SPELLINGS = {
     "target": ("target", "path", "file", "filepath", "filename", "file_path", "url", "uri"),
 }
 
-_JUDGED_FIELDS = {"code": ("code", "query"), PATH: ("target",), TOOL: ()}
-"""The fields a judge reads; an engine or the shell guard reads the query."""
+_ANALYZED_FIELDS = {"code": ("code", "query"), PATH: ("target",), TOOL: ()}
+"""Fields that an analyzer reads; an engine and the shell guard read the query."""
 
 
-def fields_judged(subject: Subject) -> tuple[str, ...]:
-    """Which texts of the action decide about it."""
-    if subject.judge == TOOL and subject.effect is EffectKind.NETWORK:
+def analyzed_fields(resolved_action: ResolvedAction) -> tuple[str, ...]:
+    """Return the fields whose text is analyzed."""
+    if resolved_action.analyzer == TOOL and resolved_action.effect is EffectKind.NETWORK:
         return ("target",)
-    return _JUDGED_FIELDS.get(subject.judge, ("query",))
+    return _ANALYZED_FIELDS.get(resolved_action.analyzer, ("query",))
 
 
-def readings(action: Action, fields: tuple[str, ...]) -> set[str]:
-    """Every text the action gives for `fields`. Two different ones are one too many: who knows which is executed?"""
+def values_of(action: Action, fields: tuple[str, ...]) -> set[str]:
+    """Return every text given for `fields`. Two different ones are refused: it is not known which would be executed."""
     parameters: Mapping[str, Any] = action.parameters or {}
     direct = [getattr(action, field) for field in fields]
     spelled = [parameters.get(spelling) for field in fields for spelling in _SPELLINGS[field]]
@@ -256,7 +257,7 @@ def readings(action: Action, fields: tuple[str, ...]) -> set[str]:
 
 
 def text_of(action: Action, field: str) -> str:
-    """A field of the action; a tool call carries it among its parameters."""
+    """Return a field of the action; a tool call has it among its parameters."""
     direct: str | None = getattr(action, field)
     if direct:
         return direct
@@ -264,8 +265,8 @@ def text_of(action: Action, field: str) -> str:
     return "" if spelling is None or action.parameters is None else str(action.parameters[spelling])
 
 
-def repaired(action: Action, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The members of the action with `fields` replaced where they stood, among the parameters if that is where."""
+def with_fields_replaced(action: Action, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members of the action with `fields` replaced in place, also inside the parameters."""
     members: dict[str, Any] = msgspec.json.decode(action.canonical)
     for field, value in fields.items():
         spelling = None if getattr(action, field) else _spelling_of(action, field)

@@ -1,1 +1,1 @@
-"""The audit log: what one decision leaves behind, and the signed statements about it."""
+"""Signed, append-only log: leaves, Merkle tree, keys, attestations, verification."""

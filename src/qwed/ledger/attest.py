@@ -1,4 +1,4 @@
-"""INTERFACES 4: attestations, ES256 JWTs that name the activity, the action and what was decided; and receipts."""
+"""Attestations (ES256 JWTs that name the activity, the action and the decision) and receipts (INTERFACES 4)."""
 
 from typing import Any, NamedTuple
 
@@ -14,22 +14,22 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Chain(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The place of an attestation in a chain of them."""
+    """Position of an attestation in a chain."""
 
     id: str
     index: int
     previous: str | None = None
 
 
-class Stated(NamedTuple):
-    """What an attestation says that no leaf holds, because it could tell what the action was."""
+class AttestationExtras(NamedTuple):
+    """Claims that are not in the leaf, because they could reveal the action."""
 
     sub: str | None
     chain: Chain | None = None
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True):
-    """What is given where no JWT is asked for: the leaf, its path, and the signed head it leads to."""
+    """Proof without a JWT: the leaf, its path, and the signed head."""
 
     index: int
     leaf: str
@@ -38,26 +38,26 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Signer:
-    """Signs for one node, with whichever key is its present one."""
+    """Signs for one node, with its current key."""
 
     def __init__(self, keyring: Keyring, ttl_seconds: int = 86_400) -> None:
         self.keyring = keyring
         self._ttl_seconds = ttl_seconds
 
-    def attest(self, leaf: Leaf, stated: Stated, index: int, head: Head) -> str:
-        """The attestation of one activity, from its leaf, its place in the log and what was said beside it alone."""
-        claims = self._claims(leaf, stated, {"index": index, "size": head.size, "root": head.root})
+    def attest(self, leaf: Leaf, extras: AttestationExtras, index: int, head: Head) -> str:
+        """Issue the attestation of one activity, from its leaf, its log position and the extra claims alone."""
+        claims = self._claims(leaf, extras, {"index": index, "size": head.size, "root": head.root})
         return self.keyring.current.sign(TYPE, _encode(claims))
 
     def expires_at(self, leaf: Leaf) -> int:
-        """When an attestation of this leaf ends."""
+        """Return the expiry of an attestation of this leaf."""
         return leaf.time_ms // 1000 + self._ttl_seconds
 
-    def _claims(self, leaf: Leaf, stated: Stated, log: dict[str, Any]) -> dict[str, Any]:
+    def _claims(self, leaf: Leaf, extras: AttestationExtras, log: dict[str, Any]) -> dict[str, Any]:
         verified = leaf.status in ("VERIFIED", "CORRECTED")
         return {
             "iss": self.keyring.issuer,
-            "sub": stated.sub,
+            "sub": extras.sub,
             "iat": leaf.time_ms // 1000,
             "exp": self.expires_at(leaf),
             "jti": leaf.attestation_id,
@@ -72,16 +72,16 @@ class Signer:
                 "decision": leaf.decision,
                 "risk_level": leaf.risk_level,
                 "agent_id": leaf.agent_id,
-                # The action that was asked about, whether it was permitted at once or by a person later.
+                # The requested action, whether it was permitted at once or by a person later.
                 "activity_id": leaf.about or leaf.activity_id,
                 "policy_hash": leaf.policy_hash,
                 "log": log,
-                **_links(stated.chain),
+                **_chain_claims(extras.chain),
             },
         }
 
 
-def _links(chain: Chain | None) -> dict[str, Any]:
+def _chain_claims(chain: Chain | None) -> dict[str, Any]:
     if chain is None:
         return {}
     links = {"chain_id": chain.id, "chain_index": chain.index}

@@ -1,8 +1,7 @@
-"""DESIGN 7: the keys this node signs with. They rotate; the public half of each that ever signed stays for ever.
+"""Signing keys of this node (DESIGN 7). They rotate; every public key that ever signed is kept.
 
-Two files: `signing.key` is the private half of the current key, `signing.jwks` has the issuer and every public half.
-The public half is always written first, so that whatever a crash leaves behind, nothing is signed with a key nobody
-can look up.
+Two files: `signing.key` is the current private key, `signing.jwks` has the issuer and every public key. The public key
+is always written first, so that after a crash nothing is signed with a key that is not published.
 """
 
 import base64
@@ -22,15 +21,15 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
-from qwed.ledger.files import read_private, write_private
-from qwed.words import canonical
+from qwed.ledger.private_files import read_private, write_private
+from qwed.model import canonical
 
 KEY_FILE = "signing.key"
 JWKS_FILE = "signing.jwks"
-MOST_KEYS = 1_000
-"""As many as `verifier.py` reads."""
+MAX_KEYS = 1_000
+"""Limit of `verifier.py`."""
 _CURVE = ec.SECP256R1()
-# Deterministic (RFC 6979): what is issued again from the log with the same key is the same, byte for byte.
+# Deterministic (RFC 6979): an attestation issued again from the log with the same key is the same, byte for byte.
 _ES256 = ec.ECDSA(hashes.SHA256(), deterministic_signing=True)
 
 Jwk = dict[str, str]
@@ -38,15 +37,15 @@ Private = ec.EllipticCurvePrivateKey
 
 
 class KeyringError(ValueError):
-    """The keys cannot be used as they are; the message names the file and what to do."""
+    """The keys cannot be used; the message names the file and what to do."""
 
 
-class KeyLost(KeyringError):
-    """This node has signed before, and the private key it signed with is not there."""
+class KeyLostError(KeyringError):
+    """This node has signed before, and its private key is missing."""
 
 
 class SigningKey:
-    """One private key and what the world knows of it."""
+    """Private key with its public JWK."""
 
     def __init__(self, private: Private) -> None:
         self.private = private
@@ -55,7 +54,7 @@ class SigningKey:
         self._headers: dict[tuple[str, str | None], bytes] = {}
 
     def sign(self, typ: str, payload: bytes, jku: str | None = None) -> str:
-        """`payload` as a compact JWS whose header says `typ`, and where this key is published if that is to be said."""
+        """Sign `payload` as a compact JWS with this `typ`, and with `jku` if given."""
         signing_input = self._header(typ, jku) + b"." + _b64(payload)
         r, s = decode_dss_signature(self.private.sign(signing_input, _ES256))
         return (signing_input + b"." + _b64(r.to_bytes(32, "big") + s.to_bytes(32, "big"))).decode()
@@ -63,70 +62,79 @@ class SigningKey:
     def _header(self, typ: str, jku: str | None) -> bytes:
         header = self._headers.get((typ, jku))
         if header is None:
-            said = {"alg": "ES256", "kid": self.kid, "typ": typ} | ({} if jku is None else {"jku": jku})
-            header = self._headers[typ, jku] = _b64(canonical(said))
+            fields = {"alg": "ES256", "kid": self.kid, "typ": typ} | ({} if jku is None else {"jku": jku})
+            header = self._headers[typ, jku] = _b64(canonical(fields))
         return header
 
 
 class Keyring:
-    """The key that signs now, every public half there ever was, and the one name for all of them. Thread-safe."""
+    """Current key, every public key, and the issuer. Thread-safe."""
 
     def __init__(
-        self, issuer: str, current: SigningKey, known: Sequence[Jwk], keep: "Keep", shelf: "Shelf | None" = None
+        self,
+        issuer: str,
+        current: SigningKey,
+        jwks: Sequence[Jwk],
+        save: "SaveRotation",
+        directory: "KeyDirectory | None" = None,
     ) -> None:
         self.issuer = issuer
-        self._keep = keep
-        self._shelf = shelf
+        self._save = save
+        self._directory = directory
         self._rotating = threading.Lock()
-        self._state = _state(current, known)
-        self._seen = None if shelf is None else shelf.seen()
+        self._state = _state(current, jwks)
+        self._file_state = None if directory is None else directory.file_state()
 
     @property
     def current(self) -> SigningKey:
-        """The key that signs from now on."""
+        """Key that signs from now on."""
         return self._state.current
 
     def public_jwks(self) -> list[Jwk]:
-        """Every public key, the current one first and then the retired, newest first."""
-        return [dict(jwk) for jwk in self._newest().jwks]
+        """Return every public key, the current one first and then the retired, newest first."""
+        return [dict(jwk) for jwk in self._latest_state().jwks]
 
     def public_keys(self) -> Mapping[str, ec.EllipticCurvePublicKey]:
-        """Every public key under its kid."""
-        return self._newest().keys
+        """Return every public key by its kid."""
+        return self._latest_state().keys
 
-    def _newest(self) -> "_State":
-        """With a key that another process has made just now; where that cannot be read, what is in mind still holds."""
+    def _latest_state(self) -> "_State":
+        """Return the state including a key that another process has just made; if that cannot be read, the cached
+        state."""
         with suppress(OSError, KeyringError):
             self.refresh()
         return self._state
 
     def rotate(self) -> SigningKey:
-        """A new current key; the public half of the old one is kept. A crash on the way leaves the old or the new."""
-        with self._rotating, nullcontext() if self._shelf is None else alone_in(self._shelf.directory):
-            # Another process may have rotated meanwhile: what its key has signed must stay verifiable.
-            self._look()
-            if len(self._state.jwks) >= MOST_KEYS:
-                raise KeyringError(f"this node has had {MOST_KEYS} keys, which is as many as a JWKS may hold")
+        """Make a new current key and keep the old public key. A crash leaves the old or the new state."""
+        with (
+            self._rotating,
+            nullcontext() if self._directory is None else lock_key_directory(self._directory.directory),
+        ):
+            # Another process may have rotated meanwhile: signatures of its key must stay verifiable.
+            self._reload()
+            if len(self._state.jwks) >= MAX_KEYS:
+                raise KeyringError(f"this node has had {MAX_KEYS} keys, which is as many as a JWKS may hold")
             new = SigningKey(fresh_key())
             state = _state(new, self._state.jwks)
-            self._keep(self.issuer, state.jwks, new.private)
+            self._save(self.issuer, state.jwks, new.private)
             self._state = state
-            self._seen = None if self._shelf is None else self._shelf.seen()
+            self._file_state = None if self._directory is None else self._directory.file_state()
             return new
 
     def refresh(self) -> bool:
-        """Whether another process of this machine has rotated the key; then this one signs with the new one, too."""
-        if self._shelf is None or self._shelf.seen() == self._seen:
+        """Load a key that another process of this machine has rotated to; return True if there was one."""
+        if self._directory is None or self._directory.file_state() == self._file_state:
             return False
-        with self._rotating, alone_in(self._shelf.directory):
-            return self._look()
+        with self._rotating, lock_key_directory(self._directory.directory):
+            return self._reload()
 
-    def _look(self) -> bool:
-        if self._shelf is None or self._shelf.seen() == self._seen:
+    def _reload(self) -> bool:
+        if self._directory is None or self._directory.file_state() == self._file_state:
             return False
-        # Nobody writes them now: what was seen is what is read.
-        self._seen, found = self._shelf.seen(), read_keyring(*self._shelf)
-        before, self._state = self._state, found._state
+        # Under the lock no process writes the files: their state is that of what is read.
+        self._file_state, keyring = self._directory.file_state(), read_keyring(*self._directory)
+        before, self._state = self._state, keyring._state
         return before.jwks != self._state.jwks
 
 
@@ -138,52 +146,52 @@ class _State(NamedTuple):
     keys: Mapping[str, ec.EllipticCurvePublicKey]
 
 
-class Shelf(NamedTuple):
-    """Where the keys lie, beside whoever else uses them."""
+class KeyDirectory(NamedTuple):
+    """Directory of the key files, shared with other processes."""
 
     directory: Path
     key_file: Path | None = None
 
-    def seen(self) -> tuple[int, int] | None:
-        """Tells one state of what is published from another."""
+    def file_state(self) -> tuple[int, int] | None:
+        """Return a value that changes when the JWKS file does, or None without a file."""
         try:
-            found = (self.directory / JWKS_FILE).stat()
+            status = (self.directory / JWKS_FILE).stat()
         except FileNotFoundError:
             return None
-        return found.st_ino, found.st_mtime_ns
+        return status.st_ino, status.st_mtime_ns
 
 
-Keep = Callable[[str, Sequence[Jwk], Private], None]
+SaveRotation = Callable[[str, Sequence[Jwk], Private], None]
 """Makes a rotation durable, or refuses it."""
 
 
-def _state(current: SigningKey, known: Sequence[Jwk]) -> _State:
-    jwks = (current.jwk, *(jwk for jwk in known if jwk["kid"] != current.kid))
+def _state(current: SigningKey, earlier: Sequence[Jwk]) -> _State:
+    jwks = (current.jwk, *(jwk for jwk in earlier if jwk["kid"] != current.kid))
     return _State(current, jwks, MappingProxyType({jwk["kid"]: _public_key(jwk) for jwk in jwks}))
 
 
 def fresh_keyring() -> Keyring:
-    """A keyring that lives in memory and dies with the process."""
+    """Return a keyring in memory."""
     key = SigningKey(fresh_key())
     return Keyring(issuer_of(key.kid), key, (), lambda _issuer, _jwks, _private: None)
 
 
 def open_keyring(directory: Path, key_file: Path | None = None) -> Keyring:
-    """The keys in `directory`, made on the first start; the operator's `key_file` signs where one is given."""
+    """Open the keys in `directory`, made on the first start; the operator's `key_file` signs if given."""
     private, jwks = key_file or directory / KEY_FILE, directory / JWKS_FILE
-    with alone_in(directory):
+    with lock_key_directory(directory):
         if not private.exists() and not jwks.exists():
             write_private(private, _pem(fresh_key()))
         keyring = read_keyring(directory, key_file)
-        # The first start, or the operator put another key in the place of the last one.
+        # The first start, or the operator replaced the key.
         if not jwks.exists() or keyring.current.kid not in {jwk["kid"] for jwk in _published(jwks).keys}:
             write_private(jwks, _jwks_text(keyring.issuer, keyring.public_jwks()))
     return keyring
 
 
 @contextmanager
-def alone_in(directory: Path) -> Iterator[None]:
-    """Two first starts at once must not each make a key of their own."""
+def lock_key_directory(directory: Path) -> Iterator[None]:
+    """Lock the directory: two first starts at once must not each make a key."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -194,35 +202,35 @@ def alone_in(directory: Path) -> Iterator[None]:
 
 
 def read_keyring(directory: Path, key_file: Path | None = None) -> Keyring:
-    """The keys in `directory` as they are; nothing is written before a rotation."""
+    """Read the keys in `directory`; nothing is written before a rotation."""
     jwks = directory / JWKS_FILE
     published = _published(jwks) if jwks.exists() else None
     private = _load(key_file or directory / KEY_FILE, lost=published is not None, own=key_file is None)
     current = SigningKey(private)
-    keep = _kept_by_operator(key_file) if key_file else _kept_in(directory)
+    save = _refuse_rotation(key_file) if key_file else _save_in(directory)
     if published is None:
-        # The node is its first key: nobody can claim an issuer without having held what it signs with.
-        return Keyring(issuer_of(current.kid), current, (), keep, Shelf(directory, key_file))
-    return Keyring(published.issuer, current, published.keys, keep, Shelf(directory, key_file))
+        # The issuer is derived from the first key: it cannot be claimed without having held that key.
+        return Keyring(issuer_of(current.kid), current, (), save, KeyDirectory(directory, key_file))
+    return Keyring(published.issuer, current, published.keys, save, KeyDirectory(directory, key_file))
 
 
 def replace_lost_key(directory: Path) -> Keyring:
-    """The keyring of a node whose private key is gone for good: a new key under the old name."""
+    """Make a new key under the old issuer, for a node whose private key is lost."""
     published, new = _published(directory / JWKS_FILE), SigningKey(fresh_key())
-    _kept_in(directory)(published.issuer, (new.jwk, *published.keys), new.private)
+    _save_in(directory)(published.issuer, (new.jwk, *published.keys), new.private)
     return read_keyring(directory)
 
 
-def _kept_in(directory: Path) -> Keep:
+def _save_in(directory: Path) -> SaveRotation:
     def keep(issuer: str, jwks: Sequence[Jwk], private: Private) -> None:
-        # In this order: a crash between the two leaves a public key that never signed, which harms nobody.
+        # In this order: a crash between the two leaves a public key that never signed, which does no harm.
         write_private(directory / JWKS_FILE, _jwks_text(issuer, jwks))
         write_private(directory / KEY_FILE, _pem(private))
 
     return keep
 
 
-def _kept_by_operator(key_file: Path) -> Keep:
+def _refuse_rotation(key_file: Path) -> SaveRotation:
     def refuse(_issuer: str, _jwks: Sequence[Jwk], _private: Private) -> None:
         raise KeyringError(
             f"the signing key is kept in {key_file} (QWED_SIGNING_KEY_FILE): put another P-256 key there and start "
@@ -253,18 +261,18 @@ def _published(file: Path) -> _Published:
 
 def _require_consistent(issuer: str, kids: Sequence[str]) -> None:
     if len(set(kids)) != len(kids):
-        raise ValueError("a key is there twice")
+        raise ValueError("it has a duplicate key")
     if issuer not in {issuer_of(kid) for kid in kids}:
-        raise ValueError("none of its keys is the one that the issuer is named after")
+        raise ValueError("the issuer is not derived from any of its keys")
 
 
 def _public_kid(jwk: Jwk) -> str:
-    """The kid of a public key that is in every member what we would have written."""
+    """Return the kid of a public JWK; raise ValueError unless every member is as we write it."""
     expected = jwk_of(_public_key(jwk))
     if jwk.get("kid") != expected["kid"]:
         raise ValueError(f"the kid `{jwk.get('kid')}` is not the thumbprint of its key")
     if jwk != expected:
-        raise ValueError(f"the key `{expected['kid']}` is no public ES256 signing key and nothing else")
+        raise ValueError(f"the key `{expected['kid']}` is not exactly a public ES256 signing key")
     return expected["kid"]
 
 
@@ -275,11 +283,11 @@ def _public_key(jwk: Jwk) -> ec.EllipticCurvePublicKey:
         x, y = (int.from_bytes(base64.urlsafe_b64decode(jwk[name] + "=")) for name in ("x", "y"))
         return ec.EllipticCurvePublicNumbers(x, y, _CURVE).public_key()
     except (KeyError, ValueError):
-        raise ValueError(f"the key `{jwk.get('kid')}` is no point of the curve P-256") from None
+        raise ValueError(f"the key `{jwk.get('kid')}` is not a point on the curve P-256") from None
 
 
 def jwk_of(key: ec.EllipticCurvePublicKey) -> Jwk:
-    """The public key as the JWKS shows it; `kid` is its RFC 7638 thumbprint."""
+    """Return the public key as a JWK; `kid` is its RFC 7638 thumbprint."""
     numbers = key.public_numbers()
     point = {name: _b64(value.to_bytes(32, "big")).decode() for name, value in (("x", numbers.x), ("y", numbers.y))}
     members = {"crv": "P-256", "kty": "EC", **point}
@@ -288,12 +296,12 @@ def jwk_of(key: ec.EllipticCurvePublicKey) -> Jwk:
 
 
 def issuer_of(kid: str) -> str:
-    """The name of the node whose first key has that kid."""
+    """Return the issuer name of the node whose first key has that kid."""
     return f"did:qwed:node:{hashlib.sha256(kid.encode()).hexdigest()[:32]}"
 
 
 def fresh_key() -> Private:
-    """A new P-256 key."""
+    """Generate a P-256 key."""
     return ec.generate_private_key(_CURVE)
 
 
@@ -316,7 +324,7 @@ def _load(file: Path, *, lost: bool, own: bool) -> Private:
     except FileNotFoundError:
         if not lost:
             raise
-        raise KeyLost(
+        raise KeyLostError(
             f"{file} is missing, and this node has signed with it: restore it from a backup, or where it is lost for "
             f"good {_REMEDY if own else 'put another P-256 key there'}"
         ) from None

@@ -1,9 +1,9 @@
-"""Spec 7.1: the leaf one answer, or one change, leaves in the log.
+"""Leaf of one decision or one change in the log (spec 7.1).
 
 Canonical JSON without content and without a plain hash of content, which a guess could be compared with: ids, closed
-sets, and a commitment that tells nothing once the key of its subject is destroyed.
+sets, and a commitment that reveals nothing once the key of its subject is destroyed.
 
-A Struct whose fields stand in alphabetical order and hold no floats encodes straight to RFC 8785 canonical JSON.
+A Struct whose fields are in alphabetical order and hold no floats encodes directly to RFC 8785 canonical JSON.
 """
 
 import msgspec
@@ -12,19 +12,19 @@ VERSION = 2
 
 
 class Leaf(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=True):
-    """What is said for ever about one answer, or about one change (then `event` names it)."""
+    """Permanent record of one decision, or of one change (then `event` names it)."""
 
     about: str | None = None
-    """What a change is about: an earlier activity, a key, a tool, an organisation."""
+    """Object of a change: an earlier activity, a key, a tool, an organisation."""
     action_hash: str | None = None
-    """Version 1 only, as are `conversation_id`, `result_hash` and `sub`: now they stand in the content."""
+    """Version 1 only, like `conversation_id`, `result_hash` and `sub`: they are part of the content now."""
     action_type: str | None = None
     activity_id: str
     agent_id: str | None = None
     attestation_id: str | None = None
     by: str
     commitment: str | None = None
-    """HMAC over the content beside the leaf."""
+    """HMAC over the content."""
     conversation_id: str | None = None
     cost_micros: int = 0
     decision: str | None = None
@@ -36,7 +36,7 @@ class Leaf(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=Tr
     level_before: int | None = None
     policy_hash: str | None = None
     repeats: int = 0
-    """How many more messages of the same pair were refused for their number and left no leaf of their own."""
+    """Further messages of the same pair that were refused by the rate limit without a leaf of their own."""
     result_hash: str | None = None
     risk_level: str | None = None
     self_approved: bool = False
@@ -54,10 +54,10 @@ _decoder = msgspec.json.Decoder(Leaf)
 
 
 def encode(leaf: Leaf) -> bytes:
-    """The canonical bytes of a leaf."""
+    """Return the canonical bytes of a leaf."""
     return _encoder.encode(leaf)
 
 
 def decode(data: bytes | str) -> Leaf:
-    """The leaf in stored bytes."""
+    """Parse the stored bytes of a leaf."""
     return _decoder.decode(data)

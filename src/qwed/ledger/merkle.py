@@ -1,125 +1,125 @@
-"""RFC 6962: a tree that grows, and which of its subtrees prove what.
+"""Merkle tree of RFC 6962: growth, audit paths and consistency paths.
 
-Every complete subtree is named by its level and its position at that level. A path is told in such names, so that
-whoever keeps the hashes can look them all up at once; where a path needs the right border of the tree, which is no
-complete subtree, it names the several whose hashes are joined to make it.
+A complete subtree is identified by its level and its position at that level. A path is a list of such ids, so that the
+caller can read all hashes at once; a node on the right edge of the tree, which is not a complete subtree, is given as
+the several subtrees that make it up.
 """
 
 from collections.abc import Iterable, Sequence
 
 from qwed.ledger.verifier import EMPTY_ROOT, node_hash
 
-Place = tuple[int, int]
-"""Level and position: the subtree over the leaves from position * 2**level on, 2**level of them."""
+SubtreeId = tuple[int, int]
+"""Level and position: the subtree over 2**level leaves from position * 2**level on."""
 
 
-def peaks(size: int) -> list[Place]:
-    """The complete subtrees a tree of this size consists of, the largest first."""
-    return _cover(0, size)
+def peaks(size: int) -> list[SubtreeId]:
+    """Return the complete subtrees of a tree of this size, largest first."""
+    return _subtrees_over(0, size)
 
 
-def inclusion(index: int, size: int) -> list[list[Place]]:
-    """The audit path of a leaf, from the bottom up."""
-    path: list[list[Place]] = []
+def inclusion_path(index: int, size: int) -> list[list[SubtreeId]]:
+    """Return the audit path of a leaf, from the bottom up."""
+    path: list[list[SubtreeId]] = []
     begin, end = 0, size
     while end - begin > 1:
-        middle = begin + _left(end - begin)
+        middle = begin + _left_size(end - begin)
         if index < middle:
-            path.append(_cover(middle, end))
+            path.append(_subtrees_over(middle, end))
             end = middle
         else:
-            path.append(_cover(begin, middle))
+            path.append(_subtrees_over(begin, middle))
             begin = middle
     return path[::-1]
 
 
-def consistency(first: int, second: int) -> list[list[Place]]:
-    """The path which proves that the tree of the first size is the beginning of that of the second."""
+def consistency_path(first: int, second: int) -> list[list[SubtreeId]]:
+    """Return the path that proves the first tree to be a prefix of the second."""
     if not 0 < first < second:
         return []
-    path: list[list[Place]] = []
+    path: list[list[SubtreeId]] = []
     begin, end = 0, second
     while first != end:
-        middle = begin + _left(end - begin)
+        middle = begin + _left_size(end - begin)
         if first <= middle:
-            path.append(_cover(middle, end))
+            path.append(_subtrees_over(middle, end))
             end = middle
         else:
-            path.append(_cover(begin, middle))
+            path.append(_subtrees_over(begin, middle))
             begin = middle
-    # Of a first tree that is whole, whoever checks has the root already.
-    known = [] if begin == 0 else [_cover(begin, end)]
-    return known + path[::-1]
+    # If the first tree is one complete subtree, the verifier has its root already.
+    start = [] if begin == 0 else [_subtrees_over(begin, end)]
+    return start + path[::-1]
 
 
-def joined(hashes: Sequence[bytes]) -> bytes:
-    """The hash over neighbouring subtrees, the largest first; of none, that of the empty tree."""
+def fold_hashes(hashes: Sequence[bytes]) -> bytes:
+    """Return the hash over adjacent subtrees, largest first; without any, the root of the empty tree."""
     if not hashes:
         return EMPTY_ROOT
     *others, whole = hashes
-    for each in reversed(others):
-        whole = node_hash(each, whole)
+    for left in reversed(others):
+        whole = node_hash(left, whole)
     return whole
 
 
-def _left(size: int) -> int:
-    """How many leaves stand to the left of the root: the largest power of two below the size."""
+def _left_size(size: int) -> int:
+    """Return the number of leaves left of the root: the largest power of two below the size."""
     return 1 << ((size - 1).bit_length() - 1)
 
 
-def _cover(begin: int, end: int) -> list[Place]:
-    """The complete subtrees over these leaves, which begin where a subtree of that size may begin."""
-    found: list[Place] = []
+def _subtrees_over(begin: int, end: int) -> list[SubtreeId]:
+    """Return the complete subtrees over these leaves; `begin` must be aligned to the first one."""
+    subtrees: list[SubtreeId] = []
     while begin < end:
         level = (end - begin).bit_length() - 1
-        found.append((level, begin >> level))
+        subtrees.append((level, begin >> level))
         begin += 1 << level
-    return found
+    return subtrees
 
 
-class Growth:
-    """A tree as one batch of leaves makes it grow: what each leaf completes, the root, and a path for each leaf."""
+class MerkleFrontier:
+    """Tree that one batch of leaves is appended to: completed nodes, root, and a path for each leaf."""
 
-    def __init__(self, size: int, borders: Sequence[bytes]) -> None:
+    def __init__(self, size: int, peak_hashes: Sequence[bytes]) -> None:
         self.size = size
-        self._first = size
-        self._known: dict[Place, bytes] = dict(zip(peaks(size), borders, strict=True))
+        self._initial_size = size
+        self._hashes: dict[SubtreeId, bytes] = dict(zip(peaks(size), peak_hashes, strict=True))
         self._paths: dict[int, list[str]] = {}
-        """In hex, of every leaf of the batch, once one of them was asked for."""
+        """Paths in hex of every leaf of the batch, computed on first use."""
 
     def add(self, leaf: bytes) -> list[bytes]:
-        """The hashes this leaf makes known: its own, and of every subtree it completes."""
-        place, found = self.size, [leaf]
-        self._known[0, place] = leaf
-        while place & 1:
-            leaf = node_hash(self._known[len(found) - 1, place - 1], leaf)
-            place >>= 1
-            self._known[len(found), place] = leaf
-            found.append(leaf)
+        """Append a leaf and return the hashes that it completes: its own, and those of subtrees."""
+        position, completed = self.size, [leaf]
+        self._hashes[0, position] = leaf
+        while position & 1:
+            leaf = node_hash(self._hashes[len(completed) - 1, position - 1], leaf)
+            position >>= 1
+            self._hashes[len(completed), position] = leaf
+            completed.append(leaf)
         self.size += 1
         self._paths = {}
-        return found
+        return completed
 
-    def borders(self) -> list[bytes]:
-        """The hashes of the peaks, from which the tree can grow on."""
-        return [self._known[place] for place in peaks(self.size)]
+    def peak_hashes(self) -> list[bytes]:
+        """Return the hashes of the peaks, from which the tree can grow on."""
+        return [self._hashes[subtree] for subtree in peaks(self.size)]
 
     def root(self) -> bytes:
-        """The root as it is now."""
-        return joined(self.borders())
+        """Return the current root."""
+        return fold_hashes(self.peak_hashes())
 
     def path(self, index: int) -> list[bytes]:
-        """The audit path of a leaf of this batch in the tree as it is now."""
-        return [self.hash_of(places) for places in inclusion(index, self.size)]
+        """Return the audit path of a leaf of this batch in the current tree."""
+        return [self.hash_of(subtrees) for subtrees in inclusion_path(index, self.size)]
 
     def hex_path(self, index: int) -> list[str]:
-        """The same in hex. It is shared by whoever asks: nobody changes it."""
+        """Return the audit path in hex. The list is shared: do not change it."""
         if not self._paths:
             self._paths = self._all_paths()
         return self._paths[index]
 
     def _all_paths(self) -> dict[int, list[str]]:
-        """From the root down, because leaves of one batch have most of their way in common."""
+        """Compute all paths from the root down, because leaves of one batch share most of them."""
         paths: dict[int, list[str]] = {}
         waiting: list[tuple[int, int, list[str]]] = [(0, self.size, [])]
         while waiting:
@@ -127,8 +127,8 @@ class Growth:
             if end - begin == 1:
                 paths[begin] = above
                 continue
-            middle = begin + _left(end - begin)
-            if self._first < middle:
+            middle = begin + _left_size(end - begin)
+            if self._initial_size < middle:
                 waiting.append((begin, middle, [self._hex(middle, end), *above]))
             waiting.append((middle, end, [self._hex(begin, middle), *above]))
         return paths
@@ -136,9 +136,9 @@ class Growth:
     def _hex(self, begin: int, end: int) -> str:
         level = (end - begin).bit_length() - 1
         if end - begin == 1 << level:
-            return self._known[level, begin >> level].hex()
-        return self.hash_of(_cover(begin, end)).hex()
+            return self._hashes[level, begin >> level].hex()
+        return self.hash_of(_subtrees_over(begin, end)).hex()
 
-    def hash_of(self, places: Iterable[Place]) -> bytes:
-        """The hash over these subtrees, all of them at the border or in this batch."""
-        return joined([self._known[place] for place in places])
+    def hash_of(self, subtrees: Iterable[SubtreeId]) -> bytes:
+        """Return the hash over these subtrees, which must be peaks or in this batch."""
+        return fold_hashes([self._hashes[subtree] for subtree in subtrees])

@@ -1,7 +1,7 @@
-"""The one place where leaves become part of a log: each batch makes the trees grow and ends in a signed head.
+"""Appends leaves to logs: each batch makes the trees grow and ends in a signed head.
 
-Called by whoever writes, inside the commit and one batch at a time. What a batch costs depends on the batch, not on the
-size of the log: of a tree only its border is kept in mind.
+Called by the writer, inside the commit, one batch at a time. The cost depends on the batch and not on the size of the
+log: only the frontier of a tree is kept in memory.
 """
 
 from base64 import urlsafe_b64decode
@@ -11,22 +11,22 @@ from typing import NamedTuple
 import msgspec
 
 from qwed.ledger.keyring import Keyring
-from qwed.ledger.merkle import Growth, Place, peaks
-from qwed.ledger.verifier import Head as SignedHead
-from qwed.ledger.verifier import Invalid, leaf_hash, read_head
-from qwed.words.clock import Clock, rfc3339
+from qwed.ledger.merkle import MerkleFrontier, SubtreeId, peaks
+from qwed.ledger.verifier import HeadClaims as SignedHead
+from qwed.ledger.verifier import InvalidEvidenceError, leaf_hash, read_head
+from qwed.model.clock import Clock, rfc3339
 
 HEAD_TYPE = "qwed-head+jwt"
-_MOST_LOGS = 10_000
+_MAX_CACHED_LOGS = 10_000
 
-ReadBorder = Callable[[str, int, Sequence[Place]], tuple[list[bytes], str | None]]
-"""Of one log, at this size, as they were kept: the hashes of these subtrees, and the signature of the head."""
+ReadFrontier = Callable[[str, int, Sequence[SubtreeId]], tuple[list[bytes], str | None]]
+"""Reads, for one log at this size, the stored hashes of these subtrees and the signature of the head."""
 
 _encode = msgspec.json.Encoder().encode
 
 
 class Head(msgspec.Struct, frozen=True, kw_only=True):
-    """INTERFACES 4: how a log stands, signed."""
+    """Signed state of a log (INTERFACES 4)."""
 
     log_id: str
     size: int
@@ -35,8 +35,8 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
     signature: str
 
 
-class _Signed(msgspec.Struct, frozen=True, kw_only=True):
-    """What of a head is signed; in alphabetical order, so that it is canonical."""
+class _HeadPayload(msgspec.Struct, frozen=True, kw_only=True):
+    """Signed fields of a head, in alphabetical order, so that the JSON is canonical."""
 
     log_id: str
     root: str
@@ -44,111 +44,113 @@ class _Signed(msgspec.Struct, frozen=True, kw_only=True):
     time: str
 
 
-_payload = msgspec.json.Decoder(_Signed)
+_payload = msgspec.json.Decoder(_HeadPayload)
 
 
-class Placed(msgspec.Struct, frozen=True, gc=False):
-    """Where a leaf stands, under the first head that contains it."""
+class LeafPosition(msgspec.Struct, frozen=True, gc=False):
+    """Position of a leaf, under the first head that covers it."""
 
     index: int
     head: Head
-    growth: Growth
+    frontier: MerkleFrontier
 
     def path(self) -> list[str]:
-        """The audit path of the leaf, in hex."""
-        return self.growth.hex_path(self.index)
+        """Return the audit path of the leaf, in hex."""
+        return self.frontier.hex_path(self.index)
 
 
 class Integration(NamedTuple):
-    """What a batch makes of the logs it belongs to."""
+    """Result of appending a batch to its logs."""
 
     nodes: list[str]
-    """For each leaf, in hex, the hashes it makes known."""
+    """Node hashes that each leaf completes, in hex."""
     heads: dict[str, Head]
-    grown: dict[str, Growth]
+    frontiers: dict[str, MerkleFrontier]
 
-    def border(self, log_id: str) -> list[bytes]:
-        """The hashes of the subtrees that the log then consists of."""
-        return self.grown[log_id].borders()
+    def frontier(self, log_id: str) -> list[bytes]:
+        """Return the hashes of the complete subtrees of the log after the batch."""
+        return self.frontiers[log_id].peak_hashes()
 
-    def place(self, log_id: str, index: int) -> Placed:
-        """Where a leaf of the batch stands."""
-        return Placed(index, self.heads[log_id], self.grown[log_id])
+    def position(self, log_id: str, index: int) -> LeafPosition:
+        """Return the position of a leaf of the batch."""
+        return LeafPosition(index, self.heads[log_id], self.frontiers[log_id])
 
 
 class Sequencer:
-    """Grows the logs. Not for two threads at once."""
+    """Appends to the logs. Not thread-safe."""
 
     def __init__(self, keyring: Keyring, clock: Clock) -> None:
         self._keyring = keyring
         self._clock = clock
-        self._borders: dict[str, tuple[int, list[bytes]]] = {}
+        self._frontiers: dict[str, tuple[int, list[bytes]]] = {}
 
-    def integrate(self, leaves: Iterable[tuple[str, int, str]], read: ReadBorder) -> Integration:
-        """The logs with these leaves (log, index, text) at their ends, each under a new head."""
-        grown: dict[str, Growth] = {}
-        known: list[str] = []
+    def integrate(self, leaves: Iterable[tuple[str, int, str]], read: ReadFrontier) -> Integration:
+        """Append these leaves (log, index, text) to their logs, each under a new head."""
+        frontiers: dict[str, MerkleFrontier] = {}
+        nodes: list[str] = []
         for log_id, index, text in leaves:
-            growth = grown.get(log_id)
-            if growth is None:
-                growth = grown[log_id] = self._growth(log_id, index, read)
-            if growth.size != index:
-                raise ValueError(f"leaf {index} of {log_id} does not follow a log of size {growth.size}")
-            known.append(b"".join(growth.add(leaf_hash(text.encode()))).hex())
-        return Integration(known, {log_id: self._seal(log_id, growth) for log_id, growth in grown.items()}, grown)
+            frontier = frontiers.get(log_id)
+            if frontier is None:
+                frontier = frontiers[log_id] = self._frontier_of(log_id, index, read)
+            if frontier.size != index:
+                raise ValueError(f"leaf {index} of {log_id} does not follow a log of size {frontier.size}")
+            nodes.append(b"".join(frontier.add(leaf_hash(text.encode()))).hex())
+        return Integration(
+            nodes, {log_id: self._sign_head(log_id, frontier) for log_id, frontier in frontiers.items()}, frontiers
+        )
 
-    def forget(self) -> None:
-        """What was integrated last was not kept: begin again from what is."""
-        self._borders.clear()
+    def reset(self) -> None:
+        """Forget cached frontiers after a failed write."""
+        self._frontiers.clear()
 
     def sign(self, log_id: str, size: int, root: bytes) -> Head:
-        """A head, as of now."""
-        signed = _Signed(log_id=log_id, root=root.hex(), size=size, time=rfc3339(self._clock.now()))
-        return head_from(self._keyring.current.sign(HEAD_TYPE, _encode(signed)), signed)
+        """Sign a head, as of now."""
+        payload = _HeadPayload(log_id=log_id, root=root.hex(), size=size, time=rfc3339(self._clock.now()))
+        return head_from(self._keyring.current.sign(HEAD_TYPE, _encode(payload)), payload)
 
-    def _growth(self, log_id: str, size: int, read: ReadBorder) -> Growth:
-        known = self._borders.get(log_id)
-        if known is not None and known[0] == size:
-            return Growth(*known)
-        return self._continued(log_id, size, read) if size else Growth(0, [])
+    def _frontier_of(self, log_id: str, size: int, read: ReadFrontier) -> MerkleFrontier:
+        cached = self._frontiers.get(log_id)
+        if cached is not None and cached[0] == size:
+            return MerkleFrontier(*cached)
+        return self._resume(log_id, size, read) if size else MerkleFrontier(0, [])
 
-    def _continued(self, log_id: str, size: int, read: ReadBorder) -> Growth:
-        """A log as it was kept, if it is still what was signed: nothing grows out of another one."""
-        borders, signature = read(log_id, size, peaks(size))
+    def _resume(self, log_id: str, size: int, read: ReadFrontier) -> MerkleFrontier:
+        """Return the frontier of a stored log; raise ValueError unless it is what its head was signed for."""
+        hashes, signature = read(log_id, size, peaks(size))
         if signature is None:
             raise ValueError(f"the log of {log_id} has no head of size {size}")
-        head = self._believed(signature)
-        growth = Growth(size, borders)
-        if (head.log_id, head.size, head.root) != (log_id, size, growth.root()):
+        head = self._verify_head(signature)
+        frontier = MerkleFrontier(size, hashes)
+        if (head.log_id, head.size, head.root) != (log_id, size, frontier.root()):
             raise ValueError(f"the log of {log_id} is not what its head of size {size} was signed for")
-        return growth
+        return frontier
 
-    def _believed(self, signature: str) -> SignedHead:
-        """What a head says that one of our keys has signed, be it one that another process has made meanwhile."""
+    def _verify_head(self, signature: str) -> SignedHead:
+        """Return the claims of a head that one of our keys signed, even one that another process has just made."""
         head = msgspec.to_builtins(head_from(signature))
         try:
             return read_head(head, self._keyring.public_keys())
-        except Invalid:
+        except InvalidEvidenceError:
             if not self._keyring.refresh():
                 raise
         return read_head(head, self._keyring.public_keys())
 
-    def _seal(self, log_id: str, growth: Growth) -> Head:
-        if len(self._borders) >= _MOST_LOGS:
-            self._borders.clear()
-        self._borders[log_id] = (growth.size, growth.borders())
-        return self.sign(log_id, growth.size, growth.root())
+    def _sign_head(self, log_id: str, frontier: MerkleFrontier) -> Head:
+        if len(self._frontiers) >= _MAX_CACHED_LOGS:
+            self._frontiers.clear()
+        self._frontiers[log_id] = (frontier.size, frontier.peak_hashes())
+        return self.sign(log_id, frontier.size, frontier.root())
 
 
-def head_from(signature: str, signed: _Signed | None = None) -> Head:
-    """The head that a signature is about; ValueError where it is about none. Who has signed it is not checked."""
-    if signed is None:
+def head_from(signature: str, payload: _HeadPayload | None = None) -> Head:
+    """Parse the head in a signature, without checking the signature; raise ValueError if it is not one."""
+    if payload is None:
         try:
-            signed = _payload.decode(_unpacked(signature.split(".")[1]))
+            payload = _payload.decode(_decode_segment(signature.split(".")[1]))
         except (IndexError, ValueError, msgspec.DecodeError) as error:
-            raise ValueError("a head that was kept is no head any more") from error
-    return Head(log_id=signed.log_id, size=signed.size, root=signed.root, time=signed.time, signature=signature)
+            raise ValueError("a stored head is damaged") from error
+    return Head(log_id=payload.log_id, size=payload.size, root=payload.root, time=payload.time, signature=signature)
 
 
-def _unpacked(segment: str) -> bytes:
+def _decode_segment(segment: str) -> bytes:
     return urlsafe_b64decode(segment + "=" * (-len(segment) % 4))

@@ -1,7 +1,7 @@
-"""Checks an exported log of qwed, offline and as one file: `python verifier.py --help`.
+"""Offline verifier of an exported log, in one file: `python verifier.py --help`.
 
-It needs the standard library and `cryptography`, and believes nothing but the public keys it is given. Whoever kept
-one signed head of a log finds every edit, deletion, reordering, truncation or fork of what that head covers.
+It needs the standard library and `cryptography`, and trusts nothing but the public keys it is given. With one saved
+signed head of a log it finds every edit, deletion, reordering, truncation or fork of the entries that the head covers.
 """
 
 import argparse
@@ -33,24 +33,24 @@ _HEAD = re.compile(
     r'{"log_id":"[^"\\]+","root":"[0-9a-f]{64}","size":(0|[1-9][0-9]{0,15}),'
     r'"time":"[0-9-]{10}T[0-9:]{8}([.][0-9]{1,9})?Z"}'
 )
-# A leaf without escapes and inner objects is canonical if its members stand in order, which is quickly seen.
+# Fast check: a leaf without escapes and inner objects is canonical if its members are in order.
 _MEMBER = r'"[a-z_]++":(?:"[^"\\\x00-\x1f\ud800-\udfff]*+"|0|-?[1-9][0-9]{0,17}+|true|false|null)'
 _PLAIN = re.compile(rf"{{{_MEMBER}(?:,{_MEMBER})*+}}")
 _ENTRY = frozenset({"index", "leaf", "leaf_hash", "payload", "salt", "erased"})
 
 
 def leaf_hash(data: bytes) -> bytes:
-    """RFC 6962: the hash of a leaf, which cannot pass for that of a node."""
+    """Return the RFC 6962 hash of a leaf, which cannot collide with that of a node."""
     return hashlib.sha256(b"\x00" + data).digest()
 
 
 def node_hash(left: bytes, right: bytes) -> bytes:
-    """RFC 6962: the hash of two subtrees."""
+    """Return the RFC 6962 hash of two subtrees."""
     return hashlib.sha256(b"\x01" + left + right).digest()
 
 
 class Tree:
-    """A tree that grows at its end and keeps only the roots of its complete subtrees, one per bit of its size."""
+    """Append-only tree that keeps only the roots of its complete subtrees, one per bit of its size."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -66,12 +66,13 @@ class Tree:
         self.size += 1
 
     def root(self) -> bytes:
-        """The root of all leaves so far."""
+        """Return the root of all leaves so far."""
         return reduce(lambda right, left: node_hash(left, right), reversed(self._peaks)) if self.size else EMPTY_ROOT
 
 
-def _climb(node: int, last: int, roots: list[bytes], path: Sequence[bytes]) -> list[bytes]:
-    """RFC 9162, 2.1.3.2 and 2.1.4.2: the roots a path leads to, that of the larger tree last; else none."""
+def _roots_of_path(node: int, last: int, roots: list[bytes], path: Sequence[bytes]) -> list[bytes]:
+    """Return the roots that a path leads to, that of the larger tree last (RFC 9162, 2.1.3.2 and 2.1.4.2); none if it
+    is invalid."""
     for sibling in path:
         if last == 0 or len(sibling) != 32:
             return []
@@ -86,25 +87,25 @@ def _climb(node: int, last: int, roots: list[bytes], path: Sequence[bytes]) -> l
 
 
 def verify_inclusion(leaf_hash: bytes, index: int, size: int, path: Sequence[bytes], root: bytes) -> bool:
-    """Whether the path proves the leaf to stand at `index` of the tree with this size and root."""
-    return 0 <= index < size and _climb(index, size - 1, [leaf_hash], path) == [root]
+    """Return True if the path proves the leaf to be at `index` of the tree with this size and root."""
+    return 0 <= index < size and _roots_of_path(index, size - 1, [leaf_hash], path) == [root]
 
 
 def verify_consistency(first: int, second: int, path: Sequence[bytes], first_root: bytes, second_root: bytes) -> bool:
-    """Whether the path proves the first tree to be the beginning of the second."""
+    """Return True if the path proves the first tree to be a prefix of the second."""
     if not 0 < first < second:
         expected = [second_root] if first == second > 0 else [EMPTY_ROOT] if first == 0 <= second else []
         return not path and [first_root] == expected and (second > 0 or second_root == EMPTY_ROOT)
     node, last = first - 1, second - 1
     while node & 1:
         node, last = node >> 1, last >> 1
-    # Where the first tree is one complete subtree, its root is known and the path begins above it.
+    # If the first tree is one complete subtree, its root is known and the path begins above it.
     start, *rest = [*path] if first & (first - 1) else [first_root, *path]
-    return _climb(node, last, [start, start], rest) == [first_root, second_root]
+    return _roots_of_path(node, last, [start, start], rest) == [first_root, second_root]
 
 
-class Invalid(ValueError):
-    """What was to be believed and is not; `code` is one of QWED-ATT-001 to 008."""
+class InvalidEvidenceError(ValueError):
+    """Evidence failed its check; `code` is one of QWED-ATT-001 to 008."""
 
     def __init__(self, number: str, message: str) -> None:
         super().__init__(message)
@@ -112,9 +113,9 @@ class Invalid(ValueError):
 
 
 def require(condition: object, number: str, message: str) -> None:
-    """Invalid unless the condition holds."""
+    """Raise InvalidEvidenceError unless the condition holds."""
     if not condition:
-        raise Invalid(number, message)
+        raise InvalidEvidenceError(number, message)
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -123,7 +124,7 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_number(text: str) -> Any:
-    raise Invalid("001", f"{text[:20]} is not a number that may stand there")
+    raise InvalidEvidenceError("001", f"{text[:20]} is not a number that may stand there")
 
 
 _whole_numbers = json.JSONDecoder(object_pairs_hook=_members, parse_float=_no_number, parse_constant=_no_number)
@@ -133,17 +134,17 @@ canonical = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(","
 
 
 def read_object(data: str | bytes, decoder: json.JSONDecoder = _whole_numbers) -> dict[str, Any]:
-    """The JSON object in `data`, or Invalid."""
+    """Parse the JSON object in `data`, or raise InvalidEvidenceError."""
     try:
         text = (data.encode() if isinstance(data, str) else data).decode().strip(" \t\r\n")
         value, end = decoder.raw_decode(text)
         if "\\u" in text:
-            canonical(value).encode()  # refuses half of a surrogate pair, which could not be printed
+            canonical(value).encode()  # raises for half of a surrogate pair, which could not be printed
         require(end == len(text), "001", "something follows it")
     except (ValueError, RecursionError) as error:
-        raise Invalid("001", f"it is not valid JSON: {str(error)[:80].lower()}") from None
+        raise InvalidEvidenceError("001", f"it is not valid JSON: {str(error)[:80].lower()}") from None
     if not isinstance(value, dict):
-        raise Invalid("001", "it is not a JSON object")
+        raise InvalidEvidenceError("001", "it is not a JSON object")
     return value
 
 
@@ -155,21 +156,24 @@ def _bytes(segment: str) -> bytes:
 
 
 def public_keys(jwks: Mapping[str, Any]) -> dict[str, ec.EllipticCurvePublicKey]:
-    """The keys of a JWKS by kid, or Invalid unless each is an ES256 key that is named by its RFC 7638 thumbprint."""
+    """Return the keys of a JWKS by kid; raise InvalidEvidenceError unless each is an ES256 key with its RFC 7638
+    thumbprint as kid."""
     listed = jwks.get("keys") if isinstance(jwks, Mapping) else None
     if not isinstance(listed, list) or len(listed) > MAX_KEYS:
-        raise Invalid("003", f"a JWKS has `keys`, a list of at most {MAX_KEYS}")
+        raise InvalidEvidenceError("003", f"a JWKS has `keys`, a list of at most {MAX_KEYS}")
     keys: dict[str, ec.EllipticCurvePublicKey] = {}
     for jwk in listed:
         try:
-            said = [{"alg": "ES256", "use": "sig", **jwk}.get(name) for name in ("kty", "crv", "alg", "use")]
-            require(said == ["EC", "P-256", "ES256", "sig"], "003", "it is not for ES256")
-            named = hashlib.sha256(canonical({name: jwk[name] for name in ("crv", "kty", "x", "y")}).encode()).digest()
-            require(_bytes(jwk["kid"]) == named, "003", "its kid is not its RFC 7638 thumbprint")
+            values = [{"alg": "ES256", "use": "sig", **jwk}.get(name) for name in ("kty", "crv", "alg", "use")]
+            require(values == ["EC", "P-256", "ES256", "sig"], "003", "it is not for ES256")
+            thumbprint = hashlib.sha256(
+                canonical({name: jwk[name] for name in ("crv", "kty", "x", "y")}).encode()
+            ).digest()
+            require(_bytes(jwk["kid"]) == thumbprint, "003", "its kid is not its RFC 7638 thumbprint")
             x, y = (int.from_bytes(_bytes(jwk[name]), "big") for name in ("x", "y"))
             keys[jwk["kid"]] = ec.EllipticCurvePublicNumbers(x, y, ec.SECP256R1()).public_key()
         except (AttributeError, LookupError, TypeError, ValueError) as error:
-            raise Invalid("003", f"a key cannot be used: {error}") from None
+            raise InvalidEvidenceError("003", f"a key cannot be used: {error}") from None
     return keys
 
 
@@ -183,28 +187,28 @@ def _kid(segment: str, typ: str) -> str:
 
 
 def open_jws(token: Any, typ: str, keys: Keys | None, decoder: json.JSONDecoder = _whole_numbers) -> tuple[str, Any]:
-    """The kid and the claims of a compact JWS, or Invalid; `None` for the keys leaves its signature unchecked."""
+    """Return kid and claims of a compact JWS, or raise InvalidEvidenceError; without keys no signature is checked."""
     parts = token.split(".", 3) if isinstance(token, str) and len(token) <= MAX_TOKEN else []
     require(len(parts) == 3, "001", f"it does not have three segments and at most {MAX_TOKEN} characters")
     try:
         kid, claims, signature = _kid(parts[0], typ), read_object(_bytes(parts[1]), decoder), _bytes(parts[2])
     except ValueError as error:
-        raise Invalid("001", f"it is not well formed: {error}") from None
+        raise InvalidEvidenceError("001", f"it is not well formed: {error}") from None
     if keys is None:
         return kid, claims
-    # RFC 7518 allows both s and n - s: what tells a token from others is its `jti`, never its text.
+    # RFC 7518 allows both s and n - s: a token is identified by its `jti`, never by its text.
     r, s = int.from_bytes(signature[:32], "big"), int.from_bytes(signature[32:], "big")
     require(kid in keys, "003", f"no known key has its kid {ascii(kid)[:60]}")
     require(len(signature) == 64 and 0 < r < _ORDER and 0 < s < _ORDER, "003", "its signature is not one of ES256")
     try:
         keys[kid].verify(encode_dss_signature(r, s), f"{parts[0]}.{parts[1]}".encode(), ec.ECDSA(SHA256()))
     except InvalidSignature:
-        raise Invalid("003", "its signature is wrong") from None
+        raise InvalidEvidenceError("003", "its signature is wrong") from None
     return kid, claims
 
 
-class Head(NamedTuple):
-    """What a head says, and the key it names."""
+class HeadClaims(NamedTuple):
+    """Claims of a head, and the kid of its key."""
 
     log_id: str
     size: int
@@ -213,16 +217,16 @@ class Head(NamedTuple):
     kid: str
 
 
-def read_head(head: Mapping[str, Any], keys: Keys | None) -> Head:
-    """What a head says, or Invalid unless one of the keys signed it; `None` leaves the signature unchecked."""
-    kid, said = open_jws(head.get("signature") if isinstance(head, Mapping) else None, HEAD, keys)
-    require(_HEAD.fullmatch(canonical(said)), "007", "it is not a head: `log_id`, `root`, `size`, `time`")
-    require({**said, "signature": head["signature"]} == dict(head), "003", "it does not say what was signed")
-    return Head(said["log_id"], said["size"], bytes.fromhex(said["root"]), said["time"], kid)
+def read_head(head: Mapping[str, Any], keys: Keys | None) -> HeadClaims:
+    """Return the claims of a head; raise InvalidEvidenceError unless one of the keys signed it (None: not checked)."""
+    kid, claims = open_jws(head.get("signature") if isinstance(head, Mapping) else None, HEAD, keys)
+    require(_HEAD.fullmatch(canonical(claims)), "007", "it is not a head: `log_id`, `root`, `size`, `time`")
+    require({**claims, "signature": head["signature"]} == dict(head), "003", "it does not say what was signed")
+    return HeadClaims(claims["log_id"], claims["size"], bytes.fromhex(claims["root"]), claims["time"], kid)
 
 
 def read_leaf(text: str) -> dict[str, Any]:
-    """The members of a leaf, or Invalid unless it is canonical."""
+    """Parse a leaf, or raise InvalidEvidenceError unless it is canonical."""
     plain = _PLAIN.fullmatch(text) is not None
     members = json.loads(text) if plain else read_object(text)
     in_order = list(members) == sorted(members) and len(members) == text.count('":') if plain else False
@@ -232,63 +236,63 @@ def read_leaf(text: str) -> dict[str, Any]:
 
 
 def _commits(leaf: dict[str, Any], payload: Any, salt: Any) -> bool:
-    """Whether the payload is that of the leaf; a leaf of version 1 commits to none."""
+    """Return True if the payload matches the commitment of the leaf; a leaf of version 1 has none."""
     if "commitment" not in leaf and leaf.get("v") == 1:
         return True
     fits = isinstance(payload, str) and isinstance(salt, str) and re.fullmatch("[0-9a-f]{64}", salt) is not None
     return fits and hmac.new(bytes.fromhex(salt), payload.encode(), "sha256").hexdigest() == leaf.get("commitment")
 
 
-class Finding(NamedTuple):
-    """What is wrong, and where."""
+class LogFinding(NamedTuple):
+    """Defect of a log, and its location."""
 
     where: str
     what: str
 
 
 class LogReport(NamedTuple):
-    """What a log holds and what is wrong with it; the notes say how far the check went."""
+    """Content and defects of a log; the notes say how far the check went."""
 
     log_id: str
     size: int
     root: str
     heads: int
-    findings: tuple[Finding, ...]
+    findings: tuple[LogFinding, ...]
     notes: tuple[str, ...] = ()
 
 
-class _Reading:
-    """One pass over an export; of an entry it keeps only what its activity is known by again."""
+class _LogCheck:
+    """One pass over an export; of an entry it keeps only a hash of its activity id."""
 
-    def __init__(self, given: Any) -> None:
-        self.tree, self.seen, self.findings, self.where = Tree(), dict[int, int](), list[Finding](), ""
+    def __init__(self, head: Any) -> None:
+        self.tree, self.seen, self.findings, self.where = Tree(), dict[int, int](), list[LogFinding](), ""
         self.log_id, self.next, self.agreed, self.covered, self.differs = "", 0, 0, 0, False
         self.published: Keys | None = None
-        self.takers = {"entry": self.entry, "head": self.head, "qwed_log": self.begin, "keys": self.end}
-        self.size_then, self.root_then = given.get("size") if isinstance(given, Mapping) else None, EMPTY_ROOT
+        self.handlers = {"entry": self.entry, "head": self.head, "qwed_log": self.begin, "keys": self.end}
+        self.given_size, self.root_at_given_size = head.get("size") if isinstance(head, Mapping) else None, EMPTY_ROOT
         # The heads whose signatures are checked at the end, when the keys are known, and the keys they name.
         self.heads, self.tokens, self.kids, self.last = 0, list[str](), dict[str, str](), ""
 
     def attempt(self, where: str, check: Callable[..., object], *values: Any) -> None:
-        """Take down what the check finds wrong; it may say more exactly where."""
+        """Run a check and record its failure; the check may refine the location."""
         self.where = where
         try:
             check(*values)
-        except Invalid as wrong:
+        except InvalidEvidenceError as wrong:
             if len(self.findings) < MAX_FINDINGS:
-                self.findings.append(Finding(self.where, str(wrong)))
+                self.findings.append(LogFinding(self.where, str(wrong)))
 
     def line(self, line: str | bytes) -> None:
         require(len(line) <= MAX_LINE, "001", "it is longer than 16 MiB")
         item = read_object(line)
         kind = next(iter(item), "")
-        belongs = kind in self.takers and self.published is None and len(item) == (3 if kind == "qwed_log" else 1)
+        belongs = kind in self.handlers and self.published is None and len(item) == (3 if kind == "qwed_log" else 1)
         require(belongs, "001", "it is nothing that belongs there")
-        self.takers[kind](item)
+        self.handlers[kind](item)
 
     def begin(self, item: dict[str, Any]) -> None:
-        named = [item[name] for name in ("log_id", "issuer") if isinstance(item.get(name), str) and item[name]]
-        fits = canonical(item["qwed_log"]) == "1" and len(named) == 2 and not self.log_id
+        names = [item[name] for name in ("log_id", "issuer") if isinstance(item.get(name), str) and item[name]]
+        fits = canonical(item["qwed_log"]) == "1" and len(names) == 2 and not self.log_id
         require(fits, "001", "it is not the first line of an export in version 1")
         self.log_id = item["log_id"]
 
@@ -300,33 +304,33 @@ class _Reading:
         entry, expected = item["entry"], self.next
         index, leaf = (entry.get("index"), entry.get("leaf")) if isinstance(entry, dict) else (None, None)
         if type(index) is not int or index >> 53 or not isinstance(leaf, str) or not entry.keys() <= _ENTRY:
-            raise Invalid("001", "it is not an entry with `index`, `leaf` and `leaf_hash`")
+            raise InvalidEvidenceError("001", "it is not an entry with `index`, `leaf` and `leaf_hash`")
         hashed, self.where, self.next = leaf_hash(leaf.encode()), f"entry {index}", max(expected, index + 1)
         self.tree.add(hashed)
-        if self.tree.size == self.size_then:
-            self.root_then = self.tree.root()
+        if self.tree.size == self.given_size:
+            self.root_at_given_size = self.tree.root()
         if index != expected:
             gap = f"entries {expected} to {index - 1} are missing before it"
-            raise Invalid("001", gap if index > expected else "it stands there again or out of order")
+            raise InvalidEvidenceError("001", gap if index > expected else "it stands there again or out of order")
         require(entry.get("leaf_hash") == hashed.hex(), "001", "its leaf_hash is not the hash of its leaf")
         members = read_leaf(leaf)
-        known = self.seen.setdefault(hash(members["activity_id"]), index)
-        require(known == index, "001", f"its activity is that of entry {known} too")
+        first = self.seen.setdefault(hash(members["activity_id"]), index)
+        require(first == index, "001", f"its activity is that of entry {first} too")
         fits = "payload" not in entry or _commits(members, entry["payload"], entry.get("salt"))
         require(fits, "001", "its payload is not the one its leaf commits to")
 
     def head(self, item: dict[str, Any]) -> None:
-        found, size = read_head(item["head"], None), self.tree.size
-        self.where, self.covered = f"head of size {found.size}", size
-        self.remember(item["head"]["signature"], found.kid)
-        require(found.log_id == self.log_id, "001", f"it is of another log, {ascii(found.log_id)[:80]}")
-        differed, self.differs = self.differs, found.size != size or found.root != self.tree.root()
+        claims, size = read_head(item["head"], None), self.tree.size
+        self.where, self.covered = f"head of size {claims.size}", size
+        self.remember(item["head"]["signature"], claims.kid)
+        require(claims.log_id == self.log_id, "001", f"it is of another log, {ascii(claims.log_id)[:80]}")
+        differed, self.differs = self.differs, claims.size != size or claims.root != self.tree.root()
         if not self.differs:
             self.agreed = size
-        elif not differed:  # else the same would be said of every head that follows
+        elif not differed:  # one finding, not one per head that follows
             what = "its root is not that of the entries before it"
-            what = what if found.size == size else f"it stands after {size} entries"
-            raise Invalid("001", f"{what}; the first {self.agreed} entries agree with their heads")
+            what = what if claims.size == size else f"it stands after {size} entries"
+            raise InvalidEvidenceError("001", f"{what}; the first {self.agreed} entries agree with their heads")
 
     def remember(self, token: str, kid: str) -> None:
         self.heads, self.last = self.heads + 1, token
@@ -334,10 +338,10 @@ class _Reading:
             self.tokens.append(token)
             self.kids.setdefault(kid, token)
 
-    def close(self, keys: Keys, given: Any) -> None:
-        """Check what can be known at the end only."""
-        if given is not None:
-            self.attempt("the given head", self.compare, given, keys)
+    def close(self, keys: Keys, head: Any) -> None:
+        """Run the checks that need the whole export."""
+        if head is not None:
+            self.attempt("the given head", self.compare, head, keys)
         rules = {
             "it does not begin with its `qwed_log` line": self.log_id,
             "its last line, the keys, is missing: the export was cut off": self.published is not None,
@@ -348,40 +352,44 @@ class _Reading:
         for token in dict.fromkeys([*self.tokens, self.last] if self.heads else ()):
             self.attempt("", self.check_signature, token, keys)
 
-    def compare(self, given: Mapping[str, Any], keys: Keys) -> None:
-        head, size = read_head(given, keys), self.tree.size
+    def compare(self, saved: Mapping[str, Any], keys: Keys) -> None:
+        head, size = read_head(saved, keys), self.tree.size
         require(head.log_id == self.log_id, "001", f"it is of another log, {ascii(head.log_id)[:80]}")
         fewer = f"it covers {head.size} entries, of which only {size} are there: cut off, or an older copy"
         require(head.size <= size, "001", fewer)
-        require(head.root == self.root_then, "001", f"the first {head.size} entries are not those it was signed for")
+        require(
+            head.root == self.root_at_given_size,
+            "001",
+            f"the first {head.size} entries are not those it was signed for",
+        )
 
     def check_signature(self, token: str, keys: Keys) -> None:
-        kid, said = open_jws(token, HEAD, None)
-        self.where = f"head of size {said['size']}"
-        if kid in keys or self.kids.get(kid) == token:  # of a key that is not known, one finding is enough
+        kid, claims = open_jws(token, HEAD, None)
+        self.where = f"head of size {claims['size']}"
+        if kid in keys or self.kids.get(kid) == token:  # one finding per unknown key
             open_jws(token, HEAD, keys)
 
 
 def check_log(lines: Lines, *, keys: Keys | None = None, head: Any = None, progress: Progress = None) -> LogReport:
-    """What an exported log holds and what is wrong with it, also against a head of it that was saved earlier."""
-    reading = _Reading(head)
+    """Check an exported log, also against a head of it that was saved earlier."""
+    check = _LogCheck(head)
     for number, line in enumerate(lines, 1):
-        reading.attempt(f"line {number}", reading.line, line)
+        check.attempt(f"line {number}", check.line, line)
         if progress is not None and number % 10_000 == 0:
-            progress(reading.tree.size)
-    reading.close((reading.published or {}) if keys is None else keys, head)
-    root, findings, few = reading.tree.root().hex(), tuple(reading.findings), len(reading.tokens)
+            progress(check.tree.size)
+    check.close((check.published or {}) if keys is None else keys, head)
+    root, findings, few = check.tree.root().hex(), tuple(check.findings), len(check.tokens)
     notes = {
         "keys were taken from the export itself: give a JWKS that you trust to know who signed": keys is None,
-        f"of the heads, the signatures of the first {few} and of the last were checked": reading.heads > MAX_SIGNATURES,
+        f"of the heads, the signatures of the first {few} and of the last were checked": check.heads > MAX_SIGNATURES,
         f"only the first {MAX_FINDINGS} findings are listed": len(findings) == MAX_FINDINGS,
     }
-    said = tuple(note for note, applies in notes.items() if applies)
-    return LogReport(reading.log_id, reading.tree.size, root, reading.heads, findings, said)
+    applying = tuple(note for note, applies in notes.items() if applies)
+    return LogReport(check.log_id, check.tree.size, root, check.heads, findings, applying)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Check an export: 0 where nothing is wrong, 1 where something is, 2 where a file cannot be read."""
+    """Check an export: return 0 without defects, 1 with defects, 2 if a file cannot be read."""
     parser = argparse.ArgumentParser(description="Checks an exported log of qwed, offline.")
     parser.add_argument("export", type=Path, help="what `qwed audit export` wrote")
     parser.add_argument("--head", type=Path, help="a head of this log that was saved earlier")
@@ -395,9 +403,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (OSError, ValueError) as error:
         sys.stderr.write(f"cannot read: {error}\n")
         return 2
-    said = [f"log {ascii(report.log_id)[1:-1][:80]}: {report.size} entries, {report.heads} heads, root {report.root}"]
-    said += [*report.notes, *(f"{finding.where}: {finding.what}" for finding in report.findings)]
-    sys.stdout.write("\n".join([*said, "SOMETHING IS WRONG" if report.findings else "nothing is wrong"]) + "\n")
+    lines = [f"log {ascii(report.log_id)[1:-1][:80]}: {report.size} entries, {report.heads} heads, root {report.root}"]
+    lines += [*report.notes, *(f"{finding.where}: {finding.what}" for finding in report.findings)]
+    sys.stdout.write("\n".join([*lines, "SOMETHING IS WRONG" if report.findings else "nothing is wrong"]) + "\n")
     return 1 if report.findings else 0
 
 

@@ -1,1 +1,1 @@
-"""What the domain packs share: how a result reads, and how dates, countries and claims are read."""
+"""Shared parts of the domain packs: result type, value parsing, countries."""

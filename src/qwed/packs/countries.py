@@ -1,14 +1,14 @@
-"""ISO 3166-1: the countries and territories that have a code, by code and by English name (edition of 2026)."""
+"""ISO 3166-1 countries and territories by code and by English name (edition of 2026)."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from qwed.packs.result import unknown
+from qwed.packs.result import unknown_name_error
 
 
 class Country(NamedTuple):
-    """One row of the standard; the name is the usual English one."""
+    """One row of the standard, with the usual English name."""
 
     code: str
     code3: str
@@ -308,12 +308,12 @@ _ALSO = {
     "viet nam": "VN",
     "wales": "GB",
 }
-"""Names that are not the table's. Parts of the United Kingdom are the country here; who must tell them apart, does."""
+"""Other names. Parts of the United Kingdom map to the country; callers that must tell them apart do so themselves."""
 
 COUNTRIES: Mapping[str, Country] = MappingProxyType(
     {row.code: row for row in (Country(*line.split(" ", 2)) for line in _TABLE.strip().splitlines())}
 )
-"""By code of two letters."""
+"""Countries by two-letter code."""
 
 _BY_NAME = (
     _ALSO
@@ -324,11 +324,11 @@ _BY_NAME = (
 
 
 NAMES = tuple(row.name for row in COUNTRIES.values())
-"""The usual English ones."""
+"""Usual English names."""
 
 
 def find_country(name: object) -> Country | None:
-    """The country of a code or an English name, in any case; None where there is none."""
+    """Return the country with this code or English name, in any case, or None."""
     if not isinstance(name, str):
         return None
     code = _BY_NAME.get(" ".join(name.casefold().split()))
@@ -336,8 +336,8 @@ def find_country(name: object) -> Country | None:
 
 
 def country_of(name: object) -> Country:
-    """The country; Unreadable lists the codes where there is none of this name."""
-    found = find_country(name)
-    if found is None:
-        raise unknown("country", name, COUNTRIES, NAMES)
-    return found
+    """Return the country with this code or name; raise UnreadableInputError with the codes if there is none."""
+    country = find_country(name)
+    if country is None:
+        raise unknown_name_error("country", name, COUNTRIES, NAMES)
+    return country

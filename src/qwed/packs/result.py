@@ -1,4 +1,4 @@
-"""What a guard of a pack answers: whether the claim holds, by which rule, and how to work that out by hand."""
+"""Result of a domain-pack check: status, rule, and the derivation to redo by hand."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -6,14 +6,14 @@ from enum import StrEnum
 from functools import wraps
 from typing import Any, ParamSpec, Self, TypeVar
 
-from qwed.packs.own import own
-from qwed.words import Record
-from qwed.words.exact import NotANumber
-from qwed.words.near import perhaps
+from qwed.model import Record
+from qwed.model.decimals import NumberFormatError
+from qwed.model.suggestions import did_you_mean
+from qwed.packs.unwrap import unwrap
 
 
-class Standing(StrEnum):
-    """How a claim came out. What cannot be known is neither right nor wrong, and never verified."""
+class CheckStatus(StrEnum):
+    """Outcome of a check. What cannot be decided is UNVERIFIABLE, never verified."""
 
     VERIFIED = "VERIFIED"
     FAILED = "FAILED"
@@ -23,8 +23,8 @@ class Standing(StrEnum):
 _FEW = 10**18
 
 
-class Unreadable(ValueError):
-    """Nothing can be said about this input; the message says what to write, `known` what there is to choose from."""
+class UnreadableInputError(ValueError):
+    """The input cannot be checked; the message says what to write, `known` lists the choices."""
 
     def __init__(self, message: str, known: Iterable[str] = ()) -> None:
         super().__init__(message)
@@ -33,42 +33,42 @@ class Unreadable(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Result(Record):
-    """The base of every result of a pack; `verified` is true for VERIFIED alone."""
+    """Base of every pack result; `verified` is true for VERIFIED only."""
 
     verified: bool = field(init=False)
-    status: Standing
+    status: CheckStatus
     message: str
     rule: str = ""
-    """The rule that was applied, with its source where there is one."""
+    """Rule that was applied, with its source if it has one."""
     by_hand: tuple[str, ...] = ()
-    """The steps that lead to the computed value, each one line that can be done with pencil and calendar."""
+    """Steps that lead to the computed value, each one line to redo with pencil and calendar."""
     known: tuple[str, ...] = ()
-    """Where a name is unknown: those that are known."""
+    """Known names, when a name was unknown."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "verified", self.status is Standing.VERIFIED)
+        object.__setattr__(self, "verified", self.status is CheckStatus.VERIFIED)
 
     @classmethod
     def unverifiable(cls, message: str, known: Iterable[str] = ()) -> Self:
-        """The result of what nothing can be said about."""
-        return cls(status=Standing.UNVERIFIABLE, message=message, known=tuple(known))
+        """Return the result for an input that cannot be checked."""
+        return cls(status=CheckStatus.UNVERIFIABLE, message=message, known=tuple(known))
 
 
 P = ParamSpec("P")
 R = TypeVar("R", bound=Result)
 
 
-def answering(kind: type[R]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Makes a method answer UNVERIFIABLE where what it was given cannot be read, instead of raising."""
+def unverifiable_on_error(kind: type[R]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Decorate a method to return UNVERIFIABLE when its input cannot be read, instead of raising."""
 
     def around(method: Callable[P, R]) -> Callable[P, R]:
         @wraps(method)
         def answered(*args: P.args, **kwargs: P.kwargs) -> R:
             try:
-                return _asked(method, args, kwargs)
-            except Unreadable as wrong:
+                return _call_unwrapped(method, args, kwargs)
+            except UnreadableInputError as wrong:
                 return kind.unverifiable(str(wrong), wrong.known)
-            except NotANumber as wrong:
+            except NumberFormatError as wrong:
                 return kind.unverifiable(f"a value {wrong}")
 
         return answered
@@ -76,26 +76,31 @@ def answering(kind: type[R]) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return around
 
 
-def _asked(method: Callable[..., R], args: Iterable[Any], kwargs: Mapping[str, Any]) -> R:
-    return method(*map(own, args), **{name: own(value) for name, value in kwargs.items()})
+def _call_unwrapped(method: Callable[..., R], args: Iterable[Any], kwargs: Mapping[str, Any]) -> R:
+    return method(*map(unwrap, args), **{name: unwrap(value) for name, value in kwargs.items()})
 
 
-def standing(holds: bool) -> Standing:
-    """VERIFIED or FAILED."""
-    return Standing.VERIFIED if holds else Standing.FAILED
+def status_of(holds: bool) -> CheckStatus:
+    """Return VERIFIED or FAILED."""
+    return CheckStatus.VERIFIED if holds else CheckStatus.FAILED
 
 
-def unknown(what: str, given: object, known: Iterable[str], names: Iterable[str] = ()) -> Unreadable:
-    """To be raised where `given` names no `what` that there is a table for; `names` are those its codes stand for."""
+def unknown_name_error(
+    what: str, value: object, known: Iterable[str], names: Iterable[str] = ()
+) -> UnreadableInputError:
+    """Return the error for a name without a table entry; `names` are the English names of the codes in `known`."""
     listed, spelled = tuple(known), tuple(names)
-    shown = ", ".join(listed[:12]) + (f" and {len(listed) - 12} more" if len(listed) > 12 else "")
-    meant, also = perhaps(given, (*spelled, *listed)), ", and their English names" if spelled else ""
-    return Unreadable(f"unknown {what} `{briefly(given)}`: {meant}known are {shown}{also}", listed)
+    first_names = ", ".join(listed[:12]) + (f" and {len(listed) - 12} more" if len(listed) > 12 else "")
+    suggestion, suffix = did_you_mean(value, (*spelled, *listed)), ", and their English names" if spelled else ""
+    return UnreadableInputError(
+        f"unknown {what} `{abbreviate(value)}`: {suggestion}known are {first_names}{suffix}", listed
+    )
 
 
-def briefly(given: object) -> str:
-    """Of a text its beginning; of a number its digits where there are few, since Python refuses to write very many."""
-    if isinstance(given, str):
-        return given[:60]
-    small = isinstance(given, bool | float | None) or (isinstance(given, int) and -_FEW < given < _FEW)
-    return str(given) if small else type(given).__name__
+def abbreviate(value: object) -> str:
+    """Return the beginning of a text, or the digits of a number if there are few (Python refuses to print very long
+    ones)."""
+    if isinstance(value, str):
+        return value[:60]
+    small = isinstance(value, bool | float | None) or (isinstance(value, int) and -_FEW < value < _FEW)
+    return str(value) if small else type(value).__name__

@@ -1,1 +1,1 @@
-"""What every proxy needs that stands before somebody else's program: whom it asks, as whom, and where it keeps it."""
+"""Shared parts of the MCP and A2A proxies: decision backend, agent identity, state directory, quarantine."""

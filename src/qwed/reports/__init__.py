@@ -1,1 +1,1 @@
-"""Spec 7.3: what an auditor is handed about an agent, as PDF, JSON or CSV. Pure: figures in, bytes out."""
+"""Compliance report of an agent as PDF, JSON or CSV (spec 7.3). Pure: data in, bytes out."""

@@ -1,13 +1,13 @@
-"""Accented letters that a typeface lacks, made of the letters and the accents it has.
+"""Accented letters that the font lacks, composed of letters and accents it has.
 
-The typeface that comes with the PDF library covers Western Europe; with this it also covers the Latin alphabets of
-Central and Eastern Europe, the Baltics and Turkey.
+The font shipped with reportlab covers Western Europe. With this it also covers the Latin alphabets of Central and
+Eastern Europe, the Baltics and Turkey.
 """
 
 import struct
 from typing import Any, NamedTuple
 
-from qwed.words.normal import normalize
+from qwed.model.unicode_normal import normalize
 
 _LETTERS = (
     *range(0x100, 0x180),
@@ -30,13 +30,13 @@ _ABOVE = {
     "\u030c": "\u02c7",
 }
 _BELOW = {"\u0327": "\u00b8", "\u0328": "\u02db", "\u0326": ","}
-_STANDS_IN = {"\u010f": "\u2019", "\u0165": "\u2019", "\u013e": "\u2019", "\u013d": "\u2019"}
-"""Where a caron beside a tall letter is printed as an apostrophe."""
+_SUBSTITUTES = {"\u010f": "\u2019", "\u0165": "\u2019", "\u013e": "\u2019", "\u013d": "\u2019"}
+"""Letters whose caron is printed as an apostrophe."""
 _APOSTROPHE, _OGONEK = 0x2019, 0x2DB
 _DOTLESS = {"i": "\u0131"}
 _MORE, _ARE_WORDS, _ARE_OFFSETS = 0x20, 0x01, 0x02
 _GAP = 0.05
-"""Between a letter and its accent, of the em."""
+"""Distance between a letter and its accent, in em."""
 
 
 class _Box(NamedTuple):
@@ -51,35 +51,35 @@ class _Box(NamedTuple):
 
 
 def add_accents(face: Any) -> None:
-    """Give a TrueType face of the PDF library every letter that can be made of two of its glyphs."""
+    """Add to a TrueType face every letter that can be composed of two of its glyphs."""
     start = face.get_table_pos("glyf")[0]
-    place = len(face._ttf_data) - start
-    # One number is left out: its record would reach from the end of the old table to the beginning of the new.
+    position = len(face._ttf_data) - start
+    # One glyph number is skipped: its record would span from the end of the old table to the start of the new one.
     face.hmetrics.append(face.hmetrics[0])
-    face.glyphPos.append(place)
+    face.glyphPos.append(position)
     records = []
     for code in _LETTERS:
         parts = None if has_glyph(face, code) else _parts_of(face, chr(code))
         if parts is None:
             continue
-        record = _composed(face, start, *parts)
+        record = _composite_glyph(face, start, *parts)
         records.append(record)
-        place += len(record)
-        face.glyphPos.append(place)
+        position += len(record)
+        face.glyphPos.append(position)
         _set_width(face, code, parts, record)
     face._ttf_data += b"".join(records)
     face.table["glyf"]["length"] = len(face._ttf_data) - start
 
 
 def has_glyph(face: Any, code: int) -> bool:
-    """Whether a character can be printed: some are listed and lead to the box that stands for no glyph."""
+    """Return True if the character can be printed; some mapped characters lead to the missing-glyph box."""
     return bool(face.charToGlyph.get(code))
 
 
 def _set_width(face: Any, code: int, parts: tuple[int, int, bool], record: bytes) -> None:
     base, accent, _ = parts
     width = face.hmetrics[face.charToGlyph[base]][0]
-    # The left edge as the record has it: a reader moves the glyph by the difference.
+    # The left side bearing must equal the record's x_min; a viewer shifts the glyph by the difference.
     (bearing,) = struct.unpack(">H", record[2:4])
     if accent == _APOSTROPHE:
         width += face.hmetrics[face.charToGlyph[accent]][0] // 2
@@ -89,22 +89,22 @@ def _set_width(face: Any, code: int, parts: tuple[int, int, bool], record: bytes
 
 
 def _parts_of(face: Any, letter: str) -> tuple[int, int, bool] | None:
-    """The codes of the letter and of the accent, and whether that stands above; None where one is missing."""
-    taken_apart = normalize("NFD", letter)
-    if len(taken_apart) != 2:
+    """Return the codes of letter and accent and whether the accent is above, or None if one is missing."""
+    decomposed = normalize("NFD", letter)
+    if len(decomposed) != 2:
         return None
-    base, mark = taken_apart[0], taken_apart[1]
+    base, mark = decomposed[0], decomposed[1]
     above = mark in _ABOVE
-    accent = _STANDS_IN.get(letter) or _ABOVE.get(mark) or _BELOW.get(mark)
-    if above and letter not in _STANDS_IN:
+    accent = _SUBSTITUTES.get(letter) or _ABOVE.get(mark) or _BELOW.get(mark)
+    if above and letter not in _SUBSTITUTES:
         base = _DOTLESS.get(base, base)
     if accent is None or not has_glyph(face, ord(base)) or not has_glyph(face, ord(accent)):
         return None
     return ord(base), ord(accent), above
 
 
-def _composed(face: Any, start: int, base: int, accent: int, above: bool) -> bytes:
-    """The record of a glyph that is made of two others."""
+def _composite_glyph(face: Any, start: int, base: int, accent: int, above: bool) -> bytes:
+    """Return the record of a composite glyph."""
     letter, mark = _box(face, start, base), _box(face, start, accent)
     right, up = _offset(face, letter, mark, accent, above)
     whole = _Box(

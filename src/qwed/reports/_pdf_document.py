@@ -1,4 +1,4 @@
-"""The pages: sections one after the other, the report's id and the number of the page at the foot of each."""
+"""PDF document: sections in order, with report id and page number in the footer."""
 
 import io
 import threading
@@ -12,27 +12,27 @@ from reportlab.platypus import BaseDocTemplate, Frame, PageTemplate
 from qwed.reports._pdf_sections import SECTIONS
 from qwed.reports._pdf_tables import WIDTH
 from qwed.reports._pdf_text import FAINT, HEADING, MONO, PLAIN, RULE, load_fonts, printable
-from qwed.reports.data import ReportData
+from qwed.reports.report_data import ReportData
 
 _PAGE_WIDTH, _PAGE_HEIGHT = A4
 _MARGIN = (_PAGE_WIDTH - WIDTH) / 2
 _FOOT, _TOP = 54.0, 48.0
 _TOTAL = "PagesInAll"
-_one_at_a_time = threading.Lock()
-"""The library keeps what it draws with in the module: typefaces, styles, settings."""
+_reportlab_lock = threading.Lock()
+"""reportlab keeps fonts, styles and settings in module globals."""
 
 
 def pdf_bytes(data: ReportData) -> bytes:
-    """The report as a PDF; the same data gives the same bytes."""
-    with _one_at_a_time:
+    """Return the report as a PDF; equal data gives equal bytes."""
+    with _reportlab_lock:
         rl_config.invariant = 1
-        # Bytes as they are: text of them is a quarter longer, for channels that no longer exist.
+        # ASCII85 encoding would make the file a quarter larger.
         rl_config.useA85 = 0
         load_fonts()
-        return _built(data)
+        return _build_document(data)
 
 
-def _built(data: ReportData) -> bytes:
+def _build_document(data: ReportData) -> bytes:
     file = io.BytesIO()
     document = _Document(
         file,
@@ -48,7 +48,7 @@ def _built(data: ReportData) -> bytes:
     frame = Frame(_MARGIN, _FOOT, WIDTH, _PAGE_HEIGHT - _FOOT - _TOP, 0, 0, 0, 0)
 
     def foot(canvas: Any, _document: Any) -> None:
-        _draw_foot(canvas, data)
+        _draw_footer(canvas, data)
 
     document.addPageTemplates([PageTemplate(frames=[frame], onPage=foot)])
     document.build([part for section in SECTIONS for part in section(data)], canvasmaker=_Canvas)
@@ -56,10 +56,10 @@ def _built(data: ReportData) -> bytes:
 
 
 class _Document(BaseDocTemplate):
-    """Pages with an outline beside them: one entry for each section."""
+    """Document template that adds an outline entry for each section."""
 
     def afterFlowable(self, flowable: Any) -> None:  # noqa: N802 - the library calls it so
-        """Called with each part once it stands on its page."""
+        """Add an outline entry when a heading is placed."""
         if getattr(flowable, "style", None) is HEADING:
             text = flowable.getPlainText()
             self.canv.bookmarkPage(text)
@@ -67,7 +67,7 @@ class _Document(BaseDocTemplate):
 
 
 class _Canvas(Canvas):
-    """Pages that say how many there are, which is known only at the end: each refers to one drawing made then."""
+    """Canvas whose pages show the total page count, which is known only at the end."""
 
     def save(self) -> None:
         self.beginForm(_TOTAL, 0, 0, 60, 12)
@@ -78,7 +78,7 @@ class _Canvas(Canvas):
         super().save()
 
 
-def _draw_foot(canvas: Any, data: ReportData) -> None:
+def _draw_footer(canvas: Any, data: ReportData) -> None:
     canvas.saveState()
     canvas.setStrokeColor(RULE)
     canvas.setLineWidth(0.4)

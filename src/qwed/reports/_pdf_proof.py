@@ -1,26 +1,26 @@
-"""The sections of the printed report that let a reader check it: the log, its proofs, the mapping, attestations."""
+"""PDF sections for verification: the log, its proofs, the framework mapping, attestations."""
 
 import hashlib
 
 from reportlab.platypus import Spacer
 
-from qwed.reports._pdf_record import cut, why
+from qwed.reports._pdf_record import reason_cell, truncation_note
 from qwed.reports._pdf_tables import Column, IdColumns, facts, grid, numbered
-from qwed.reports._pdf_text import HEADING, MINOR, Paragraph, Story, identifier, marked_up, moment
-from qwed.reports.data import LogReceipt, ReportData
-from qwed.reports.mapping import frameworks_in
+from qwed.reports._pdf_text import HEADING, MINOR, Paragraph, Story, format_time, identifier, marked_up
+from qwed.reports.framework_mapping import frameworks_in
+from qwed.reports.report_data import LogReceipt, ReportData
 
 
 def the_log(data: ReportData) -> Story:
-    """Where the record stands, and proofs for its first and last entry."""
-    log, kept = data.log, data.contents
+    """Render the state of the log and the inclusion proofs."""
+    log, contents = data.log, data.contents
     story: Story = [
         Paragraph("9. The log", HEADING),
         marked_up(
             f"Entries of the log that belong to this agent and period: {data.activity_count:,}. The content beside "
-            f"them is kept for {kept.kept:,}, erased for {kept.erased:,} and expired by retention for "
-            f"{kept.expired:,}; the entries themselves are never removed. Content that is not what was put there: "
-            f"{kept.tampered:,}."
+            f"them is kept for {contents.kept:,}, erased for {contents.erased:,} and expired by retention for "
+            f"{contents.expired:,}; the entries themselves are never removed. Content that is not what was put there: "
+            f"{contents.tampered:,}."
         ),
     ]
     if log.head is None:
@@ -31,7 +31,7 @@ def the_log(data: ReportData) -> Story:
                 ("Log id", identifier(log.head.log_id)),
                 ("Size", f"{log.head.size:,}"),
                 ("Root", identifier(log.head.root)),
-                ("Time", moment(log.head.time)),
+                ("Time", format_time(log.head.time)),
                 ("Issuer", identifier(log.issuer)),
                 ("Key id (kid)", identifier(log.kid)),
                 ("Signature (JWS)", identifier(log.head.signature)),
@@ -60,12 +60,12 @@ def _receipt(name: str, receipt: LogReceipt) -> Story:
 
 
 def how_to_verify(data: ReportData) -> Story:
-    """What a reader does to check it."""
+    """Render the verification steps."""
     return [Paragraph("10. How to verify this report", HEADING), numbered(data.verification)]
 
 
 def mapping(data: ReportData) -> Story:
-    """What the data shows for clauses that auditors ask about."""
+    """Render what the data shows for each framework clause."""
     story: Story = [
         Paragraph("11. What the data shows for common frameworks", HEADING),
         marked_up(data.mapping.statement),
@@ -78,7 +78,7 @@ def mapping(data: ReportData) -> Story:
 
 
 def attestations(data: ReportData) -> Story:
-    """Every attestation, with the entry that carries it."""
+    """Render every attestation with its log index."""
     count = len(data.attestations)
     story: Story = [
         Paragraph("Appendix: attestations", HEADING),
@@ -93,5 +93,8 @@ def _revoked(data: ReportData) -> Story:
     if not listed.entries:
         return [marked_up("None was revoked in the period.")]
     columns = (Column("Revoked", 24), Column("Attestation", 36, "id"), Column("By", 26, "id"), Column("Why", 34))
-    rows = [(moment(row.at), row.attestation_id, row.by, why(row.reason, row.content)) for row in listed.entries]
-    return [grid(columns, rows), *cut(listed), Spacer(1, 6)]
+    rows = [
+        (format_time(row.at), row.attestation_id, row.by, reason_cell(row.reason, row.content))
+        for row in listed.entries
+    ]
+    return [grid(columns, rows), *truncation_note(listed), Spacer(1, 6)]

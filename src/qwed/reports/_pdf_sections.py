@@ -1,4 +1,4 @@
-"""The sections of the printed report, in the order in which they are read."""
+"""Sections of the PDF report in reading order."""
 
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta
@@ -8,7 +8,7 @@ from reportlab.platypus import KeepTogether, Spacer
 
 from qwed.reports._pdf_charts import bars_of, codes_chart, decisions_chart
 from qwed.reports._pdf_proof import attestations, how_to_verify, mapping, the_log
-from qwed.reports._pdf_record import approvals, executions, refusals, standing, trust
+from qwed.reports._pdf_record import approvals, executions, lifecycle, refusals, trust
 from qwed.reports._pdf_tables import WIDTH, Column, facts, grid, tiles
 from qwed.reports._pdf_text import (
     BLANK,
@@ -19,23 +19,23 @@ from qwed.reports._pdf_text import (
     TITLE,
     Paragraph,
     Story,
+    format_time,
+    format_usd,
+    humanize,
     identifier,
     marked_up,
-    moment,
-    money,
-    said,
-    worded,
+    text_cell,
 )
-from qwed.reports.data import Counts, Day, ReportData
+from qwed.reports.report_data import DailyCounts, DecisionCounts, ReportData
 
 _DECISIONS = ("approved", "corrected", "pending", "denied", "budget_exceeded")
-_COUNTED = tuple(
+_COUNT_COLUMNS = tuple(
     Column(name, 9, "number") for name in ("Total", "Approved", "Corrected", "Pending", "Denied", "Budget")
 )
 
 
 def title(data: ReportData) -> Story:
-    """What this is, of whom, of when."""
+    """Render the title page: agent, period and key figures."""
     head = data.log.head
     of_the_log = "no signed head yet" if head is None else f"{head.size:,} entries, root {head.root}"
     return [
@@ -43,10 +43,13 @@ def title(data: ReportData) -> Story:
         Spacer(1, 4),
         facts(
             [
-                ("Agent", said(data.agent.name, BODY)),
+                ("Agent", text_cell(data.agent.name, BODY)),
                 ("Agent id", identifier(data.agent_id)),
-                ("Period (UTC)", f"{moment(data.period.since)} (inclusive) to {moment(data.period.until)} (exclusive)"),
-                ("As of", f"{moment(data.generated_at)}, the time of the log's head"),
+                (
+                    "Period (UTC)",
+                    f"{format_time(data.period.since)} (inclusive) to {format_time(data.period.until)} (exclusive)",
+                ),
+                ("As of", f"{format_time(data.generated_at)}, the time of the log's head"),
                 ("Report id", identifier(data.report_id)),
                 ("Log", identifier(of_the_log)),
             ]
@@ -56,7 +59,7 @@ def title(data: ReportData) -> Story:
         Spacer(1, 8),
         marked_up(
             "Every figure is computed from the node's append-only log, in which an entry is durable before its answer "
-            "is given; section 10 says how to check that without trusting whoever made this report. Times are UTC."
+            "is given; section 10 says how to check that without trusting its issuer. Times are UTC."
         ),
         marked_up(data.mapping.statement, NOTE),
         marked_up("Characters that the typeface lacks are printed as their code points, such as [U+4E2D].", NOTE),
@@ -64,43 +67,45 @@ def title(data: ReportData) -> Story:
 
 
 def _figures(data: ReportData) -> list[tuple[str, str]]:
-    told = data.summary
+    summary = data.summary
     return [
-        ("decisions", f"{told.total_actions:,}"),
-        ("approved", f"{told.approved:,}"),
-        ("corrected", f"{told.corrected:,}"),
-        ("pending", f"{told.pending:,}"),
-        ("denied", f"{told.denied:,}"),
-        ("over budget", f"{told.budget_exceeded:,}"),
-        ("cost, USD", money(told.total_cost_usd)),
+        ("decisions", f"{summary.total_actions:,}"),
+        ("approved", f"{summary.approved:,}"),
+        ("corrected", f"{summary.corrected:,}"),
+        ("pending", f"{summary.pending:,}"),
+        ("denied", f"{summary.denied:,}"),
+        ("over budget", f"{summary.budget_exceeded:,}"),
+        ("cost, USD", format_usd(summary.total_cost_usd)),
     ]
 
 
 def the_agent(data: ReportData) -> Story:
-    """Who it is, what it may do, what it may spend."""
+    """Render the agent, its permissions and its limits."""
     agent = data.agent
-    known = [
+    rows = [
         ("Status", agent.status),
         ("Trust level", f"{agent.trust_level}, {agent.trust_name}"),
         ("Type", agent.type),
         ("Principal", agent.principal_id),
         ("Description", agent.description),
         ("Framework, model", f"{agent.framework or BLANK}, {agent.model or BLANK}"),
-        ("Registered", moment(agent.created_at)),
+        ("Registered", format_time(agent.created_at)),
         ("DID", identifier(agent.did)),
         ("Organisation", identifier(agent.organisation_id)),
     ]
     return [
         Paragraph("1. The agent", HEADING),
-        facts(known),
+        facts(rows),
         Paragraph("Permissions", MINOR),
-        facts([(worded(name), _permitted(value)) for name, value in agent.permissions.items()]),
+        facts([(humanize(name), _format_permission(value)) for name, value in agent.permissions.items()]),
         Paragraph("Limits of the budget", MINOR),
-        facts([(worded(name), "no limit" if value is None else f"{value:,}") for name, value in agent.budget.items()]),
+        facts(
+            [(humanize(name), "no limit" if value is None else f"{value:,}") for name, value in agent.budget.items()]
+        ),
     ]
 
 
-def _permitted(value: Any) -> str:
+def _format_permission(value: Any) -> str:
     if value is None:
         return "no limit of this kind"
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -109,39 +114,39 @@ def _permitted(value: Any) -> str:
 
 
 def decisions(data: ReportData) -> Story:
-    """How it was decided: per day, code, risk and type."""
-    found = data.decisions
+    """Render decisions by day, error code, risk and action type."""
+    statistics = data.decisions
     heading = Paragraph("2. Decisions", HEADING)
-    if not found.by_day:
+    if not statistics.by_day:
         return [heading, marked_up("Nothing was decided in the period.")]
-    bars, days = bars_of(found.by_day, *_days_of(data))
-    each = "day" if days == 1 else f"{days} days"
+    bars, days = bars_of(statistics.by_day, *_days_of(data))
+    unit = "day" if days == 1 else f"{days} days"
     story: Story = [
-        KeepTogether([heading, Paragraph(f"Decisions per {each}", MINOR), decisions_chart(bars, WIDTH)]),
-        grid((Column("Day", 14), *_COUNTED), [_counted(row.day, row) for row in found.by_day]),
+        KeepTogether([heading, Paragraph(f"Decisions per {unit}", MINOR), decisions_chart(bars, WIDTH)]),
+        grid((Column("Day", 14), *_COUNT_COLUMNS), [_count_row(row.day, row) for row in statistics.by_day]),
     ]
     story += _refusals_by_code(data)
     for name, rows in (
-        ("Risk level", found.by_risk),
-        ("Type of action", found.by_action_type),
-        ("Engine", found.by_engine),
+        ("Risk level", statistics.by_risk),
+        ("Type of action", statistics.by_action_type),
+        ("Engine", statistics.by_engine),
     ):
         if rows:
             story += [
                 Paragraph(f"By {name.lower()}", MINOR),
-                grid((Column(name, 22), *_COUNTED), [_counted(row.name, row) for row in rows]),
+                grid((Column(name, 22), *_COUNT_COLUMNS), [_count_row(row.name, row) for row in rows]),
             ]
     return story
 
 
 def _days_of(data: ReportData) -> tuple[date, date]:
-    """The first and the last UTC day of the period, whose end is not part of it."""
+    """Return the first and last UTC day of the period, whose end is exclusive."""
     first = datetime.fromisoformat(data.period.since).date()
     last = (datetime.fromisoformat(data.period.until) - timedelta(milliseconds=1)).date()
     return first, max(first, last)
 
 
-def _counted(name: str, row: Counts | Day) -> list[Any]:
+def _count_row(name: str, row: DecisionCounts | DailyCounts) -> list[Any]:
     return [name, row.total, *(getattr(row, each) for each in _DECISIONS)]
 
 
@@ -160,16 +165,16 @@ def _refusals_by_code(data: ReportData) -> Story:
 
 
 def budget(data: ReportData) -> Story:
-    """What was used each day, against the limits of a day."""
+    """Render daily usage against the daily limits."""
     limits = data.agent.budget
     most = [limits.get(name) for name in ("max_daily_cost_usd", "max_requests_per_day", "max_tokens_per_day")]
     days = [row for row in data.decisions.by_day if row.cost_usd or row.requests or row.tokens]
     story: Story = [
         Paragraph("3. Use of the budget", HEADING),
         marked_up(
-            f"Against the daily limits as they stand: cost {_limit(most[0])} USD, requests {_limit(most[1])}, tokens "
+            f"Against the current daily limits: cost {_limit(most[0])} USD, requests {_limit(most[1])}, tokens "
             f"{_limit(most[2])}. Cost and tokens count on the day on which they were permitted; requests that were "
-            "refused at the door or by the budget itself count against no limit.",
+            "refused before admission or by the budget itself count against no limit.",
             NOTE,
         ),
     ]
@@ -177,7 +182,7 @@ def budget(data: ReportData) -> Story:
         return [*story, marked_up("Nothing was used in the period.")]
     share = Column("of limit", 9, "number")
     columns = (Column("Day", 14), Column("Cost, USD", 12, "number"), share, Column("Requests", 12, "number"), share)
-    rows = [_used(row, most) for row in days]
+    rows = [_usage_row(row, most) for row in days]
     return [*story, grid((*columns, Column("Tokens", 14, "number"), share), rows)]
 
 
@@ -185,9 +190,9 @@ def _limit(value: float | None) -> str:
     return "no limit" if value is None else f"{value:,}"
 
 
-def _used(row: Day, most: Sequence[float | None]) -> list[Any]:
+def _usage_row(row: DailyCounts, most: Sequence[float | None]) -> list[Any]:
     cells: list[Any] = [row.day]
-    shown = (money(row.cost_usd), f"{row.requests:,}", f"{row.tokens:,}")
+    shown = (format_usd(row.cost_usd), f"{row.requests:,}", f"{row.tokens:,}")
     for text, used, limit in zip(shown, (row.cost_usd, row.requests, row.tokens), most, strict=True):
         cells += [text, _share(used, limit)]
     return cells
@@ -207,7 +212,7 @@ SECTIONS: tuple[Callable[[ReportData], Story], ...] = (
     trust,
     approvals,
     executions,
-    standing,
+    lifecycle,
     refusals,
     the_log,
     how_to_verify,

@@ -1,4 +1,4 @@
-"""Tables that break over pages and repeat their heads, and the columns of ids at the end."""
+"""Tables of the PDF report: multi-page grids with repeated headers, fact lists, id columns."""
 
 from collections.abc import Callable, Sequence
 from html import escape
@@ -20,13 +20,13 @@ from qwed.reports._pdf_text import (
     Paragraph,
     identifier,
     marked_up,
-    said,
+    text_cell,
 )
-from qwed.reports.data import Attested
-from qwed.reports.turns import turn
+from qwed.reports.report_data import AttestationEntry
+from qwed.reports.yield_gil import yield_gil
 
 WIDTH = 487.0
-"""Of the text on a page."""
+"""Width of the text on a page."""
 _PADDING = [("LEFTPADDING", (0, 0), (-1, -1), 4), ("RIGHTPADDING", (0, 0), (-1, -1), 4)]
 _GRID = TableStyle(
     [
@@ -62,7 +62,7 @@ _TILES = TableStyle(
 
 
 class Column(NamedTuple):
-    """A column: its head, its share of the width, and what stands in it."""
+    """Column header, share of the width, and kind of value."""
 
     head: str
     share: float
@@ -75,14 +75,14 @@ def _number(value: str | float) -> Paragraph:
 
 
 def _text(value: Any) -> Any:
-    return said(value) if value is None or isinstance(value, str) else value
+    return text_cell(value) if value is None or isinstance(value, str) else value
 
 
 _CELLS: dict[str, Callable[[Any], Any]] = {"text": _text, "id": identifier, "number": _number}
 
 
 def grid(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> LongTable:
-    """A table with a head that stands on every page it reaches."""
+    """Return a table whose header repeats on every page."""
     whole = sum(column.share for column in columns)
     heads = [Paragraph(column.head, HEAD_RIGHT if column.kind == "number" else HEAD) for column in columns]
     cells = [[_CELLS[column.kind](value) for column, value in zip(columns, row, strict=True)] for row in rows]
@@ -93,7 +93,7 @@ def grid(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> LongTable:
 
 
 def facts(rows: Sequence[tuple[str, Any]]) -> Table:
-    """Names on the left, what they stand for on the right."""
+    """Return a two-column table of names and values."""
     cells = [[Paragraph(escape(name, quote=False), LABEL), _text(value)] for name, value in rows]
     table = Table(cells, colWidths=[112, WIDTH - 112], hAlign="LEFT")
     table.setStyle(_FACTS)
@@ -101,7 +101,7 @@ def facts(rows: Sequence[tuple[str, Any]]) -> Table:
 
 
 def tiles(figures: Sequence[tuple[str, str]]) -> Table:
-    """A row of large figures."""
+    """Return a row of large figures."""
     cells = [[Paragraph(figure, FIGURE) for _, figure in figures], [Paragraph(name, LABEL) for name, _ in figures]]
     table = Table(cells, colWidths=[WIDTH / len(figures)] * len(figures), hAlign="LEFT")
     table.setStyle(_TILES)
@@ -109,19 +109,19 @@ def tiles(figures: Sequence[tuple[str, str]]) -> Table:
 
 
 def numbered(sentences: Sequence[str]) -> Table:
-    """Sentences of ours, one after the other."""
-    cells = [[f"{place}.", marked_up(sentence)] for place, sentence in enumerate(sentences, 1)]
+    """Return a numbered list of sentences."""
+    cells = [[f"{number}.", marked_up(sentence)] for number, sentence in enumerate(sentences, 1)]
     table = Table(cells, colWidths=[18, WIDTH - 18], hAlign="LEFT")
     table.setStyle(TableStyle([("VALIGN", (0, 0), (-1, -1), "TOP"), ("FONTSIZE", (0, 0), (-1, -1), 8), *_PADDING]))
     return table
 
 
 class IdColumns(Flowable):
-    """Places in the log and attestation ids in columns; breaks over pages. Drawn at once, since there may be many."""
+    """Log indexes and attestation ids in columns; splits over pages. Drawn directly because there may be many."""
 
     _COLUMNS, _LEADING, _SIZE = 3, 8.6, 6.6
 
-    def __init__(self, rows: Sequence[Attested]) -> None:
+    def __init__(self, rows: Sequence[AttestationEntry]) -> None:
         super().__init__()
         self._rows = rows
 
@@ -142,8 +142,8 @@ class IdColumns(Flowable):
         lines = self._lines()
         self.canv.setFont(MONO, self._SIZE)
         self.canv.setFillColor(INK)
-        for place, row in enumerate(self._rows):
-            turn()
-            column, line = divmod(place, lines)
+        for index, row in enumerate(self._rows):
+            yield_gil()
+            column, line = divmod(index, lines)
             x, y = column * self.width / self._COLUMNS, self.height - (line + 1) * self._LEADING + 2
             self.canv.drawString(x, y, f"{row.log_index:>9} {row.attestation_id}")

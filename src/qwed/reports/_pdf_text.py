@@ -1,4 +1,4 @@
-"""Typefaces and the text that can be set in them: what has no glyph is shown as U+XXXX, never as a box."""
+"""Fonts and text of the PDF report; characters without a glyph are printed as U+XXXX."""
 
 import threading
 import unicodedata
@@ -16,19 +16,19 @@ from reportlab.pdfbase.ttfonts import TTFont
 from reportlab.platypus import Flowable
 from reportlab.platypus import Paragraph as Plain
 
+from qwed.model.unicode_normal import normalize
 from qwed.reports._pdf_accents import add_accents, has_glyph
-from qwed.reports.turns import turn
-from qwed.words.normal import normalize
+from qwed.reports.yield_gil import yield_gil
 
 Story = list[Flowable]
 
 PLAIN, BOLD, MONO = "QwedVera", "QwedVeraBold", "Courier"
 INK, FAINT, RULE, BAND = (colors.HexColor(code) for code in ("#1f2933", "#627080", "#cbd2d9", "#f1f4f7"))
-LONGEST_CELL = 700
-"""Characters in one cell of a table: more would make a row higher than a page."""
+MAX_CELL_LENGTH = 700
+"""Characters per table cell; more would make a row taller than a page."""
 BLANK = "\u2013"
-"""Where there is nothing to say."""
-CUT = " … (cut here; the JSON report has all of it)"
+"""Placeholder for a missing value."""
+TRUNCATED = " … (cut here; the JSON report has all of it)"
 _FILES = {PLAIN: "Vera.ttf", BOLD: "VeraBd.ttf"}
 _lock = threading.Lock()
 
@@ -43,7 +43,7 @@ def _load() -> Any:
 
 
 def load_fonts() -> None:
-    """Have the typefaces ready; any number of times, from any thread."""
+    """Register the fonts. Idempotent and thread-safe."""
     with _lock:
         _load()
 
@@ -55,7 +55,7 @@ def _kind(character: str) -> str:
 
 
 def printable(text: str) -> str:
-    """The text as it can be printed: `[U+4E2D U+6587]` for what the typefaces have no glyph for."""
+    """Return the text with `[U+4E2D U+6587]` for characters without a glyph."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(_pieces(normalize("NFC", text)))
@@ -71,10 +71,10 @@ def _pieces(text: str) -> Iterator[str]:
             yield "[" + " ".join(f"U+{ord(character):04X}" for character in characters) + "]"
 
 
-def shortened(text: str, most: int = LONGEST_CELL) -> str:
-    """The printable text, cut where it is too long for a cell, with words that say so."""
-    shown = printable(text[: most + 1])
-    return shown if len(shown) <= most else shown[:most] + CUT
+def truncate(text: str, most: int = MAX_CELL_LENGTH) -> str:
+    """Return the printable text, truncated to fit a cell, with a note."""
+    text_printed = printable(text[: most + 1])
+    return text_printed if len(text_printed) <= most else text_printed[:most] + TRUNCATED
 
 
 def _style(name: str, **more: Any) -> ParagraphStyle:
@@ -97,36 +97,36 @@ FIGURE = _style("figure", fontName=BOLD, fontSize=13, leading=16)
 
 
 class Paragraph(Plain):
-    """A paragraph that lets others have their turn: thousands of them are set one after the other."""
+    """Paragraph that yields the interpreter lock: a report lays out thousands of them."""
 
     def wrap(self, width: float, height: float) -> tuple[float, float]:
-        """The space it takes."""
-        turn()
+        """Return the size it takes."""
+        yield_gil()
         return super().wrap(width, height)
 
     def draw(self) -> None:
-        """Onto the page."""
-        turn()
+        """Draw it on the page."""
+        yield_gil()
         super().draw()
 
 
-def said(text: str | None, style: ParagraphStyle = CELL) -> Paragraph:
-    """A text that came from outside, as a paragraph; a dash where there is none."""
-    return Paragraph(BLANK if text is None else escape(shortened(text), quote=False), style)
+def text_cell(text: str | None, style: ParagraphStyle = CELL) -> Paragraph:
+    """Return a paragraph of untrusted text, or a dash if there is none."""
+    return Paragraph(BLANK if text is None else escape(truncate(text), quote=False), style)
 
 
 def marked_up(text: str, style: ParagraphStyle = BODY) -> Paragraph:
-    """A sentence of ours, with what stands in backticks in the typeface of commands."""
+    """Return a paragraph of our own text, with backticked parts in the monospace font."""
     parts = escape(printable(text), quote=False).split("`")
-    for place in range(1, len(parts), 2):
-        parts[place] = f'<font name="{MONO}">{parts[place]}</font>'
+    for index in range(1, len(parts), 2):
+        parts[index] = f'<font name="{MONO}">{parts[index]}</font>'
     return Paragraph("".join(parts), style)
 
 
 def identifier(text: str | None) -> Paragraph:
-    """An id, a hash or a signature: equal widths, broken wherever the line ends."""
+    """Return an id, hash or signature in monospace, broken at the end of the line."""
     if text is None:
-        return said(None)
+        return text_cell(None)
     return Paragraph(escape("".join(_ascii(text)), quote=False), ID)
 
 
@@ -135,17 +135,17 @@ def _ascii(text: str) -> Iterator[str]:
         yield character if " " <= character <= "~" else f"[U+{ord(character):04X}]"
 
 
-def moment(time: str | None) -> str | None:
-    """A time as a person reads it; that it is UTC is said once."""
+def format_time(time: str | None) -> str | None:
+    """Format an RFC 3339 time for people; the report states once that times are UTC."""
     return None if time is None else time.replace("T", " ").removesuffix("Z")
 
 
-def money(amount: float) -> str:
-    """US dollars, to the cent or as exactly as they are known."""
+def format_usd(amount: float) -> str:
+    """Format US dollars to the cent, or to all known decimals."""
     cents, exact = f"{amount:,.2f}", f"{amount:,.6f}".rstrip("0")
     return max(cents, exact, key=len)
 
 
-def worded(name: str) -> str:
-    """A name of the interface as a person would write it."""
+def humanize(name: str) -> str:
+    """Format an interface name for people."""
     return name.replace("_", " ").capitalize().replace(" usd", ", USD")

@@ -1,18 +1,18 @@
-"""The activities of a report as CSV (RFC 4180, UTF-8), one row each, safe to open in a spreadsheet."""
+"""CSV writer of a report's activities (RFC 4180, UTF-8), safe to open in a spreadsheet."""
 
 import csv
 import io
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from qwed.reports.json_format import gathered
+from qwed.reports.json_format import coalesce_chunks
 
 MEDIA = "text/csv; charset=utf-8"
 _FORMULA = frozenset("=+-@\t\r\n＝＋－＠")  # noqa: RUF001 - a spreadsheet reads the full-width signs too
 
 
 class CsvRow(NamedTuple):
-    """One activity; the names are the columns. What an activity does not have is empty."""
+    """One activity; field names are the columns. Missing values are empty."""
 
     activity_id: str
     timestamp: str
@@ -20,7 +20,7 @@ class CsvRow(NamedTuple):
     event: str
     action_type: str
     action: str
-    """The action as it was asked, as JSON."""
+    """Submitted action as JSON."""
     status: str
     engine: str
     risk_level: str
@@ -31,7 +31,7 @@ class CsvRow(NamedTuple):
     user_intent: str
     justification: str
     about: str
-    """The earlier activity, or the key or tool, that a change is about."""
+    """Earlier activity, key or tool that a change refers to."""
     level_before: str
     level_after: str
     reason: str
@@ -51,21 +51,21 @@ class CsvRow(NamedTuple):
 
 
 def csv_chunks(rows: Iterable[CsvRow]) -> Iterator[bytes]:
-    """The bytes of the file, its header first."""
+    """Yield the file, header first."""
     yield ",".join(CsvRow._fields).encode() + b"\r\n"
-    yield from gathered(_lines(rows))
+    yield from coalesce_chunks(_lines(rows))
 
 
 def _lines(rows: Iterable[CsvRow]) -> Iterator[bytes]:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
     for row in rows:
-        writer.writerow(map(harmless, row))
+        writer.writerow(map(escape_formula, row))
         yield text.getvalue().encode("utf-8", "replace")
         text.seek(0)
         text.truncate()
 
 
-def harmless(cell: str) -> str:
-    """The cell with an apostrophe before whatever a spreadsheet would take for a formula."""
+def escape_formula(cell: str) -> str:
+    """Prefix a cell with an apostrophe if a spreadsheet would take it for a formula."""
     return f"'{cell}" if cell[:1] in _FORMULA else cell

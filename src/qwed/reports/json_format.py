@@ -1,10 +1,10 @@
-"""The report as one JSON object, in chunks: what is known at once, then each activity as it is read."""
+"""JSON writer of a report: one object in chunks, activities last."""
 
 from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from qwed.reports.data import ReportData, in_chunks
+from qwed.reports.report_data import ReportData, in_chunks
 
 MEDIA = "application/json"
 CHUNK = 1 << 16
@@ -12,12 +12,12 @@ _encode = msgspec.json.Encoder().encode
 
 
 def json_chunks(data: ReportData, activities: Iterable[bytes]) -> Iterator[bytes]:
-    """The bytes of the report; `activities` are JSON objects and stand in its last member."""
+    """Yield the report as JSON; `activities` are encoded objects of its last member."""
     members = _encode(msgspec.structs.replace(data, attestations=()))
     yield members.removesuffix(b'"attestations":[]}') + b'"attestations":['
     yield from _attestations(data)
     yield b'],"activities":['
-    yield from gathered(_separated(activities))
+    yield from coalesce_chunks(_separated(activities))
     yield b"]}\n"
 
 
@@ -35,15 +35,15 @@ def _separated(activities: Iterable[bytes]) -> Iterator[bytes]:
         comma = b",\n"
 
 
-def gathered(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The same bytes in fewer pieces."""
-    held: list[bytes] = []
+def coalesce_chunks(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the same bytes in fewer, larger pieces."""
+    buffer: list[bytes] = []
     size = 0
     for piece in pieces:
-        held.append(piece)
+        buffer.append(piece)
         size += len(piece)
         if size >= CHUNK:
-            yield b"".join(held)
-            held, size = [], 0
-    if held:
-        yield b"".join(held)
+            yield b"".join(buffer)
+            buffer, size = [], 0
+    if buffer:
+        yield b"".join(buffer)

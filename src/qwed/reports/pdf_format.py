@@ -1,12 +1,12 @@
-"""The report as a PDF. What draws it is loaded on first use: most processes never make one."""
+"""PDF writer of a report; reportlab is imported on first use."""
 
-from qwed.reports.data import ReportData
+from qwed.reports.report_data import ReportData
 
 MEDIA = "application/pdf"
 
 
 def pdf_bytes(data: ReportData) -> bytes:
-    """The report on A4 pages; the same data gives the same bytes. ImportError where the library is not installed."""
+    """Return the report on A4 pages; equal data gives equal bytes. Raise ImportError without reportlab."""
     try:
         from qwed.reports._pdf_document import pdf_bytes as built
     except ImportError as missing:

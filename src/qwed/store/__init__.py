@@ -1,1 +1,1 @@
-"""What is kept: one protocol, and SQLite behind it."""
+"""Store of the kernel: one interface, implemented for SQLite and PostgreSQL."""

@@ -1,4 +1,4 @@
-"""What is kept about an agent: who it is, what it may do, what it may spend."""
+"""Stored agents and API keys: identity, permissions, budget limits."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -6,20 +6,20 @@ from functools import cached_property
 
 import msgspec
 
-from qwed.guards.tool_approval import folded
-from qwed.words import Trust, sha256_of
-from qwed.words.tool_name import readings, server_in, server_of
+from qwed.guards.tool_approval import fold_name
+from qwed.model import Trust, sha256_of
+from qwed.model.tool_name import possible_tool_names, server_of, server_of_wildcard
 
 
 class AgentStatus(StrEnum):
-    """Whether an agent may act at all."""
+    """Status of an agent."""
 
     ACTIVE = "active"
     SUSPENDED = "suspended"
 
 
 class Permissions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Spec 3.1 and ruling 4.22. An absent list means no limit of that kind; an empty one means nothing."""
+    """Permissions of an agent (spec 3.1, ruling 4.22). An absent list means no limit; an empty one allows nothing."""
 
     allowed_engines: tuple[str, ...] | None = None
     allowed_tools: tuple[str, ...] | None = None
@@ -33,8 +33,8 @@ class Permissions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     allowed_domains: tuple[str, ...] | None = None
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """Spec 6.1, the `max_` half, money in micro-dollars; None is no limit."""
+class AgentLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """Budget limits of an agent (spec 6.1), money in micro-dollars; None means no limit."""
 
     daily_cost: int | None = None
     cost_per_request: int | None = None
@@ -48,7 +48,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, kw_only=True)
 class Agent:
-    """One registered agent, as it stood at some moment; a change makes a new one."""
+    """Registered agent at one moment; a change makes a new instance."""
 
     agent_id: str
     organisation_id: str
@@ -58,7 +58,7 @@ class Agent:
     trust: Trust
     status: AgentStatus
     permissions: Permissions
-    limits: Limits
+    limits: AgentLimits
     token_prefix: str
     token_digest: bytes
     created_at: float
@@ -68,43 +68,43 @@ class Agent:
 
     @cached_property
     def allowed_engines(self) -> frozenset[str] | None:
-        """The whole list of engines, where one was given."""
+        """Allowed engines, or None for all."""
         named = self.permissions.allowed_engines
         return None if named is None else frozenset(named)
 
     @cached_property
     def allowed_tools(self) -> frozenset[str] | None:
-        """The whole list of tools, where one was given."""
+        """Allowed tools, or None for all."""
         named = self.permissions.allowed_tools
         return None if named is None else frozenset(named)
 
     @cached_property
     def _allowed_servers(self) -> frozenset[str]:
-        return frozenset(filter(None, map(server_in, self.permissions.allowed_tools or ())))
+        return frozenset(filter(None, map(server_of_wildcard, self.permissions.allowed_tools or ())))
 
     @cached_property
     def _blocked_tools(self) -> frozenset[str]:
-        """The blocked names, folded: no spelling of one gets past."""
-        return frozenset(map(folded, self.permissions.blocked_tools))
+        """Blocked names, case-folded so that no spelling gets past."""
+        return frozenset(map(fold_name, self.permissions.blocked_tools))
 
     @cached_property
     def _blocked_servers(self) -> frozenset[str]:
-        return frozenset(filter(None, map(server_in, self._blocked_tools)))
+        return frozenset(filter(None, map(server_of_wildcard, self._blocked_tools)))
 
     def allows(self, tool: str) -> bool:
-        """Whether the list names the tool, or all tools of the server whose tool it is."""
+        """Return True if the list names the tool, or all tools of its server."""
         allowed = self.allowed_tools
         if allowed is None or (tool in allowed and "*" not in tool):
             return True
         return bool(self._allowed_servers) and server_of(tool) in self._allowed_servers
 
     def blocks(self, tool: str) -> bool:
-        """Whether the tool is blocked: by its whole name, by the name its server gives it, or with its server."""
+        """Return True if the tool is blocked by its full name, by its name on its server, or with its server."""
         blocked = self._blocked_tools
         if not blocked:
             return False
-        name = folded(tool)
-        if name in blocked or not blocked.isdisjoint(readings(name)):
+        name = fold_name(tool)
+        if name in blocked or not blocked.isdisjoint(possible_tool_names(name)):
             return True
         return any(name.startswith(f"mcp__{server}__") for server in self._blocked_servers)
 
@@ -113,8 +113,8 @@ class Agent:
         return {}
 
     def policy_hash(self, tool: str, tool_row: msgspec.Struct, settings_version: str) -> str:
-        """DESIGN 7: SHA-256 of what this agent was judged by; computed once for each tool as it is described."""
-        row, known = self._policy_hashes.get(tool, (None, ""))
+        """Return the SHA-256 of the policy this agent is judged by (DESIGN 7); cached per tool definition."""
+        row, digest = self._policy_hashes.get(tool, (None, ""))
         if row != tool_row:
             policy = {
                 "permissions": msgspec.to_builtins(self.permissions),
@@ -122,14 +122,14 @@ class Agent:
                 "tool": msgspec.to_builtins(tool_row),
                 "settings": settings_version,
             }
-            known = sha256_of(policy)
-            self._policy_hashes[tool] = (tool_row, known)
-        return known
+            digest = sha256_of(policy)
+            self._policy_hashes[tool] = (tool_row, digest)
+        return digest
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Key:
-    """An API key of an organisation, without its secret."""
+    """API key of an organisation, without its secret."""
 
     key_id: str
     organisation_id: str

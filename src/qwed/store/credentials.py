@@ -1,4 +1,5 @@
-"""Ruling 4.18: keys and tokens, shown once, kept as SHA-256, found by a public prefix, compared in constant time."""
+"""API keys and agent tokens: shown once, stored as SHA-256, found by a public prefix, compared in constant time (ruling
+4.18)."""
 
 import hashlib
 import hmac
@@ -13,36 +14,36 @@ _SECRET_HEX = 40
 _LONGEST = 128
 
 
-class Minted(NamedTuple):
-    """A new credential. `text` is for its holder alone; the rest is kept."""
+class NewCredential(NamedTuple):
+    """New credential. `text` is for its holder alone; the rest is stored."""
 
     text: str
     prefix: str
     digest: bytes
 
 
-def mint(kind: str) -> Minted:
-    """A credential of this kind with 160 random bits behind its public prefix."""
+def mint(kind: str) -> NewCredential:
+    """Create a credential of this kind with 160 random bits after its public prefix."""
     prefix = f"{kind}_{secrets.token_hex(_PREFIX_HEX // 2)}"
     text = prefix + secrets.token_hex(_SECRET_HEX // 2)
-    return Minted(text, prefix, digest_of(text))
+    return NewCredential(text, prefix, digest_of(text))
 
 
 def digest_of(text: str) -> bytes:
-    """What is kept of a credential."""
+    """Return the stored digest of a credential."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
 def prefix_of(text: str, kind: str) -> str | None:
-    """The public prefix by which a credential of this kind is looked up, or None if it is not one."""
+    """Return the public prefix of a credential of this kind, or None if it is not one."""
     if len(text) > _LONGEST or not text.startswith(kind + "_"):
         return None
     return text[: len(kind) + 1 + _PREFIX_HEX]
 
 
 def matches(text: str, digest: bytes | None) -> bool:
-    """Whether `text` is the credential kept as `digest`; takes as long when there is none."""
-    return hmac.compare_digest(digest_of(text), _NOBODY if digest is None else digest) and digest is not None
+    """Return True if `text` has this digest; takes as long without one."""
+    return hmac.compare_digest(digest_of(text), _NO_DIGEST if digest is None else digest) and digest is not None
 
 
-_NOBODY = bytes(32)
+_NO_DIGEST = bytes(32)

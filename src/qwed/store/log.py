@@ -1,28 +1,28 @@
-"""The log as it is kept: leaves in order, the hashes they make known, the signed heads; and how it grows."""
+"""Stored log: leaves in order, node hashes, signed heads; and the interface of the sequencer."""
 
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from qwed.store import rows
-from qwed.store.archive import Archive
+from qwed.store import sql
+from qwed.store.change_parts import AttestationRevoked
 from qwed.store.columns import insert, select
-from qwed.store.parts import AttestationRevoked
-from qwed.store.protocol import Entry, LogEntry, Placed
+from qwed.store.protocol import ActivityRecord, LogEntry, LogPosition
+from qwed.store.queries import StoreQueries
 
 Row = tuple[Any, ...]
-Place = tuple[int, int]
-ReadBorder = Callable[[str, int, Sequence[Place]], tuple[list[bytes], str | None]]
-"""Of one log, at this size: the hashes of these subtrees, and the signature of the head."""
+SubtreeId = tuple[int, int]
+ReadFrontier = Callable[[str, int, Sequence[SubtreeId]], tuple[list[bytes], str | None]]
+"""Reads, for one log at this size, the hashes of these subtrees and the signature of the head."""
 _HEX = 64
-"""Digits of one hash."""
+"""Hex digits of one hash."""
 _BACKLOG = 1_000
 _SELECT_NODES = "SELECT nodes FROM activities WHERE organisation_id = ? AND log_index = ?"
 _SELECT_ENTRIES = (
     "SELECT log_index, leaf FROM activities WHERE organisation_id = ? AND log_index >= ? ORDER BY log_index LIMIT ?"
 )
-BEHIND = "log_behind"
-"""In `meta` while leaves that were kept before there were trees wait for theirs."""
+LOG_BEHIND = "log_behind"
+"""Name in `meta` while leaves from before version 4 are not yet part of a tree."""
 _SELECT_BACKLOG = (
     "SELECT organisation_id, log_index, leaf FROM activities WHERE organisation_id = ? AND log_index >= "
     "coalesce((SELECT max(size) FROM heads WHERE organisation_id = ?), 0) ORDER BY log_index LIMIT ?"
@@ -32,129 +32,132 @@ _SELECT_LATEST = (
     "(SELECT h.signature FROM heads h WHERE h.organisation_id = o.organisation_id ORDER BY h.size DESC LIMIT 1) "
     "FROM organisations o ORDER BY o.rowid"
 )
-"""A step for each organisation, not for each head."""
+"""Reads one head per organisation, not all heads."""
 
 
 class Integration(Protocol):
-    """What a batch makes of the logs it belongs to."""
+    """Result of appending a batch to its logs."""
 
     @property
     def nodes(self) -> Sequence[str]:
-        """For each leaf the hashes it makes known."""
+        """Node hashes that each leaf completes."""
 
     @property
     def heads(self) -> Mapping[str, Any]:
-        """By organisation, the head that the batch ends in."""
+        """New head by organisation."""
 
-    def border(self, organisation_id: str) -> Sequence[bytes]:
-        """The hashes of the subtrees that the log then consists of, which its next leaf is joined to."""
+    def frontier(self, organisation_id: str) -> Sequence[bytes]:
+        """Return the hashes of the complete subtrees of the log after the batch."""
 
-    def place(self, organisation_id: str, index: int) -> Placed:
-        """Where a leaf of the batch stands."""
+    def position(self, organisation_id: str, index: int) -> LogPosition:
+        """Return the position of a leaf of the batch."""
 
 
 class Sequencer(Protocol):
-    """Whoever makes the logs grow: one at a time, inside the commit. Under PostgreSQL, whoever holds its lock."""
+    """Appends leaves to logs: one batch at a time, inside the commit; under PostgreSQL, with the log rows locked."""
 
-    def integrate(self, leaves: Iterable[tuple[str, int, str]], read: ReadBorder) -> Integration:
-        """The logs with these leaves (organisation, index, text) at their ends."""
+    def integrate(self, leaves: Iterable[tuple[str, int, str]], read: ReadFrontier) -> Integration:
+        """Append these leaves (organisation, index, text) to their logs."""
 
-    def forget(self) -> None:
-        """What was integrated last was not kept."""
+    def reset(self) -> None:
+        """Forget cached frontiers after a failed write."""
 
 
-def border_in(connection: sqlite3.Connection) -> ReadBorder:
-    """How a log is read before it grows: the hashes of subtrees, and the head of that size."""
+def frontier_reader(connection: sqlite3.Connection) -> ReadFrontier:
+    """Return a function that reads subtree hashes and the head of a log from SQLite."""
 
     def one(statement: str, values: Row) -> Row | None:
-        found: Row | None = connection.execute(statement, values).fetchone()
-        return found
+        row: Row | None = connection.execute(statement, values).fetchone()
+        return row
 
-    def read(organisation_id: str, size: int, wanted: Sequence[Place]) -> tuple[list[bytes], str | None]:
+    def read(organisation_id: str, size: int, subtrees: Sequence[SubtreeId]) -> tuple[list[bytes], str | None]:
         head = one("SELECT signature FROM heads WHERE organisation_id = ? AND size = ?", (organisation_id, size))
-        return read_nodes(one, organisation_id, wanted), None if head is None else head[0]
+        return read_nodes(one, organisation_id, subtrees), None if head is None else head[0]
 
     return read
 
 
-def read_nodes(one: Callable[[str, Row], Row | None], organisation_id: str, wanted: Sequence[Place]) -> list[bytes]:
-    """The hashes of complete subtrees: each stands with the last leaf under it; ValueError where one is not there."""
-    found: list[bytes] = []
-    for level, position in wanted:
+def read_nodes(
+    one: Callable[[str, Row], Row | None], organisation_id: str, subtrees: Sequence[SubtreeId]
+) -> list[bytes]:
+    """Return the hashes of complete subtrees; raise ValueError if one is missing. Each is stored with the last leaf
+    under it."""
+    hashes: list[bytes] = []
+    for level, position in subtrees:
         row = one(_SELECT_NODES, (organisation_id, (position + 1 << level) - 1))
         text = "" if row is None else row[0][level * _HEX : (level + 1) * _HEX]
         if len(text) != _HEX:
             raise ValueError(f"the log of {organisation_id} lacks the hash of subtree {position} at level {level}")
-        found.append(bytes.fromhex(text))
-    return found
+        hashes.append(bytes.fromhex(text))
+    return hashes
 
 
 def head_rows(integration: Integration) -> list[Row]:
-    """The rows of the heads a batch ends in."""
+    """Return the rows of the new heads."""
     return [(organisation_id, head.size, head.signature) for organisation_id, head in integration.heads.items()]
 
 
 def integrate_backlog(connection: sqlite3.Connection, sequencer: Sequencer) -> None:
-    """Make leaves part of their logs that were kept before there were trees; a crash on the way is gone on from."""
-    if connection.execute("SELECT 1 FROM meta WHERE name = ?", (BEHIND,)).fetchone() is None:
+    """Append leaves from before version 4 to their logs; a crash in between is resumed."""
+    if connection.execute("SELECT 1 FROM meta WHERE name = ?", (LOG_BEHIND,)).fetchone() is None:
         return
-    read = border_in(connection)
+    read = frontier_reader(connection)
     for (organisation_id,) in connection.execute("SELECT organisation_id FROM organisations").fetchall():
-        which = (organisation_id, organisation_id, _BACKLOG)
-        while backlog := connection.execute(_SELECT_BACKLOG, which).fetchall():
+        values = (organisation_id, organisation_id, _BACKLOG)
+        while backlog := connection.execute(_SELECT_BACKLOG, values).fetchall():
             _catch_up(connection, backlog, sequencer.integrate(backlog, read))
-    connection.execute("DELETE FROM meta WHERE name = ?", (BEHIND,))
+    connection.execute("DELETE FROM meta WHERE name = ?", (LOG_BEHIND,))
 
 
-def _catch_up(connection: sqlite3.Connection, backlog: list[Row], grown: Integration) -> None:
+def _catch_up(connection: sqlite3.Connection, backlog: list[Row], integration: Integration) -> None:
     with connection:
         connection.execute("BEGIN IMMEDIATE")
         connection.executemany(
             "UPDATE activities SET nodes = ? WHERE organisation_id = ? AND log_index = ?",
-            [(nodes, row[0], row[1]) for nodes, row in zip(grown.nodes, backlog, strict=True)],
+            [(nodes, row[0], row[1]) for nodes, row in zip(integration.nodes, backlog, strict=True)],
         )
-        connection.executemany(insert("heads"), head_rows(grown))
+        connection.executemany(insert("heads"), head_rows(integration))
 
 
-class LogTable(Archive):
-    """The part of a store that proofs are made from."""
+class LogTable(StoreQueries):
+    """Store methods for the log and its proofs."""
 
     def entries(self, organisation_id: str, from_index: int, limit: int) -> Sequence[LogEntry]:
-        """Leaves from an index on, in order."""
+        """Return leaves from an index on, in order."""
         return [LogEntry(*row) for row in self._page(_SELECT_ENTRIES, (organisation_id, from_index, limit), 1)]
 
     def log_size(self, organisation_id: str) -> int:
-        """How many leaves the newest head covers."""
+        """Return the number of leaves that the newest head covers."""
         row = self._one("SELECT max(size) FROM heads WHERE organisation_id = ?", (organisation_id,))
         return 0 if row is None or row[0] is None else int(row[0])
 
-    def nodes(self, organisation_id: str, wanted: Sequence[Place]) -> list[bytes]:
-        """The hashes of complete subtrees."""
-        return read_nodes(self._one, organisation_id, wanted)
+    def nodes(self, organisation_id: str, subtrees: Sequence[SubtreeId]) -> list[bytes]:
+        """Return the hashes of complete subtrees."""
+        return read_nodes(self._one, organisation_id, subtrees)
 
     def latest_head(self, organisation_id: str) -> str | None:
-        """The newest head."""
+        """Return the newest head, or None."""
         return self._head("organisation_id = ? ORDER BY size DESC", (organisation_id,))
 
     def latest_heads(self) -> Sequence[str]:
-        """The newest head of every log."""
-        return [signature for _log, signature in self.newest_heads() if signature is not None]
+        """Return the newest head of every log."""
+        return [signature for _log, signature in self.organisation_heads() if signature is not None]
 
-    def newest_heads(self) -> Sequence[tuple[str, str | None]]:
-        """Every organisation with the newest head of its log, if there is one."""
+    def organisation_heads(self) -> Sequence[tuple[str, str | None]]:
+        """Return every organisation with the newest head of its log, or None."""
         return [(row[0], row[1]) for row in self._all(_SELECT_LATEST, ())]
 
     def leaves(self, organisation_id: str) -> int:
-        """How many leaves are there, whether or not a head covers them."""
+        """Return the number of stored leaves, covered by a head or not."""
         row = self._one("SELECT max(log_index) + 1 FROM activities WHERE organisation_id = ?", (organisation_id,))
         return 0 if row is None or row[0] is None else int(row[0])
 
     def first_head(self, organisation_id: str, index: int) -> str | None:
-        """The first head that contains this leaf."""
+        """Return the first head that covers this leaf, or None."""
         return self._head("organisation_id = ? AND size > ? ORDER BY size", (organisation_id, index))
 
     def head_at(self, organisation_id: str, size: int) -> str | None:
-        """The head of exactly this size, if one was signed."""
+        """Return the head of exactly this size, or None."""
         return self._head("organisation_id = ? AND size = ?", (organisation_id, size))
 
     def _head(self, which: str, values: Row) -> str | None:
@@ -162,26 +165,26 @@ class LogTable(Archive):
         return None if row is None else str(row[0])
 
     def log_index_of(self, organisation_id: str, activity_id: str) -> int | None:
-        """Where an activity of the organisation stands."""
+        """Return the log index of an activity of the organisation, or None."""
         statement = "SELECT log_index FROM activities WHERE activity_id = ? AND organisation_id = ?"
         row = self._one(statement, (activity_id, organisation_id))
         return None if row is None else int(row[0])
 
-    def find_leaf(self, activity_id: str) -> Entry | None:
-        """An activity, whosever it is."""
-        row = self._one(rows.SELECT_LEAF, (activity_id,))
-        return None if row is None else Entry(*row)
+    def find_leaf(self, activity_id: str) -> ActivityRecord | None:
+        """Return an activity of any agent, or None."""
+        row = self._one(sql.SELECT_LEAF, (activity_id,))
+        return None if row is None else ActivityRecord(*row)
 
-    def find_attestation(self, attestation_id: str) -> Entry | None:
-        """The activity an attestation is about."""
-        row = self._one(rows.SELECT_ATTESTATION, (attestation_id,))
-        return None if row is None else Entry(*row)
+    def find_attestation(self, attestation_id: str) -> ActivityRecord | None:
+        """Return the activity of an attestation, or None."""
+        row = self._one(sql.SELECT_ATTESTATION, (attestation_id,))
+        return None if row is None else ActivityRecord(*row)
 
     def revoked(self, attestation_id: str) -> AttestationRevoked | None:
-        """When an attestation was revoked, if it was."""
+        """Return the revocation of an attestation, or None."""
         row = self._one(select("revocations", "WHERE attestation_id = ?"), (attestation_id,))
         return None if row is None else AttestationRevoked(*row)
 
 
-def nobody_listens(_organisations: Collection[str]) -> None:
-    """Nobody follows the logs."""
+def ignore_commit(_organisations: Collection[str]) -> None:
+    """Default listener for commits."""

@@ -1,8 +1,8 @@
-"""What every store can do, and the values it speaks in.
+"""Interface of the store, and the values that it takes and returns.
 
-`reserve_step` and `hold` are cheap and not durable: a crash must free them. `settle` writes step, counters, activity
-and approval in one durable transaction; `change` does the same for what happens around decisions (see `parts.py`).
-Their tickets complete after the commit.
+`reserve_step` and `reserve_budget` are cheap and not durable: a crash must release them. `commit` writes step,
+counters, activity and approval in one durable transaction; `change` does the same for everything else that is logged
+(see `change_parts.py`). Their futures complete after the commit.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -11,95 +11,96 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
+from qwed.futures import CallScheduler, Future
+from qwed.model import Decision, ErrorCode
+from qwed.store.access_lists import AccessLists, Pair
 from qwed.store.agent import Agent, Key
-from qwed.store.boundary import Boundary, Pair
-from qwed.store.commits import Commits
-from qwed.store.conduct import Mark, Offence
-from qwed.store.conversation import Conversation, Step
-from qwed.store.job import Job, JobItem
-from qwed.store.merit import Merit
-from qwed.store.parts import Approval, AttestationRevoked, Conflict, Part, Webhook
-from qwed.store.usage import NOTHING, Charge, Exceeded, Spent
-from qwed.waiting import Soon, Ticket
-from qwed.words import Decision, ErrorCode
+from qwed.store.batch_job import BatchJob, JobItem
+from qwed.store.budget import NO_COST, LimitExceeded, RequestCost, UsageCounters
+from qwed.store.change_parts import ApprovalRequest, AttestationRevoked, ChangePart, Conflict, Webhook
+from qwed.store.commit_metrics import CommitMetrics
+from qwed.store.conversation import Conversation, ConversationStep
+from qwed.store.trust_degradation import BehaviourFlag, DegradationRule
+from qwed.store.trust_evidence import TrustEvidence
 
-BEGUN, VAULT = "begun", "vault"
-"""What `mark` is told: that keys are about to be made for this database, and which ones they are."""
+SETUP_STARTED, VAULT_ID = "begun", "vault"
+"""Names for `set_once`: keys are about to be made for this database, and the id of those keys."""
 
 
 class StoreError(Exception):
-    """The store could not keep what it was given; nothing of it is visible."""
+    """The store could not write or read; nothing of a failed write is visible."""
 
 
-class Unreachable(StoreError):
-    """Nobody answers at the address of the database, or whoever does lets us not in; the message is a sentence."""
+class DatabaseUnreachableError(StoreError):
+    """The database cannot be reached or refuses the connection; the message says why in one sentence."""
 
 
-class Moved(Enum):
-    """The ground of a decision has moved: another process took the step, the budget or the idempotency key first.
+class StaleState(Enum):
+    """The state a decision was based on has changed: another process took the step, the budget or the idempotency key
+    first.
 
-    Nothing was written, and nothing is said about the request but that it must be looked at again from the start.
+    Nothing was written. The request must be decided again from the start.
     """
 
-    MOVED = "moved"
+    STALE_STATE = "moved"
 
 
-MOVED = Moved.MOVED
+STALE_STATE = StaleState.STALE_STATE
 
 
-class Wanted(NamedTuple):
-    """What a request is about to look at, as far as it is known before it looks."""
+class PrefetchKeys(NamedTuple):
+    """Keys of the state that a request will read, as far as they are known before it reads."""
 
     prefix: str | None = None
-    """Of an API key."""
+    """Public prefix of an API key."""
     agent_id: str | None = None
     organisation_id: str | None = None
     conversations: tuple[tuple[str, str], ...] = ()
-    """Agents, and what their conversations are filed under."""
-    memory: tuple[str, str] | None = None
-    """An agent, and what an idempotency key of it is filed under."""
-    spends: bool = False
-    """Whether the counters of the agent are looked at."""
-    any_age: bool = False
-    """Whether it will do to know of it at all: who asks is found out before it is asked how things stand."""
+    """Pairs of agent id and the keyed name of a conversation."""
+    idempotency_key: tuple[str, str] | None = None
+    """Agent id, and the keyed name of an idempotency key."""
+    needs_usage: bool = False
+    """True if the counters of the agent are read."""
+    allow_stale: bool = False
+    """True if cached values of any age will do, as they do for authentication."""
 
 
 class Reservation(msgspec.Struct, eq=False):
-    """A step held for one request, and what it holds of the budget. A lease: past `expires` it commits nothing."""
+    """Step and budget reserved for one request. It is a lease: past `expires` it cannot commit."""
 
     agent: Agent
-    place: tuple[str, str, int]
+    key: tuple[str, str, int]
     """Agent, conversation and step number."""
-    step: Step
+    step: ConversationStep
     expires: float
     conversation: Conversation
-    held: Charge = NOTHING
-    settled: bool = False
-    """Whether a settlement has been accepted for it: what follows charges nothing more."""
-    foreign: int = 0
-    """How many steps of the conversation other processes had committed when its number was allotted."""
+    reserved: RequestCost = NO_COST
+    committed: bool = False
+    """True once a commit was accepted for it: later commits of the request cost nothing more."""
+    remote_steps: int = 0
+    """Steps of the conversation that other processes had committed when its number was chosen."""
 
 
-class Remembered(NamedTuple):
-    """A stored answer for an idempotency key."""
+class StoredAnswer(NamedTuple):
+    """Stored answer for an idempotency key."""
 
     answer: bytes
     activity_id: str
 
 
-class Memory(NamedTuple):
-    """An answer to keep under the caller's idempotency key."""
+class IdempotentAnswer(NamedTuple):
+    """Answer to store under the caller's idempotency key."""
 
     key: str
     body_hash: str
-    answer_of: Callable[["Settled"], bytes]
-    """Sealed, as is all content."""
+    answer_of: Callable[["CommitReceipt"], bytes]
+    """Encodes the answer once the receipt is known; sealed, like all content."""
     expires_at: float
     subject_id: str | None = None
 
 
-class Link(NamedTuple):
-    """One more attestation of a chain, after so many others."""
+class ChainLink(NamedTuple):
+    """Attestation to append to a chain of `links` earlier ones."""
 
     chain_id: str
     links: int
@@ -107,8 +108,8 @@ class Link(NamedTuple):
     attestation_id: str
 
 
-class Placed(Protocol):
-    """Where a leaf stands in its log, under the first signed head that contains it."""
+class LogPosition(Protocol):
+    """Position of a leaf in its log, under the first signed head that covers it."""
 
     @property
     def index(self) -> int: ...
@@ -117,25 +118,25 @@ class Placed(Protocol):
     def head(self) -> Any: ...
 
     def path(self) -> list[str]:
-        """The audit path of the leaf, in hex."""
+        """Return the audit path of the leaf, in hex."""
 
 
-class Kept(NamedTuple):
-    """Where a change stands in the log; the place with its head once it was written through."""
+class ChangeReceipt(NamedTuple):
+    """Index of a change in the log, and its position once it is durable."""
 
     log_index: int
-    placed: Placed | None = None
+    position: LogPosition | None = None
 
 
 class LogEntry(NamedTuple):
-    """One leaf at its place."""
+    """Leaf and its index in the log."""
 
     log_index: int
     leaf: str
 
 
-class Subject(NamedTuple):
-    """A subject as it is kept; without a key it is erased."""
+class DataSubject(NamedTuple):
+    """Stored data subject; without a key it is erased."""
 
     subject_id: str
     organisation_id: str
@@ -146,7 +147,7 @@ class Subject(NamedTuple):
 
 
 class Activity(NamedTuple):
-    """One answer, or one change, on its way into the log."""
+    """Decision or change to append to the log."""
 
     activity_id: str
     decision: Decision | None
@@ -155,19 +156,19 @@ class Activity(NamedTuple):
     leaf: str
     payload: str
     event: str = ""
-    """What changed; a decision has none."""
+    """Name of the change; empty for a decision."""
     attestation_id: str | None = None
     subject_id: str | None = None
-    """Under whose key the payload is sealed."""
+    """Data subject whose key seals the payload."""
 
     @property
     def attested(self) -> bool:
-        """Whether a signed statement is made of it."""
+        """True if an attestation is issued for it."""
         return self.attestation_id is not None
 
 
 class Notice(NamedTuple):
-    """Something to tell the organisation's webhook: ids, no content."""
+    """Event to send to the organisation's webhook: ids, no content."""
 
     notice_id: str
     event: str
@@ -175,51 +176,51 @@ class Notice(NamedTuple):
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that happens around decisions: its leaf, what it changes, whom to tell. All of it or nothing."""
+    """Logged change: its leaf, the rows it changes, the webhook notices. All of it is written or nothing."""
 
     organisation_id: str
     agent_id: str = ""
-    """In whose activity it stands; the organisation's own where there is none."""
+    """Agent whose activity lists it; empty for the organisation itself."""
     activity: Activity
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ChangePart, ...] = ()
     notices: tuple[Notice, ...] = ()
-    beside: "Change | None" = None
-    """A leaf in the log of another organisation, in the same transaction; it changes nothing more."""
+    linked_change: "Change | None" = None
+    """Leaf for the log of another organisation, written in the same transaction; it may not have a further one."""
 
 
-class Settlement(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything one decision changes."""
+class CommitRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """All that one decision writes."""
 
     agent: Agent
     activity: Activity
     decision: Decision
-    charge: Charge = NOTHING
+    charge: RequestCost = NO_COST
     reservation: Reservation | None = None
-    approval: Approval | None = None
-    key: str | None = None
-    """The idempotency key it was asked under: where an answer is stored there by now, that one is given."""
-    memory: Memory | None = None
+    approval: ApprovalRequest | None = None
+    idempotency_key: str | None = None
+    """Idempotency key of the request: an answer stored under it meanwhile is returned instead."""
+    answer_to_store: IdempotentAnswer | None = None
     notices: tuple[Notice, ...] = ()
-    mark: Mark = Mark.NONE
-    degrade: Callable[[Agent, Agent, Offence], Change] | None = None
-    """Says how a loss of trust is logged, given the agent before and after it."""
+    behaviour_flag: BehaviourFlag = BehaviourFlag.NONE
+    degrade: Callable[[Agent, Agent, DegradationRule], Change] | None = None
+    """Builds the logged change for a loss of trust, from the agent before and after it."""
     pair: Pair | None = None
-    """Sender and receiver of a message; refused where one of them was blocked meanwhile."""
-    link: Link | None = None
-    """Its place in a chain of attestations; refused where the chain has grown meanwhile."""
+    """Sender and receiver of a message; the commit is refused if one of them was blocked meanwhile."""
+    link: ChainLink | None = None
+    """Its place in a chain of attestations; the commit is refused if the chain has grown meanwhile."""
 
 
-class Settled(NamedTuple):
-    """Where the activity stands in the organisation's log, and what is used now."""
+class CommitReceipt(NamedTuple):
+    """Index of the activity in the organisation's log, and the counters after it."""
 
     log_index: int
-    spent: Spent
-    placed: Placed | None = None
+    usage: UsageCounters
+    position: LogPosition | None = None
     """None where nothing is written through at once, as in memory."""
 
 
-class Entry(NamedTuple):
-    """One activity as it was kept, and what became of it."""
+class ActivityRecord(NamedTuple):
+    """Stored activity, with its execution and its approval."""
 
     sequence: int
     log_index: int
@@ -234,7 +235,7 @@ class Entry(NamedTuple):
     expires_at: float | None = None
     resolution: str | None = None
     resolved_in: str | None = None
-    """The activity in which a person, or the end of its time, settled it."""
+    """Activity in which a person, or the end of its time, resolved the approval."""
     subject_id: str | None = None
 
 
@@ -242,12 +243,13 @@ EXPIRED = "expired"
 
 
 def state_at(state: str, expires_at: float, now: float) -> str:
-    """How an approval stands: what has run out is expired, whether or not that was written down yet."""
+    """Return the state of an approval at `now`: a pending one past its time is expired, even if that is not written
+    yet."""
     return EXPIRED if state == "pending" and expires_at <= now else state
 
 
-class KeptApproval(NamedTuple):
-    """One approval as it was kept, with the activity that asked for it."""
+class ApprovalRecord(NamedTuple):
+    """Stored approval, with the activity that asked for it."""
 
     approval_id: str
     organisation_id: str
@@ -268,12 +270,12 @@ class KeptApproval(NamedTuple):
     subject_id: str | None = None
 
     def state_at(self, now: float) -> str:
-        """How it stands: what has run out is expired, whether or not that was written down yet."""
+        """Return its state at `now`: pending past its time is expired, even if that is not written yet."""
         return state_at(self.state, self.expires_at, now)
 
 
 class Delivery(NamedTuple):
-    """A notice that is due, and where it goes."""
+    """Notice that is due, with the address it goes to."""
 
     notice_id: str
     organisation_id: str
@@ -285,8 +287,8 @@ class Delivery(NamedTuple):
     attempts: int
 
 
-class Tally(NamedTuple):
-    """The summary of spec 7.2."""
+class ActivitySummary(NamedTuple):
+    """Summary of an agent's activity (spec 7.2)."""
 
     total_actions: int = 0
     approved: int = 0
@@ -299,47 +301,47 @@ class Tally(NamedTuple):
 
 
 class KeyClaim(NamedTuple):
-    """What an idempotency key says: a stored answer, or why it cannot be used; both None means it is ours now."""
+    """Result of claiming an idempotency key: a stored answer, or a refusal. Both None: the caller owns the key now."""
 
-    remembered: Remembered | None = None
+    stored_answer: StoredAnswer | None = None
     refusal: str | None = None
 
 
 class Store(Protocol):
-    """The one door to what is kept."""
+    """Store of the kernel: SQLite or PostgreSQL."""
 
     in_memory: bool
-    """Whether nothing of it outlives the process."""
+    """True if nothing outlives the process."""
     on_notice: Callable[[], None]
-    """Called once a notice is durable, from any thread; must not wait."""
+    """Called once a notice is durable, from any thread; must not block."""
     on_commit: Callable[[Collection[str]], None]
-    """Called with the organisations whose logs have grown, from any thread; must not wait."""
-    on_distrust: Callable[[], None]
-    """Called when a write failed: what was taken for kept may not be."""
-    on_erased: Callable[[], None]
-    """Called when another process has erased somebody: whatever is in mind about them must go."""
-    on_beat: Callable[[], None]
-    """Called about once a second where other processes use the same files."""
-    soon: Soon
-    """When what was submitted is committed, which whoever drives many decisions at once may put off by a moment."""
-    commits: Commits
-    scrubbed: bool
-    """Whether nothing that was deleted lies in the files, as far as is known."""
+    """Called with the organisations whose logs have grown, from any thread; must not block."""
+    on_write_failure: Callable[[], None]
+    """Called when a write failed: cached state may not be on disk."""
+    on_subject_erased: Callable[[], None]
+    """Called when another process has erased a data subject: cached content of it must be dropped."""
+    on_heartbeat: Callable[[], None]
+    """Called about once a second where several processes share the database."""
+    call_at_end_of_tick: CallScheduler
+    """Schedules the hand-over of submitted writes; an event loop may delay it to batch them."""
+    commit_metrics: CommitMetrics
+    deleted_purged: bool
+    """True if no deleted content is left in the files, as far as is known."""
 
-    freshen: Callable[[Wanted], Ticket[None] | None] | None
-    """Makes near what others may have changed meanwhile; awaited before a request is walked through. None where nobody
-    else writes, and nothing is to be awaited where everything wanted is near."""
+    prefetch: Callable[[PrefetchKeys], Future[None] | None] | None
+    """Reads what other processes may have changed into the cache; awaited before a request is decided. None where no
+    other process writes. Returns None where everything is cached already."""
 
-    def up(self) -> bool:
-        """Whether anything can be read and written, as far as is known."""
+    def is_available(self) -> bool:
+        """Return True if the database can be read and written, as far as is known."""
 
-    def leads(self) -> bool:
-        """Whether this process does what is done once for all: sweeping, delivering, publishing, running batches."""
+    def is_leader(self) -> bool:
+        """Return True if this process runs the jobs that run once per cluster: retention, webhooks, heads, batches."""
 
-    def mark(self, name: str, value: str) -> str:
-        """What was first said under a name: by us, now, or by another process of another machine before."""
+    def set_once(self, name: str, value: str) -> str:
+        """Store a value under a name unless there is one, and return the stored value."""
 
-    def add_organisation(self, organisation_id: str, name: str, now: float, owner: Key) -> Ticket[None]: ...
+    def add_organisation(self, organisation_id: str, name: str, now: float, owner: Key) -> Future[None]: ...
 
     def first_organisation(self) -> str | None: ...
 
@@ -355,11 +357,11 @@ class Store(Protocol):
 
     def tool_rows(self, organisation_id: str) -> dict[str, bytes]: ...
 
-    def boundary(self, organisation_id: str) -> Boundary: ...
+    def access_lists(self, organisation_id: str) -> AccessLists: ...
 
     def take_token(self, organisation_id: str, pair: str, per_minute: int, now: float) -> float: ...
 
-    def last_said(self, agent_id: str, conversation_id: str) -> str: ...
+    def last_fingerprint(self, agent_id: str, conversation_id: str) -> str: ...
 
     def webhook(self, organisation_id: str) -> Webhook | None: ...
 
@@ -367,57 +369,57 @@ class Store(Protocol):
 
     def due_deliveries(self, now: float, limit: int) -> Sequence[Delivery]: ...
 
-    def delivered(self, notice_id: str, now: float) -> Ticket[None]: ...
+    def delivered(self, notice_id: str, now: float) -> Future[None]: ...
 
-    def postpone(self, notice_id: str, due_at: float, error: str) -> Ticket[None]: ...
+    def postpone(self, notice_id: str, due_at: float, error: str) -> Future[None]: ...
 
-    def give_up(self, notice_id: str, error: str) -> Ticket[None]: ...
+    def give_up(self, notice_id: str, error: str) -> Future[None]: ...
 
     def claim_key(self, agent_id: str, key: str, body_hash: str, now: float) -> KeyClaim: ...
 
     def release_key(self, agent_id: str, key: str) -> None: ...
 
-    def reserve_step(self, agent: Agent, conversation_id: str, step: Step) -> Reservation | ErrorCode: ...
+    def reserve_step(self, agent: Agent, conversation_id: str, step: ConversationStep) -> Reservation | ErrorCode: ...
 
-    def hold(self, reservation: Reservation, charge: Charge, now: float) -> Exceeded | None: ...
+    def reserve_budget(self, reservation: Reservation, charge: RequestCost, now: float) -> LimitExceeded | None: ...
 
     def release(self, reservation: Reservation) -> None: ...
 
-    def settle(self, settlement: Settlement) -> Ticket[Settled | ErrorCode | Moved] | ErrorCode:
-        """Refused at once, or when its turn has come, or because the ground has moved; else durable."""
+    def commit(self, request: CommitRequest) -> Future[CommitReceipt | ErrorCode | StaleState] | ErrorCode:
+        """Commit a decision; refuse it at once, or when its turn comes, or as stale state."""
 
-    def change(self, change: Change) -> Ticket[Kept | Conflict] | Conflict:
-        """Refused at once, or when its turn has come; else durable."""
+    def change(self, change: Change) -> Future[ChangeReceipt | Conflict] | Conflict:
+        """Make a change; refuse it at once, or when its turn comes."""
 
     def chain(self, organisation_id: str, chain_id: str) -> tuple[int, str | None]: ...
 
-    def find_subject(self, organisation_id: str, name: str) -> Subject | None: ...
+    def find_subject(self, organisation_id: str, name: str) -> DataSubject | None: ...
 
-    def subject(self, subject_id: str) -> Subject | None: ...
+    def subject(self, subject_id: str) -> DataSubject | None: ...
 
-    def some_subject(self) -> Subject | None: ...
+    def any_subject(self) -> DataSubject | None: ...
 
-    def add_subject(self, subject: Subject) -> Ticket[None]: ...
+    def add_subject(self, subject: DataSubject) -> Future[None]: ...
 
-    def rename_conversations(self, name: Callable[[str], str]) -> Ticket[None] | None: ...
+    def rename_conversations(self, name: Callable[[str], str]) -> Future[None] | None: ...
 
-    def drop_content(self, before: float, limit: int, now: float) -> Ticket[None] | None: ...
+    def drop_content(self, before: float, limit: int, now: float) -> Future[None] | None: ...
 
-    def drop_expired(self, now: float, limit: int) -> Ticket[None] | None: ...
+    def drop_expired(self, now: float, limit: int) -> Future[None] | None: ...
 
-    def scrub(self) -> bool: ...
+    def purge_deleted(self) -> bool: ...
 
     def entries(self, organisation_id: str, from_index: int, limit: int) -> Sequence[LogEntry]: ...
 
     def log_size(self, organisation_id: str) -> int: ...
 
-    def nodes(self, organisation_id: str, wanted: Sequence[tuple[int, int]]) -> list[bytes]: ...
+    def nodes(self, organisation_id: str, subtrees: Sequence[tuple[int, int]]) -> list[bytes]: ...
 
     def latest_head(self, organisation_id: str) -> str | None: ...
 
     def latest_heads(self) -> Sequence[str]: ...
 
-    def newest_heads(self) -> Sequence[tuple[str, str | None]]: ...
+    def organisation_heads(self) -> Sequence[tuple[str, str | None]]: ...
 
     def leaves(self, organisation_id: str) -> int: ...
 
@@ -427,69 +429,69 @@ class Store(Protocol):
 
     def log_index_of(self, organisation_id: str, activity_id: str) -> int | None: ...
 
-    def find_leaf(self, activity_id: str) -> Entry | None: ...
+    def find_leaf(self, activity_id: str) -> ActivityRecord | None: ...
 
-    def find_attestation(self, attestation_id: str) -> Entry | None: ...
+    def find_attestation(self, attestation_id: str) -> ActivityRecord | None: ...
 
     def revoked(self, attestation_id: str) -> AttestationRevoked | None: ...
 
-    def durable(self) -> Ticket[None]: ...
+    def durable(self) -> Future[None]: ...
 
-    def spent(self, agent_id: str, now: float) -> Spent: ...
+    def usage_counters(self, agent_id: str, now: float) -> UsageCounters: ...
 
-    def merit(self, agent_id: str) -> Merit: ...
+    def trust_evidence(self, agent_id: str) -> TrustEvidence: ...
 
-    def find_activity(self, agent_id: str, activity_id: str) -> Entry | None: ...
+    def find_activity(self, agent_id: str, activity_id: str) -> ActivityRecord | None: ...
 
-    def activities(self, query: "ActivityQuery") -> Sequence[Entry]: ...
+    def activities(self, query: "ActivityQuery") -> Sequence[ActivityRecord]: ...
 
-    def changes(self, organisation_id: str, limit: int, before: int | None) -> Sequence[Entry]: ...
+    def changes(self, organisation_id: str, limit: int, before: int | None) -> Sequence[ActivityRecord]: ...
 
-    def tally(self, agent_id: str, since: float | None, until: float | None) -> Tally: ...
+    def activity_summary(self, agent_id: str, since: float | None, until: float | None) -> ActivitySummary: ...
 
-    def find_approval(self, approval_id: str) -> KeptApproval | None: ...
+    def find_approval(self, approval_id: str) -> ApprovalRecord | None: ...
 
-    def list_approvals(self, query: "ApprovalQuery") -> Sequence[KeptApproval]: ...
+    def list_approvals(self, query: "ApprovalQuery") -> Sequence[ApprovalRecord]: ...
 
-    def expired_approvals(self, now: float, limit: int) -> Sequence[KeptApproval]: ...
+    def expired_approvals(self, now: float, limit: int) -> Sequence[ApprovalRecord]: ...
 
-    def awaits(self, agent_id: str) -> bool: ...
+    def has_open_approvals(self, agent_id: str) -> bool: ...
 
-    def expired_approvals_of(self, agent_id: str, now: float) -> Sequence[KeptApproval]: ...
+    def expired_approvals_of(self, agent_id: str, now: float) -> Sequence[ApprovalRecord]: ...
 
-    def add_job(self, job: Job, items: Sequence[JobItem]) -> Ticket[None]: ...
+    def add_job(self, job: BatchJob, items: Sequence[JobItem]) -> Future[None]: ...
 
-    def find_job(self, job_id: str) -> Job | None: ...
+    def find_job(self, job_id: str) -> BatchJob | None: ...
 
     def job_items(self, job_id: str) -> Sequence[JobItem]: ...
 
-    def open_jobs(self) -> Sequence[Job]: ...
+    def open_jobs(self) -> Sequence[BatchJob]: ...
 
     def count_open_jobs(self, organisation_id: str) -> int: ...
 
-    def finish_item(self, item: JobItem) -> Ticket[None]: ...
+    def finish_item(self, item: JobItem) -> Future[None]: ...
 
-    def finish_job(self, job_id: str, now: float) -> Ticket[None]: ...
+    def finish_job(self, job_id: str, now: float) -> Future[None]: ...
 
     def close(self) -> None: ...
 
 
 class ActivityQuery(NamedTuple):
-    """Which activities of one agent, newest first."""
+    """Filter for the activities of one agent, newest first."""
 
     agent_id: str
-    """Or an organisation, for what is its own and no agent's."""
+    """Agent id, or an organisation id for activities without an agent."""
     limit: int
     before: int | None = None
     decision: str | None = None
     since: float | None = None
     until: float | None = None
     kind: str = "decision"
-    """`decision`, `change`, `all`, or `halt`: the kill switch, thrown and put back."""
+    """`decision`, `change`, `all`, or `halt` for changes of the kill switch."""
 
 
 class ApprovalQuery(NamedTuple):
-    """Which approvals of one organisation, newest first."""
+    """Filter for the approvals of one organisation, newest first."""
 
     organisation_id: str
     limit: int
@@ -497,4 +499,4 @@ class ApprovalQuery(NamedTuple):
     state: str | None = None
     agent_id: str | None = None
     now: float = 0.0
-    """What has run out by now is expired, whether or not that was written down yet."""
+    """Pending approvals past their time count as expired at this moment."""

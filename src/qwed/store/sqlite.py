@@ -1,4 +1,4 @@
-"""The embedded store: SQLite in one directory, owned by one process. DESIGN 6."""
+"""Embedded store: SQLite in a data directory that one process owns (DESIGN 6)."""
 
 import os
 import sqlite3
@@ -9,53 +9,60 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from qwed.store import rows
+from qwed.futures import Future, notify
+from qwed.model import ErrorCode
+from qwed.model.clock import Clock
+from qwed.store import sql
 from qwed.store.agent import Agent
-from qwed.store.archive import LARGEST_PAGE
-from qwed.store.buckets import Buckets
-from qwed.store.chains import Chains
-from qwed.store.conversation import Conversation, Step
-from qwed.store.deciding import Deciding
-from qwed.store.either import EitherStore
-from qwed.store.known import Known
-from qwed.store.live import LiveState
-from qwed.store.log import Sequencer, integrate_backlog
-from qwed.store.merit import Merit
-from qwed.store.migrate import migrate
-from qwed.store.parts import Conflict
-from qwed.store.place import FILE_NAME, LOCK_NAME, StillThere, Telling, connect, own
-from qwed.store.protocol import (
-    Change,
-    Kept,
-    KeptApproval,
-    Moved,
-    Reservation,
-    Settled,
-    Settlement,
-    StoreError,
-    Wanted,
+from qwed.store.attestation_chains import ChainEnds
+from qwed.store.base import BaseStore
+from qwed.store.budget import UsageCounters
+from qwed.store.change_parts import Conflict
+from qwed.store.commit_logic import CommitLogic
+from qwed.store.conversation import Conversation, ConversationStep
+from qwed.store.data_directory import (
+    FILE_NAME,
+    LOCK_NAME,
+    DatabaseFileCheck,
+    SqliteErrorContext,
+    connect,
+    lock_directory,
 )
-from qwed.store.usage import Spent
-from qwed.store.writer import ClosedWriter, GroupWriter, InlineWriter, Write
-from qwed.waiting import Ticket, announce
-from qwed.words import ErrorCode
-from qwed.words.clock import Clock
+from qwed.store.entity_cache import EntityCache
+from qwed.store.group_commit import ClosedWriter, InlineWriter, PendingWrite, SqliteGroupWriter
+from qwed.store.log import Sequencer, integrate_backlog
+from qwed.store.migrate import migrate
+from qwed.store.protocol import (
+    ApprovalRecord,
+    Change,
+    ChangeReceipt,
+    CommitReceipt,
+    CommitRequest,
+    PrefetchKeys,
+    Reservation,
+    StaleState,
+    StoreError,
+)
+from qwed.store.queries import MAX_PAGE_CHARACTERS
+from qwed.store.reservations import ReservationState
+from qwed.store.token_buckets import TokenBuckets
+from qwed.store.trust_evidence import TrustEvidence
 
 MEMORY = ":memory:"
 NEVER = float("inf")
-_SOON = 1.0
-_READING, _APART = Telling("could not read"), Telling("could not run apart")
+_EXPIRY_RETRY_SECONDS = 1.0
+_READ_ERRORS, _CHECKPOINT_ERRORS = SqliteErrorContext("could not read"), SqliteErrorContext("could not run apart")
 
 
-class SqliteStore(EitherStore):
-    """Implements `Store`. Hot state lives in memory and is written with each decision: see `LiveState` and `Known`."""
+class SqliteStore(BaseStore):
+    """Implements `Store`. Hot state is cached and written with each decision (`ReservationState`, `EntityCache`)."""
 
-    freshen: Callable[[Wanted], Ticket[None] | None] | None = None
-    """Nobody else writes here, so what is known is the newest there is."""
+    prefetch: Callable[[PrefetchKeys], Future[None] | None] | None = None
+    """None: no other process writes, so the cache is always current."""
 
     def __init__(
         self,
-        place: Path | str,
+        directory: Path | str,
         *,
         clock: Clock,
         sequencer: Sequencer,
@@ -65,9 +72,9 @@ class SqliteStore(EitherStore):
     ) -> None:
         super().__init__(clock, lease_seconds)
         self._sequencer = sequencer
-        self.in_memory = place == MEMORY
+        self.in_memory = directory == MEMORY
         self._lock_file: int | None = None
-        self._live = LiveState(
+        self._state = ReservationState(
             max_steps=max_steps,
             lease_seconds=lease_seconds,
             monotonic=clock.monotonic,
@@ -76,38 +83,38 @@ class SqliteStore(EitherStore):
         )
         self._submitted = 0
         self._next_expiry = 0.0
-        self._known = Known(self._lock, self._one, self._some)
-        self._buckets = Buckets(self._load_bucket)
-        self._chains = Chains(self._one)
-        self._deciding = Deciding(
-            known=self._known,
-            live=self._live,
+        self._entities = EntityCache(self._lock, self._one, self._some)
+        self._buckets = TokenBuckets(self._load_bucket)
+        self._chains = ChainEnds(self._one)
+        self._logic = CommitLogic(
+            entities=self._entities,
+            state=self._state,
             chains=self._chains,
             one=self._one,
             leaves=self.leaves,
             max_open_approvals=max_open_approvals,
         )
-        # Last: nobody could give the directory back for a store that was never made.
-        self._open(place)
+        # Last: a store whose constructor failed could not unlock the directory.
+        self._open(directory)
 
-    def _open(self, place: Path | str) -> None:
-        self._writer: GroupWriter | InlineWriter | ClosedWriter
-        self._fresh = False
+    def _open(self, location: Path | str) -> None:
+        self._writer: SqliteGroupWriter | InlineWriter | ClosedWriter
+        self._began_empty = False
         self._file: Path | None = None
-        self._browse_lock: threading.Lock | threading.RLock
-        if place == MEMORY:
-            self._reader = self._browser = connect(MEMORY)
-            self._browse_lock = self._lock
+        self._report_lock: threading.Lock | threading.RLock
+        if location == MEMORY:
+            self._reader = self._report_reader = connect(MEMORY)
+            self._report_lock = self._lock
             migrate(self._reader)
             self._writer = InlineWriter(self._reader, self._sequencer, self._committed)
-            self._fresh = True
+            self._began_empty = True
             return
-        directory = Path(place)
+        directory = Path(location)
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._lock_file = own(directory / LOCK_NAME)
+        self._lock_file = lock_directory(directory / LOCK_NAME)
         with ExitStack() as failing:
-            failing.callback(self._give_back_directory)
-            with Telling("could not be opened"):
+            failing.callback(self._unlock_directory)
+            with SqliteErrorContext("could not be opened"):
                 self._open_file(directory / FILE_NAME)
             failing.pop_all()
 
@@ -117,193 +124,195 @@ class SqliteStore(EitherStore):
         os.chmod(file, 0o600)
         migrate(writing)
         integrate_backlog(writing, self._sequencer)
-        # Two readers, because a long page of history must not hold up a decision that reads one row.
-        self._reader, self._browser = connect(str(file)), connect(str(file))
-        self._browse_lock = threading.Lock()
-        self._still_there = StillThere(file).check
-        self._writer = GroupWriter(
+        # Two readers, because a long page of history must not delay a decision that reads one row.
+        self._reader, self._report_reader = connect(str(file)), connect(str(file))
+        self._report_lock = threading.Lock()
+        self._check_file = DatabaseFileCheck(file).check
+        self._writer = SqliteGroupWriter(
             writing,
             self._sequencer,
-            self._distrust,
-            self._still_there,
+            self._on_commit_failure,
+            self._check_file,
             self._committed,
-            lambda do: self.soon(do),
-            self.commits,
+            lambda do: self.call_at_end_of_tick(do),
+            self.commit_metrics,
         )
 
     def close(self) -> None:
-        """Write what is queued and give the directory back."""
+        """Write what is queued and unlock the directory."""
         with self._lock:
             writer, self._writer = self._writer, ClosedWriter(self._writer.drain)
             self._file = None
-        with self._browse_lock:
-            self._browser.close()
-        # Under its lock: closing a connection that another thread reads from ends the process.
+        with self._report_lock:
+            self._report_reader.close()
+        # Under its lock: closing a connection that another thread reads from crashes the process.
         with self._lock:
             self._reader.close()
         writer.close()
-        self._give_back_directory()
+        self._unlock_directory()
 
-    def _give_back_directory(self) -> None:
+    def _unlock_directory(self) -> None:
         if self._lock_file is not None:
             os.close(self._lock_file)
             self._lock_file = None
 
-    def up(self) -> bool:
-        """It is part of this process."""
+    def is_available(self) -> bool:
+        """Return True: SQLite is part of this process."""
         return True
 
-    def leads(self) -> bool:
-        """The one process that owns the directory does all there is to do in it."""
+    def is_leader(self) -> bool:
+        """Return True: the process that owns the directory runs all jobs."""
         return True
 
-    def mark(self, _name: str, value: str) -> str:
-        """Nobody else says anything."""
+    def set_once(self, _name: str, value: str) -> str:
+        """Return the value: no other process could have set one."""
         return value
 
-    # Deciding
+    # Commits
 
-    def reserve_step(self, agent: Agent, conversation_id: str, step: Step) -> Reservation | ErrorCode:
+    def reserve_step(self, agent: Agent, conversation_id: str, step: ConversationStep) -> Reservation | ErrorCode:
         with self._lock:
-            self._live.forget_old(self._writer.written)
+            self._state.evict_old(self._writer.written)
             return super().reserve_step(agent, conversation_id, step)
 
-    def settle(self, settlement: Settlement) -> Ticket[Settled | ErrorCode | Moved] | ErrorCode:
+    def commit(self, request: CommitRequest) -> Future[CommitReceipt | ErrorCode | StaleState] | ErrorCode:
         with self._lock:
-            decided = self._deciding.settle(settlement)
-            if isinstance(decided, ErrorCode):
-                return decided
-            ticket = self._submit(decided.write, settlement.activity.at)
-            if settlement.approval is not None:
-                self._next_expiry = min(self._next_expiry, settlement.approval.expires_at)
-            self._deciding.accept(settlement, decided, self._submitted, self._writer.written)
-            return ticket
+            planned = self._logic.plan_commit(request)
+            if isinstance(planned, ErrorCode):
+                return planned
+            future = self._submit(planned.write, request.activity.at)
+            if request.approval is not None:
+                self._next_expiry = min(self._next_expiry, request.approval.expires_at)
+            self._logic.apply_commit(request, planned, self._submitted, self._writer.written)
+            return future
 
-    def change(self, change: Change) -> Ticket[Kept | Conflict] | Conflict:
+    def change(self, change: Change) -> Future[ChangeReceipt | Conflict] | Conflict:
         with self._lock:
-            made = self._deciding.change(change, self._submitted, self._writer.written)
-            if isinstance(made, Conflict):
-                return made
-            ticket = self._submit(made.write, change.activity.at)
-            self._deciding.accept_change(change, made, self._submitted, self._writer.written)
-            self._next_expiry = 0.0  # it may have brought an approval; changes are rare, so looking again is cheap
-            return ticket
+            planned = self._logic.plan_change(change, self._submitted, self._writer.written)
+            if isinstance(planned, Conflict):
+                return planned
+            future = self._submit(planned.write, change.activity.at)
+            self._logic.apply_change(change, planned, self._submitted, self._writer.written)
+            self._next_expiry = 0.0  # it may have added an approval; changes are rare, so reading again is cheap
+            return future
 
-    def _submit(self, write: Write, now: float) -> Ticket[Any]:
+    def _submit(self, write: PendingWrite, now: float) -> Future[Any]:
         write.statements += self._buckets.statements(self._submitted + 1, self._writer.written, now)
-        ticket = self._writer.submit(write)
+        future = self._writer.submit(write)
         self._submitted += 1
-        return ticket
+        return future
 
-    # Looking
+    # Reads
 
-    def durable(self) -> Ticket[None]:
-        """Completes when everything submitted so far is on disk, and fails if it is not."""
+    def durable(self) -> Future[None]:
+        """Return a future that completes when everything submitted so far is on disk."""
         return self._write()
 
-    def merit(self, agent_id: str) -> Merit:
-        """What speaks for an agent at its present level."""
+    def trust_evidence(self, agent_id: str) -> TrustEvidence:
+        """Return the evidence for a higher trust level of an agent."""
         with self._lock:
-            return self._live.usage(agent_id).merit
+            return self._state.usage(agent_id).evidence
 
-    def spent(self, agent_id: str, now: float) -> Spent:
+    def usage_counters(self, agent_id: str, now: float) -> UsageCounters:
         with self._lock:
-            return self._live.usage(agent_id).spent.at(now)
+            return self._state.usage(agent_id).counters.at(now)
 
-    def expired_approvals(self, now: float, limit: int) -> Sequence[KeptApproval]:
+    def expired_approvals(self, now: float, limit: int) -> Sequence[ApprovalRecord]:
         if now < self._next_expiry:
             return ()
         with self._lock:
-            found = [KeptApproval(*row) for row in self._some(rows.SELECT_EXPIRED, (now, limit))]
-            # Not before they are settled: whoever was handed them may fail to do it.
-            self._next_expiry = now if found else self._expiry_after(now)
-            return [approval for approval in found if not self._known.taken(approval.approval_id)]
+            approvals = [ApprovalRecord(*row) for row in self._some(sql.SELECT_EXPIRED, (now, limit))]
+            # Not before they are resolved: the caller may fail to do it.
+            self._next_expiry = now if approvals else self._expiry_after(now)
+            return [approval for approval in approvals if not self._entities.is_claimed(approval.approval_id)]
 
-    def expired_approvals_of(self, agent_id: str, now: float) -> Sequence[KeptApproval]:
+    def expired_approvals_of(self, agent_id: str, now: float) -> Sequence[ApprovalRecord]:
         with self._lock:
-            if self._live.usage(agent_id).spent.open_approvals == 0 and not self._known.elevating(agent_id):
+            if self._state.usage(agent_id).counters.open_approvals == 0 and not self._entities.has_open_elevation(
+                agent_id
+            ):
                 return ()
-            found = [KeptApproval(*row) for row in self._some(rows.SELECT_EXPIRED_OF, (agent_id, now))]
-            return [approval for approval in found if not self._known.taken(approval.approval_id)]
+            approvals = [ApprovalRecord(*row) for row in self._some(sql.SELECT_EXPIRED_OF, (agent_id, now))]
+            return [approval for approval in approvals if not self._entities.is_claimed(approval.approval_id)]
 
     def _expiry_after(self, now: float) -> float:
-        """When to look again: when the next one runs out, or soon where the table does not show everything yet."""
+        """Return when to look again: at the next expiry, or soon if the table lacks queued writes."""
         if self._writer.written < self._submitted:
-            return now + _SOON
-        row = self._one(rows.SELECT_NEXT_EXPIRY, (now,))
+            return now + _EXPIRY_RETRY_SECONDS
+        row = self._one(sql.SELECT_NEXT_EXPIRY, (now,))
         return NEVER if row is None or row[0] is None else float(row[0])
 
     # The database
 
-    def _write(self, *statements: tuple[str, tuple[Any, ...]]) -> Ticket[None]:
+    def _write(self, *statements: tuple[str, tuple[Any, ...]]) -> Future[None]:
         with self._lock:
             self._submitted += 1
-            return self._writer.submit(Write(statements=statements))
+            return self._writer.submit(PendingWrite(statements=statements))
 
     def _one(self, statement: str, values: tuple[Any, ...]) -> tuple[Any, ...] | None:
         with self._lock:
             self._writer.flush()
-            with _READING:
+            with _READ_ERRORS:
                 row: tuple[Any, ...] | None = self._reader.execute(statement, values).fetchone()
             return row
 
     def _some(self, statement: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-        """A few rows, read beside the decisions: never behind a long page of history."""
+        """Return a few rows, read apart from long pages of history."""
         with self._lock:
             self._writer.flush()
-            with _READING:
+            with _READ_ERRORS:
                 return self._reader.execute(statement, values).fetchall()
 
     def _page(self, statement: str, values: tuple[Any, ...], payload: int) -> list[tuple[Any, ...]]:
-        found: list[tuple[Any, ...]] = []
-        left = LARGEST_PAGE
-        with self._browse_lock:
+        rows: list[tuple[Any, ...]] = []
+        left = MAX_PAGE_CHARACTERS
+        with self._report_lock:
             self._writer.flush()
-            with _READING, closing(self._browser.execute(statement, values)) as cursor:
+            with _READ_ERRORS, closing(self._report_reader.execute(statement, values)) as cursor:
                 for row in cursor:
-                    found.append(row)
+                    rows.append(row)
                     left -= len(row[payload])
                     if left < 0:
                         break
-        return found
+        return rows
 
     def _all(self, statement: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-        with self._browse_lock:
+        with self._report_lock:
             self._writer.flush()
-            with _READING:
-                return self._browser.execute(statement, values).fetchall()
+            with _READ_ERRORS:
+                return self._report_reader.execute(statement, values).fetchall()
 
-    def _apart(self, statement: str, busy_ms: int) -> tuple[Any, ...]:
+    def _run_separately(self, statement: str, busy_ms: int) -> tuple[Any, ...]:
         if self._file is None:
             return (0,)
-        # Never a new file in place of one that was taken away.
-        place = f"file:{quote(str(self._file))}?mode=rw"
-        with _APART:
-            # Nor another one: what is committed and still in our log would be written there, and the log removed.
-            self._still_there()
-            with closing(sqlite3.connect(place, uri=True, isolation_level=None)) as connection:
+        # Never create a new file in place of one that was removed.
+        uri = f"file:{quote(str(self._file))}?mode=rw"
+        with _CHECKPOINT_ERRORS:
+            # Nor use another file: SQLite would copy our write-ahead log into it and remove the log.
+            self._check_file()
+            with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
                 connection.execute(f"PRAGMA busy_timeout = {busy_ms:d}")
                 row: tuple[Any, ...] = connection.execute(statement).fetchone()
         return row
 
     def _load_conversation(self, agent_id: str, conversation_id: str) -> Conversation:
-        if self._fresh and not self._live.forgot:
-            return Conversation()  # what began empty and never forgot anything knows every conversation there is
+        if self._began_empty and not self._state.has_evicted:
+            return Conversation()  # a store that began empty and evicted nothing has every conversation in memory
         return super()._load_conversation(agent_id, conversation_id)
 
-    def _distrust(self) -> None:
-        """A commit failed. Whatever was queued behind it was decided on state that never became durable."""
+    def _on_commit_failure(self) -> None:
+        """Fail everything queued behind a failed commit: it was decided on state that is not durable."""
         with self._lock:
             failure = StoreError("an earlier write failed")
-            behind = self._writer.drain()
-            for write in behind:
-                write.ticket.fail(failure)
-            announce(write.ticket for write in behind)
-            self._deciding.forget()
-            self._buckets.distrust(self._writer.written)
+            queued = self._writer.drain()
+            for write in queued:
+                write.future.set_exception(failure)
+            notify(write.future for write in queued)
+            self._logic.reset()
+            self._buckets.invalidate(self._writer.written)
             self._next_expiry = 0.0
-            # Nothing is on its way any more.
+            # No write is in flight any more.
             self._submitted = self._writer.written
-            self._known.forget()
-            self._live.distrust()
-            self.on_distrust()
+            self._entities.clear()
+            self._state.invalidate()
+            self.on_write_failure()

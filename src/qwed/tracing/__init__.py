@@ -1,1 +1,1 @@
-"""Traces: a span for each request and each of its stages, sent to a collector by OTLP. Off where none is named."""
+"""OpenTelemetry traces: a span per request and per stage, exported by OTLP. Off unless a collector is configured."""

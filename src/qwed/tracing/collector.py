@@ -1,4 +1,4 @@
-"""The collector that takes spans by OTLP over HTTP: one POST for a batch, no redirect, nothing of the environment."""
+"""OTLP/HTTP client of the trace collector: one POST per batch, no redirects, no proxy settings of the environment."""
 
 import ssl
 from collections.abc import Mapping
@@ -6,30 +6,30 @@ from contextlib import closing
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from urllib.parse import urlsplit
 
-from qwed.tracing.line import Line
+from qwed.tracing.deadline_socket import DeadlineSocket
 
 PATH = "/v1/traces"
-SECONDS = 5.0
-"""For everything once the name is looked up: connection, TLS, request, answer."""
-_MOST = 1 << 16
-"""Bytes of an answer that are read, so that what we sent was taken whole."""
-_LATER = frozenset({429, 502, 503, 504})
-"""Statuses after which OTLP says to come again."""
+TIMEOUT_SECONDS = 5.0
+"""Total time after the DNS lookup: connection, TLS, request, response."""
+_MAX_RESPONSE_BYTES = 1 << 16
+"""Response bytes that are read, so that the request is known to be received completely."""
+_RETRYABLE_STATUSES = frozenset({429, 502, 503, 504})
+"""Statuses that OTLP defines as retryable."""
 _HEADERS = {"content-type": "application/x-protobuf", "user-agent": "qwed"}
 
 
-class Refused(Exception):
-    """A batch was not taken; `again` where it may be the next time. The text names no address and no header."""
+class ExportRejectedError(Exception):
+    """A batch was not accepted. The text contains no address and no header."""
 
-    def __init__(self, why: str, *, again: bool) -> None:
-        super().__init__(why)
-        self.again = again
+    def __init__(self, reason: str, *, retryable: bool) -> None:
+        super().__init__(reason)
+        self.retryable = retryable
 
 
 class Collector:
-    """Where spans are sent."""
+    """Trace collector."""
 
-    def __init__(self, endpoint: str, headers: Mapping[str, str], *, seconds: float = SECONDS) -> None:
+    def __init__(self, endpoint: str, headers: Mapping[str, str], *, seconds: float = TIMEOUT_SECONDS) -> None:
         parts = urlsplit(endpoint)
         self._host = parts.hostname or ""
         self._port = parts.port
@@ -40,23 +40,23 @@ class Collector:
         self._seconds = seconds
 
     def send(self, body: bytes) -> None:
-        """Returns when the batch was taken; Refused where it was not."""
+        """Send a batch; raise ExportRejectedError if it is not accepted."""
         try:
             status = self._post(body)
         except (OSError, HTTPException, ValueError, OverflowError) as error:
-            # The last two are what http.client makes of the length of a chunk that is none.
-            raise Refused(type(error).__name__, again=True) from None
+            # http.client raises the last two for an invalid chunk length.
+            raise ExportRejectedError(type(error).__name__, retryable=True) from None
         if not 200 <= status < 300:
-            raise Refused(f"status {status}", again=status in _LATER)
+            raise ExportRejectedError(f"status {status}", retryable=status in _RETRYABLE_STATUSES)
 
     def _post(self, body: bytes) -> int:
         connection = self._connection()
-        line = Line(connection.host, connection.port, self._context, self._seconds)
-        with closing(connection), closing(line.socket):
-            connection.sock = line
+        connection_socket = DeadlineSocket(connection.host, connection.port, self._context, self._seconds)
+        with closing(connection), closing(connection_socket.socket):
+            connection.sock = connection_socket
             connection.request("POST", self._path, body, self._headers | {"content-length": str(len(body))})
             answer = connection.getresponse()
-            answer.read(_MOST)
+            answer.read(_MAX_RESPONSE_BYTES)
             return answer.status
 
     def _connection(self) -> HTTPConnection:

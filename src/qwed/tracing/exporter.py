@@ -1,4 +1,4 @@
-"""A thread that sends spans away. Whoever decides hands a request over and goes on: what finds no room is dropped."""
+"""Background thread that exports spans. Requests never wait for it: spans that do not fit the queue are dropped."""
 
 import math
 import threading
@@ -7,133 +7,141 @@ from collections import deque
 from logging import Logger
 from typing import Protocol
 
-from qwed.tracing.collector import Refused
-from qwed.tracing.spans import encoded
-from qwed.tracing.trace import Finished
+from qwed.tracing.collector import ExportRejectedError
+from qwed.tracing.spans import encode_spans
+from qwed.tracing.trace import FinishedTrace
 
-ROOM = 20_000
-"""Spans that wait, those on their way included."""
-BATCH = 512
-"""Spans that are sent together, and after which none waits for more."""
-PAUSE = 1.0
-"""Seconds until a batch is sent that is not full, and between two tries."""
-TRIES = 3
-SILENCE = 60.0
-"""Seconds between two lines of the log about spans that found no room."""
+MAX_QUEUED_SPANS = 20_000
+"""Spans in the queue, including the batch being sent."""
+BATCH_SPANS = 512
+"""Spans per batch; a full batch is sent at once."""
+BATCH_SECONDS = 1.0
+"""Seconds until an incomplete batch is sent, and between two attempts."""
+MAX_ATTEMPTS = 3
+LOG_INTERVAL_SECONDS = 60.0
+"""Seconds between two log lines about dropped spans."""
 
 
-class Takes(Protocol):
-    """Whoever takes batches."""
+class BatchReceiver(Protocol):
+    """Receiver of batches."""
 
     def send(self, body: bytes) -> None:
-        """Returns when the batch was taken; Refused where it was not."""
+        """Send a batch; raise ExportRejectedError if it is not accepted."""
 
 
 class Exporter(threading.Thread):
-    """Sends what it is handed, in its order. `start` and `close` are called once; `put` never waits."""
+    """Exports finished traces in order. `start` and `close` are called once; `put` never blocks."""
 
-    def __init__(self, collector: Takes, version: str, log: Logger, *, room: int = ROOM, pause: float = PAUSE) -> None:
+    def __init__(
+        self,
+        collector: BatchReceiver,
+        version: str,
+        log: Logger,
+        *,
+        max_spans: int = MAX_QUEUED_SPANS,
+        batch_seconds: float = BATCH_SECONDS,
+    ) -> None:
         super().__init__(name="qwed-traces", daemon=True)
         self.exported = 0
-        """Spans that were taken."""
+        """Spans accepted by the collector."""
         self.dropped = 0
-        """Spans that found no room, or that nobody took."""
+        """Spans that did not fit the queue or were not accepted."""
         self._collector = collector
         self._version = version
         self._log = log
-        self._room = room
-        self._pause = pause
-        self._waiting: deque[Finished] = deque()
-        self._held = 0
+        self._max_spans = max_spans
+        self._batch_seconds = batch_seconds
+        self._queue: deque[FinishedTrace] = deque()
+        self._queued_spans = 0
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._closing = threading.Event()
-        self._well = True
-        self._crowded_out = 0
-        """Spans that found no room since that was last said."""
-        self._said = -math.inf
+        self._healthy = True
+        self._dropped_unlogged = 0
+        """Spans that did not fit the queue since the last log line."""
+        self._logged_at = -math.inf
 
-    def put(self, request: Finished) -> None:
-        """Hand a request over."""
+    def put(self, request: FinishedTrace) -> None:
+        """Queue a finished trace."""
         size = request.size
         with self._lock:
-            if self._held + size > self._room or self._closing.is_set():
+            if self._queued_spans + size > self._max_spans or self._closing.is_set():
                 self.dropped += size
-                self._crowded_out += size
+                self._dropped_unlogged += size
                 return
-            self._held += size
-            self._waiting.append(request)
-            if self._held >= BATCH:
+            self._queued_spans += size
+            self._queue.append(request)
+            if self._queued_spans >= BATCH_SPANS:
                 self._wake.set()
 
     def run(self) -> None:
-        """Send until told to end, and then what is left."""
+        """Send batches until closed, then what is left."""
         while not self._closing.is_set():
-            self._wake.wait(self._pause)
+            self._wake.wait(self._batch_seconds)
             self._wake.clear()
             self._send_all()
         self._send_all()
 
     def close(self, seconds: float) -> None:
-        """Send what is left for at most so long; what is not sent then is dropped."""
+        """Send what is left for at most so long, and drop the rest."""
         self._closing.set()
         self._wake.set()
         if self.is_alive():
             self.join(seconds)
         with self._lock:
-            self.dropped += self._held
-            # Whatever the thread still does, none of it counts any more.
-            self._held = 0
-            self._waiting.clear()
+            self.dropped += self._queued_spans
+            # The thread may still send its batch; that is no longer counted.
+            self._queued_spans = 0
+            self._queue.clear()
 
     def _send_all(self) -> None:
-        while batch := self._take():
-            taken = self._send(encoded(batch, self._version))
+        while batch := self._next_batch():
+            accepted = self._send(encode_spans(batch, self._version))
             size = sum(request.size for request in batch)
             with self._lock:
-                counted = min(size, self._held)
-                self._held -= counted
-                self.exported += counted if taken else 0
-                self.dropped += 0 if taken else counted
-            self._tell_of_room(time.monotonic())
+                settled = min(size, self._queued_spans)
+                self._queued_spans -= settled
+                self.exported += settled if accepted else 0
+                self.dropped += 0 if accepted else settled
+            self._log_dropped(time.monotonic())
 
-    def _take(self) -> list[Finished]:
-        batch: list[Finished] = []
+    def _next_batch(self) -> list[FinishedTrace]:
+        batch: list[FinishedTrace] = []
         size = 0
         with self._lock:
-            while self._waiting and size < BATCH:
-                batch.append(self._waiting.popleft())
+            while self._queue and size < BATCH_SPANS:
+                batch.append(self._queue.popleft())
                 size += batch[-1].size
         return batch
 
     def _send(self, body: bytes) -> bool:
-        """Whether it was taken in the end. Told to end, we try what is left once."""
-        for turn in range(TRIES):
+        """Return True if the batch was accepted. While closing, try once."""
+        for attempt in range(MAX_ATTEMPTS):
             try:
                 self._collector.send(body)
-            except Refused as refused:
-                self._tell(refused)
-                if not refused.again or turn == TRIES - 1 or self._closing.wait(self._pause):
+            except ExportRejectedError as error:
+                self._log_state(error)
+                if not error.retryable or attempt == MAX_ATTEMPTS - 1 or self._closing.wait(self._batch_seconds):
                     return False
             else:
-                self._tell(None)
+                self._log_state(None)
                 return True
         return False
 
-    def _tell(self, trouble: Refused | None) -> None:
-        """Say once that it began, and once that it is over."""
-        if trouble is not None and self._well:
-            self._log.warning("traces are not taken, and dropped until they are: %s", trouble)
-        elif trouble is None and not self._well:
-            self._log.info("traces are taken again")
-        self._well = trouble is None
+    def _log_state(self, error: ExportRejectedError | None) -> None:
+        """Log the first failure and the recovery."""
+        if error is not None and self._healthy:
+            self._log.warning("trace export failed; spans are dropped until it works again: %s", error)
+        elif error is None and not self._healthy:
+            self._log.info("trace export restored")
+        self._healthy = error is None
 
-    def _tell_of_room(self, now: float) -> None:
-        """Say, now and then, that there was none. Here, because whoever hands over does not wait for a log either."""
-        if now - self._said < SILENCE:
+    def _log_dropped(self, now: float) -> None:
+        """Log dropped spans from time to time. Here, because `put` must not block on the log."""
+        if now - self._logged_at < LOG_INTERVAL_SECONDS:
             return
         with self._lock:
-            spans, self._crowded_out = self._crowded_out, 0
+            spans, self._dropped_unlogged = self._dropped_unlogged, 0
         if spans:
-            self._said = now
-            self._log.warning("traces found no room, and were dropped", extra={"spans": spans})
+            self._logged_at = now
+            self._log.warning("trace queue full; spans dropped", extra={"spans": spans})

@@ -1,4 +1,4 @@
-"""Requests that are over, as spans in the words of OTLP. The one file that needs `qwed[otel]`."""
+"""OTLP encoding of finished traces. The only module that needs `qwed[otel]`."""
 
 import secrets
 from collections.abc import Mapping, Sequence
@@ -8,24 +8,24 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, InstrumentationSc
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span, Status
 
-from qwed.tracing.trace import Finished, Mark, Value
+from qwed.tracing.trace import FinishedTrace, SpanMark, Value
 
 ENGINE = "qwed.engine"
 _INSTANCE = secrets.token_hex(8)
-"""Which process it was: several of them serve together."""
+"""Random id of this process."""
 
 
-def encoded(requests: Sequence[Finished], version: str) -> bytes:
-    """All of them as the body of one export, which says that this version of qwed made it."""
+def encode_spans(requests: Sequence[FinishedTrace], version: str) -> bytes:
+    """Return the body of one OTLP export request."""
     spans = [span for request in requests for span in _spans_of(request)]
-    ourselves = {"service.name": "qwed", "service.version": version, "service.instance.id": _INSTANCE}
+    resource = {"service.name": "qwed", "service.version": version, "service.instance.id": _INSTANCE}
     scope = ScopeSpans(scope=InstrumentationScope(name="qwed", version=version), spans=spans)
-    made = ResourceSpans(resource=Resource(attributes=_attributes(ourselves)), scope_spans=[scope])
-    body: bytes = ExportTraceServiceRequest(resource_spans=[made]).SerializeToString()
+    resource_spans = ResourceSpans(resource=Resource(attributes=_attributes(resource)), scope_spans=[scope])
+    body: bytes = ExportTraceServiceRequest(resource_spans=[resource_spans]).SerializeToString()
     return body
 
 
-def _spans_of(request: Finished) -> list[Span]:
+def _spans_of(request: FinishedTrace) -> list[Span]:
     parent = request.parent
     trace_id = secrets.token_bytes(16) if parent is None else parent.trace_id
     root = Span(
@@ -41,12 +41,12 @@ def _spans_of(request: Finished) -> list[Span]:
     )
     spans = [root]
     for mark in request.marks:
-        above = root if mark.inside is None else spans[mark.inside + 1]
-        spans.append(_span_of(mark, trace_id, above.span_id))
+        parent_span = root if mark.parent_index is None else spans[mark.parent_index + 1]
+        spans.append(_span_of(mark, trace_id, parent_span.span_id))
     return spans
 
 
-def _span_of(mark: Mark, trace_id: bytes, parent_id: bytes) -> Span:
+def _span_of(mark: SpanMark, trace_id: bytes, parent_id: bytes) -> Span:
     return Span(
         trace_id=trace_id,
         span_id=secrets.token_bytes(8),
@@ -59,8 +59,8 @@ def _span_of(mark: Mark, trace_id: bytes, parent_id: bytes) -> Span:
     )
 
 
-def _attributes(known: Mapping[str, Value]) -> list[KeyValue]:
-    return [KeyValue(key=name, value=_value(value)) for name, value in known.items()]
+def _attributes(attributes: Mapping[str, Value]) -> list[KeyValue]:
+    return [KeyValue(key=name, value=_value(value)) for name, value in attributes.items()]
 
 
 def _value(value: Value) -> AnyValue:

@@ -1,142 +1,142 @@
-"""One request as it is timed: a mark where a stage begins, a turn where an engine worker is asked."""
+"""Timing of one request: when its stages begin, and when engine workers are called."""
 
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from time import monotonic_ns, time_ns
 from typing import NamedTuple
 
-from qwed.engines.pool import Turn
-from qwed.tracing.parent import Parent
+from qwed.engines.pool import PendingVerdict
+from qwed.tracing.traceparent import ParentSpan
 
-MOST = 256
-"""Marks of one request; what comes after them is not timed."""
-AFTER = frozenset({"answer", "changed"})
-"""Places in a walk that end a stage and begin none."""
-WAIT, RUN = "engine wait", "engine run"
+MAX_MARKS = 256
+"""Stages and engine calls recorded per request."""
+END_MARKERS = frozenset({"answer", "changed"})
+"""Pipeline positions that end a stage without beginning one."""
+ENGINE_WAIT, ENGINE_RUN = "engine wait", "engine run"
 _SECOND = 1_000_000_000
 
 Value = str | int
 
 
-class Mark(NamedTuple):
-    """A stretch of time: nanoseconds of the clock on the wall, and the mark it lies in, if it is not the request."""
+class SpanMark(NamedTuple):
+    """Time span in wall-clock nanoseconds, and the index of the mark that contains it, if any."""
 
     name: str
     began: int
     ended: int
-    inside: int | None = None
+    parent_index: int | None = None
     engine: str = ""
 
 
-class Asked(NamedTuple):
-    """A question to an engine: when it was put, and after how many stages."""
+class EngineCall(NamedTuple):
+    """Call of an engine: when it was made, and after how many stages."""
 
     engine: str
-    turn: Turn
+    verdict: PendingVerdict
     at: int
     stages: int
 
 
-class Finished(NamedTuple):
-    """A request that is over. Whoever makes spans of it puts it together, and not who decides."""
+class FinishedTrace(NamedTuple):
+    """Finished request. The exporter thread computes its spans, not the request."""
 
     name: str
-    parent: Parent | None
+    parent: ParentSpan | None
     began: int
     ended: int
     failed: bool
     attributes: Mapping[str, Value]
     stages: Sequence[tuple[str, int]] = ()
-    asked: Sequence[Asked] = ()
+    engine_calls: Sequence[EngineCall] = ()
     offset: int = 0
-    """From the monotonic clock, which stages are timed by, to the one on the wall."""
+    """Difference between the monotonic clock, used for stages, and the wall clock."""
 
     @property
     def size(self) -> int:
-        """How many spans it makes."""
-        return 1 + sum(stage not in AFTER for stage, _at in self.stages) + 2 * len(self.asked)
+        """Number of spans."""
+        return 1 + sum(stage not in END_MARKERS for stage, _at in self.stages) + 2 * len(self.engine_calls)
 
     @property
-    def marks(self) -> tuple[Mark, ...]:
-        """Its stages, and then the turns of engines."""
+    def marks(self) -> tuple[SpanMark, ...]:
+        """Stages, followed by engine calls."""
         ends = [at for _stage, at in self.stages[1:]] + [self.ended - self.offset]
-        places: dict[int, int] = {}
-        marks: list[Mark] = []
+        indexes: dict[int, int] = {}
+        marks: list[SpanMark] = []
         for number, ((stage, began), end) in enumerate(zip(self.stages, ends, strict=False), 1):
-            if stage not in AFTER:
-                places[number] = len(marks)
+            if stage not in END_MARKERS:
+                indexes[number] = len(marks)
                 marks.append(self._mark(stage, began, end))
-        for asked in self.asked:
-            marks += self._turns(asked, places.get(asked.stages))
+        for call in self.engine_calls:
+            marks += self._engine_marks(call, indexes.get(call.stages))
         return tuple(marks)
 
-    def _turns(self, asked: Asked, inside: int | None) -> list[Mark]:
-        """How long a worker was waited for, and how long it worked: not at all, where none was free in time."""
+    def _engine_marks(self, call: EngineCall, parent_index: int | None) -> list[SpanMark]:
+        """Return the marks of waiting for a worker and of its run, which is empty if none was free in time."""
         ended = self.ended - self.offset
-        over = min(_at(asked.turn.ended) or ended, ended)
-        begun = min(_at(asked.turn.begun) or over, over)
+        end = min(_to_nanoseconds(call.verdict.ended) or ended, ended)
+        start = min(_to_nanoseconds(call.verdict.begun) or end, end)
         return [
-            self._mark(WAIT, asked.at, begun, inside, asked.engine),
-            self._mark(RUN, begun, over, inside, asked.engine),
+            self._mark(ENGINE_WAIT, call.at, start, parent_index, call.engine),
+            self._mark(ENGINE_RUN, start, end, parent_index, call.engine),
         ]
 
-    def _mark(self, name: str, began: int, ended: int, inside: int | None = None, engine: str = "") -> Mark:
-        return Mark(name, began + self.offset, max(began, ended) + self.offset, inside, engine)
+    def _mark(self, name: str, began: int, ended: int, parent_index: int | None = None, engine: str = "") -> SpanMark:
+        return SpanMark(name, began + self.offset, max(began, ended) + self.offset, parent_index, engine)
 
 
 class Trace:
-    """A request that is under way. Told of its stages by the walk, which is in one place at a time."""
+    """Trace of a request in progress."""
 
-    __slots__ = ("_asked", "_began", "_offset", "_over", "_stages", "chosen", "name", "parent")
+    __slots__ = ("_began", "_engine_calls", "_finished", "_offset", "_stages", "name", "parent", "sampled")
 
-    def __init__(self, name: str, parent: Parent | None, *, chosen: bool) -> None:
+    def __init__(self, name: str, parent: ParentSpan | None, *, sampled: bool) -> None:
         self.name = name
         self.parent = parent
-        self.chosen = chosen
-        """Whether the share took it; else it is kept for a caller who asks for it and is known."""
+        self.sampled = sampled
+        """True if it was sampled; otherwise it is kept only for an authenticated caller that requests it."""
         self._began = monotonic_ns()
         self._offset = time_ns() - self._began
         self._stages: list[tuple[str, int]] = []
-        self._asked: list[Asked] = []
-        self._over = False
+        self._engine_calls: list[EngineCall] = []
+        self._finished = False
 
-    def reach(self, stage: str) -> None:
-        """The walk has come to this stage."""
-        # A task that a request has started may outlive it.
-        if not self._over and len(self._stages) < MOST:
+    def enter_stage(self, stage: str) -> None:
+        """Record the beginning of a stage."""
+        # A task started by the request may outlive it.
+        if not self._finished and len(self._stages) < MAX_MARKS:
             self._stages.append((stage, monotonic_ns()))
 
-    def ask(self, engine: str, turn: Turn) -> None:
-        """A worker is asked."""
-        if not self._over and len(self._asked) < MOST:
-            self._asked.append(Asked(engine, turn, monotonic_ns(), len(self._stages)))
+    def add_engine_call(self, engine: str, verdict: PendingVerdict) -> None:
+        """Record a call of an engine worker."""
+        if not self._finished and len(self._engine_calls) < MAX_MARKS:
+            self._engine_calls.append(EngineCall(engine, verdict, monotonic_ns(), len(self._stages)))
 
-    def finish(self, attributes: Mapping[str, Value], *, failed: bool) -> Finished:
-        """All of it, now that it is answered."""
-        self._over = True
+    def finish(self, attributes: Mapping[str, Value], *, failed: bool) -> FinishedTrace:
+        """Return the finished trace."""
+        self._finished = True
         began, ended = self._began + self._offset, monotonic_ns() + self._offset
-        return Finished(
-            self.name, self.parent, began, ended, failed, attributes, self._stages, self._asked, self._offset
+        return FinishedTrace(
+            self.name, self.parent, began, ended, failed, attributes, self._stages, self._engine_calls, self._offset
         )
 
 
-def _at(seconds: float) -> int:
+def _to_nanoseconds(seconds: float) -> int:
     return int(seconds * _SECOND)
 
 
 CURRENT: ContextVar[Trace | None] = ContextVar("qwed_trace", default=None)
-"""The request that this task, or this stretch of it in a thread, belongs to; none where it is not traced."""
+"""Trace of the current request, also in threads that work for it; None if it is not traced."""
 
 
 def at_stage(stage: str) -> None:
-    """Tell the request of whoever walks here."""
+    """Record the beginning of a stage in the current trace."""
     trace = CURRENT.get()
     if trace is not None:
-        trace.reach(stage)
+        trace.enter_stage(stage)
 
 
-def on_ask(engine: str, turn: Turn) -> None:
-    """Tell the request of whoever asks an engine here."""
+def on_engine_call(engine: str, verdict: PendingVerdict) -> None:
+    """Record a call of an engine in the current trace."""
     trace = CURRENT.get()
     if trace is not None:
-        trace.ask(engine, turn)
+        trace.add_engine_call(engine, verdict)

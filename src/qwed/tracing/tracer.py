@@ -1,4 +1,4 @@
-"""Which requests are traced, and where their spans go."""
+"""Sampling of requests, and the tracer that exports them."""
 
 import random
 from collections.abc import Mapping
@@ -6,58 +6,58 @@ from logging import Logger
 from typing import TYPE_CHECKING
 
 from qwed.settings import Settings, SettingsError, header_pairs
-from qwed.tracing.parent import parent_of
 from qwed.tracing.trace import Trace, Value
+from qwed.tracing.traceparent import parse_traceparent
 
 if TYPE_CHECKING:
     from qwed.tracing.exporter import Exporter
 
-ENDING_SECONDS = 5.0
-"""How long the end of the server waits for what is left."""
+FLUSH_SECONDS = 5.0
+"""Time to export the remaining spans when the server stops."""
 
 
 class Tracer:
-    """Begins traces, and hands those that are to be kept over."""
+    """Starts traces and exports those to be kept."""
 
-    def __init__(self, exporter: "Exporter", share: float) -> None:
+    def __init__(self, exporter: "Exporter", sample_rate: float) -> None:
         self._exporter = exporter
-        self._share = share
+        self._sample_rate = sample_rate
 
     @property
     def exported(self) -> int:
-        """Spans that a collector has taken."""
+        """Spans accepted by the collector."""
         return self._exporter.exported
 
     @property
     def dropped(self) -> int:
-        """Spans that found no room, or that nobody took."""
+        """Spans that did not fit the queue or were not accepted."""
         return self._exporter.dropped
 
     def start(self) -> None:
-        """Begin to send."""
+        """Start the exporter."""
         self._exporter.start()
 
     def begin(self, name: str, traceparent: bytes | None) -> Trace | None:
-        """The trace of a request that begins; None where it is not one of the share, and its caller wants none."""
-        parent = parent_of(traceparent)
+        """Return a new trace, or None if it is neither sampled nor requested by the caller."""
+        parent = parse_traceparent(traceparent)
         if parent is not None and not parent.sampled:
             return None
-        chosen = random.random() < self._share  # noqa: S311 - it guards nothing
-        return Trace(name, parent, chosen=chosen) if chosen or parent is not None else None
+        sampled = random.random() < self._sample_rate  # noqa: S311 - sampling, not security
+        return Trace(name, parent, sampled=sampled) if sampled or parent is not None else None
 
-    def end(self, trace: Trace, attributes: Mapping[str, Value], *, failed: bool, known: bool) -> None:
-        """The request is answered; whoever is not `known` gets no more of them kept than the share."""
+    def end(self, trace: Trace, attributes: Mapping[str, Value], *, failed: bool, authenticated: bool) -> None:
+        """Finish a trace; without authentication, only sampled traces are kept."""
         finished = trace.finish(attributes, failed=failed)
-        if trace.chosen or known:
+        if trace.sampled or authenticated:
             self._exporter.put(finished)
 
     def close(self) -> None:
-        """Send what is left, within a bound."""
-        self._exporter.close(ENDING_SECONDS)
+        """Export what is left, within FLUSH_SECONDS."""
+        self._exporter.close(FLUSH_SECONDS)
 
 
-def require_traceable(settings: Settings) -> None:
-    """SettingsError where traces are wanted and cannot be made."""
+def require_tracing_package(settings: Settings) -> None:
+    """Raise SettingsError if tracing is configured and its package is missing."""
     if not settings.otel_endpoint:
         return
     try:
@@ -66,11 +66,11 @@ def require_traceable(settings: Settings) -> None:
         raise SettingsError("QWED_OTEL_ENDPOINT: traces need a package: pip install 'qwed[otel]'") from None
 
 
-def tracer_for(settings: Settings, version: str, log: Logger) -> Tracer | None:
-    """The tracer that the settings ask for; None, and nothing imported, where they name no collector."""
+def create_tracer(settings: Settings, version: str, log: Logger) -> Tracer | None:
+    """Return the tracer of the settings, or None without importing anything if no collector is configured."""
     if not settings.otel_endpoint:
         return None
-    require_traceable(settings)
+    require_tracing_package(settings)
     from qwed.tracing.collector import Collector
     from qwed.tracing.exporter import Exporter
 

@@ -1,1 +1,1 @@
-"""Natural language into formal input, through a model that an operator has configured. Off by default."""
+"""Translates natural language into formal input by a configured model. Off by default."""

@@ -1,1 +1,1 @@
-"""Heads of the log, published where a copy of them lives on."""
+"""Publishes log heads outside the database, and checks the log against them."""

@@ -1,36 +1,36 @@
-"""Finance Guard: the total is computed again from its line items, exactly, and compared with the one that is claimed.
+"""Finance guard: the total is recomputed exactly from its line items and compared with the claimed one.
 
-What cannot be verified is not forwarded: a total without lines, a number that reads in two ways, a member that could
-be taken for money beside those that were checked.
+A payload that cannot be verified is refused: a total without line items, an ambiguous number, or a further member that
+could be read as money.
 """
 
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from qwed.engines.verdicts import Asks
-from qwed.words.exact import EXACT, shown
-from qwed_a2a.finding import Finding
-from qwed_a2a.guards._finance.invoice import Invoice, Unverifiable, read_invoice
+from qwed.engines.verdict_cache import VerdictSource
+from qwed.model.decimals import EXACT, format_decimal
+from qwed_a2a.guards._finance.invoice import Invoice, InvoiceError, read_invoice
+from qwed_a2a.results import GuardResult
 
 
-async def check_finance(payload: Mapping[str, Any], _engines: Asks) -> Finding:
-    """Whether the claimed total is what the line items, the tax and the discount come to."""
+async def check_finance(payload: Mapping[str, Any], _engines: VerdictSource) -> GuardResult:
+    """Return a pass if the claimed total equals the sum of line items, tax and discount, else the reason."""
     try:
         invoice = read_invoice(payload)
-    except Unverifiable as wrong:
-        return Finding(False, str(wrong))
+    except InvoiceError as error:
+        return GuardResult(False, str(error))
     computed = invoice.computed
     difference = EXACT.subtract(invoice.claimed, computed)
     details = _details(invoice, computed, difference)
     refusal = _wrong_sign(invoice) or _mismatch(invoice, computed, difference)
     if refusal is not None:
-        return Finding(False, refusal, details)
-    return Finding(True, f"the total comes to {_sum(invoice, computed)}, as claimed", details)
+        return GuardResult(False, refusal, details)
+    return GuardResult(True, f"the total comes to {_calculation(invoice, computed)}, as claimed", details)
 
 
 def _wrong_sign(invoice: Invoice) -> str | None:
-    """Signs with which money would flow another way than its name says."""
+    """Return the problem with a sign that reverses the direction of payment, or None."""
     if invoice.discount < 0:
         return "`discount` is negative, write what is added as a line item"
     if invoice.discount > 0 and invoice.discount > EXACT.add(invoice.subtotal, invoice.tax):
@@ -41,28 +41,29 @@ def _wrong_sign(invoice: Invoice) -> str | None:
 
 
 def _mismatch(invoice: Invoice, computed: Decimal, difference: Decimal) -> str | None:
-    # Once for the whole and never by line: many lines that are each off by less would add up.
+    # Tolerated once for the total and never per line: many small deviations would add up.
     if invoice.allows(difference):
         return None
-    return f"`claimed_total` is {shown(invoice.claimed)}, but the total comes to {_sum(invoice, computed)}"
+    claimed, total = format_decimal(invoice.claimed), _calculation(invoice, computed)
+    return f"`claimed_total` is {claimed}, but the total comes to {total}"
 
 
-def _sum(invoice: Invoice, computed: Decimal) -> str:
+def _calculation(invoice: Invoice, computed: Decimal) -> str:
     lines = "1 line item" if invoice.lines == 1 else f"{invoice.lines} line items"
-    tax = f" + tax {shown(invoice.tax)}" if invoice.tax else ""
-    discount = f" - discount {shown(invoice.discount)}" if invoice.discount else ""
-    return f"{shown(computed)} = {shown(invoice.subtotal)} of {lines}{tax}{discount}"
+    tax = f" + tax {format_decimal(invoice.tax)}" if invoice.tax else ""
+    discount = f" - discount {format_decimal(invoice.discount)}" if invoice.discount else ""
+    return f"{format_decimal(computed)} = {format_decimal(invoice.subtotal)} of {lines}{tax}{discount}"
 
 
 def _details(invoice: Invoice, computed: Decimal, difference: Decimal) -> dict[str, Any]:
     return {
-        "claimed_total": shown(invoice.claimed),
-        "computed_total": shown(computed),
-        "difference": shown(difference),
-        "tolerance": shown(invoice.tolerance),
-        "subtotal": shown(invoice.subtotal),
-        "tax": shown(invoice.tax),
-        "discount": shown(invoice.discount),
+        "claimed_total": format_decimal(invoice.claimed),
+        "computed_total": format_decimal(computed),
+        "difference": format_decimal(difference),
+        "tolerance": format_decimal(invoice.tolerance),
+        "subtotal": format_decimal(invoice.subtotal),
+        "tax": format_decimal(invoice.tax),
+        "discount": format_decimal(invoice.discount),
         "line_items": invoice.lines,
         "currency": invoice.currency,
     }

@@ -1,4 +1,4 @@
-"""Code Guard: the dangerous patterns, printed as in the document."""
+"""Dangerous code patterns of the specification."""
 
 import re
 from typing import NamedTuple
@@ -28,12 +28,12 @@ PATTERNS = (
 )
 _COMPILED = tuple((row.name, re.compile(row.regex, re.IGNORECASE)) for row in PATTERNS)
 _WORDS = ("eval", "exec", "subprocess", "os.system", "os.popen", "__import__", "compile", "importlib")
-"""What a text must hold for the row of the same place to match it, in small letters."""
+"""Lower-case substring that a text must contain for the pattern at the same index to match."""
 
 
 def patterns_in(code: str) -> tuple[str, ...]:
-    """The names of the rows that match, in the order of the table."""
-    # Ignoring capitals makes a regex of `re` slow, and four letters beyond ASCII match one of it.
+    """Return the names of the matching patterns in the order of the table."""
+    # Case-insensitive matching in `re` is slow, and four non-ASCII letters match an ASCII one.
     small = code.lower() if code.isascii() else code.casefold().replace("i\u0307", "i").replace("\u0131", "i")
     return tuple(
         name for (name, regex), word in zip(_COMPILED, _WORDS, strict=True) if word in small and regex.search(code)

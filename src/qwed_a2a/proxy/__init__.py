@@ -1,1 +1,1 @@
-"""`qwed a2a proxy`: stands before an A2A agent, and no message passes it unchecked in either direction."""
+"""A2A proxy: verifies the messages between clients and one agent."""

@@ -1,63 +1,91 @@
-"""The proxy as an ASGI application: who may come in, what is read of them, and how they are answered."""
+"""ASGI application of the proxy: admission, parsing, and encoding of answers."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, MutableMapping
 from contextlib import aclosing, contextmanager
+from traceback import extract_tb
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from qwed_a2a.proxy.bindings import JSON, Asked, Rest, Rpc, Spoken, envelope, rest_asked, rpc_asked
-from qwed_a2a.proxy.door import Door, Headers, Receive, Scope, read_body, sender_of, sent_on, version_of
-from qwed_a2a.proxy.faults import Fault, Refused
-from qwed_a2a.proxy.kernel import Kernel
-from qwed_a2a.proxy.options import CARD_PATH, JWKS_PATH, OLD_CARD_PATH, RPC_PATH, Options
-from qwed_a2a.proxy.relay import Call, Relay
-from qwed_a2a.proxy.surprises import surprise_of
-from qwed_a2a.proxy.terms import Request
-from qwed_a2a.proxy.upstream import Bounds
-from qwed_a2a.proxy.verbs import BY_OLD, Verb
+from qwed_a2a.proxy.backend import MessageBackend
+from qwed_a2a.proxy.codecs import (
+    JSON,
+    Codec,
+    JsonRpcCodec,
+    MethodCall,
+    RestCodec,
+    parse_envelope,
+    parse_rest_call,
+    parse_rpc_call,
+)
+from qwed_a2a.proxy.errors import CallRefusedError, ErrorKind
+from qwed_a2a.proxy.http_admission import (
+    Headers,
+    HostCheck,
+    Receive,
+    Scope,
+    forwarded_headers,
+    read_body,
+    sender_of,
+    version_of,
+)
+from qwed_a2a.proxy.message_schema import JsonRpcRequest
+from qwed_a2a.proxy.methods import METHOD_BY_V0_3_NAME, A2AMethod
+from qwed_a2a.proxy.proxy_options import CARD_PATH, JWKS_PATH, OLD_CARD_PATH, RPC_PATH, A2AProxyOptions
+from qwed_a2a.proxy.relay import ClientCall, Relay
+from qwed_a2a.proxy.upstream import UpstreamLimits
 
 if TYPE_CHECKING:
     from a2a.types import AgentCard
 
-    from qwed_a2a.proxy.book import CardBook
+    from qwed_a2a.proxy.card_registry import CardRegistry
 
 Message = MutableMapping[str, Any]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
-MOST_AT_ONCE = 128
-"""Calls under way: each may hold a body, an answer and the pieces of artifacts."""
-MOST_STREAMS = 96
-"""Of them, for as long as they go on: whoever only wants an answer still finds a place."""
-_AROUND = 65_536
-"""Bytes that are written around a payload."""
-_STRANGER = ""
-"""Whoever sends a body, before it is known who that is."""
-_EVENTS = ((b"content-type", b"text/event-stream"), (b"cache-control", b"no-store"), (b"x-accel-buffering", b"no"))
+MAX_CALLS = 128
+"""Concurrent calls: each may hold a body, an answer and buffered artifacts."""
+MAX_STREAMS = 96
+"""Concurrent streams, fewer than calls so that single answers still find a slot."""
+_ENVELOPE_BYTES = 65_536
+"""Bytes around a payload."""
+_UNIDENTIFIED = ""
+"""Owner of a body before its sender is known."""
+_STREAM_HEADERS = (
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-store"),
+    (b"x-accel-buffering", b"no"),
+)
 _encode = msgspec.json.Encoder().encode
+log = logging.getLogger(__name__)
 
 
 def proxy_app(
-    kernel: Kernel,
-    book: "CardBook",
-    options: Options,
+    backend: MessageBackend,
+    cards: "CardRegistry",
+    options: A2AProxyOptions,
     *,
     hosts: Iterable[str] = (),
-    bounds: Bounds | None = None,
-    largest: int = 1_048_576,
+    limits: UpstreamLimits | None = None,
+    max_payload_bytes: int = 1_048_576,
 ) -> App:
-    """The application; `hosts` are names it is called by besides that in its public address.
+    """Return the application; `hosts` are names that clients may use besides that of its public address.
 
-    A body may be as large as the largest payload, whatever that is set to, and so may an answer.
+    A body may be as large as the largest payload in the settings, and so may an answer.
     """
-    usual = Bounds(seconds=options.timeout, answer_bytes=max(Bounds.answer_bytes, largest + _AROUND))
-    relay = Relay(kernel, book, bounds or usual, options.headers)
-    return _Front(kernel, book, options, Door(options.public_url, hosts), relay, largest + _AROUND)
+    default_limits = UpstreamLimits(
+        seconds=options.timeout, answer_bytes=max(UpstreamLimits.answer_bytes, max_payload_bytes + _ENVELOPE_BYTES)
+    )
+    relay = Relay(backend, cards, limits or default_limits, options.headers)
+    return _ProxyApp(
+        backend, cards, options, HostCheck(options.public_url, hosts), relay, max_payload_bytes + _ENVELOPE_BYTES
+    )
 
 
-class _Came(NamedTuple):
-    """A request that came in."""
+class _IncomingRequest(NamedTuple):
+    """HTTP request with its body."""
 
     method: str
     path: str
@@ -66,50 +94,56 @@ class _Came(NamedTuple):
     body: bytes
 
 
-class _Telling:
-    """Tells a client what it is told, and knows how far that has come."""
+class _ResponseWriter:
+    """Writer of one response that knows how much of it was sent."""
 
-    def __init__(self, send: Send, spoken: Spoken) -> None:
-        self._send, self.spoken = send, spoken
-        self._begun = self._over = False
+    def __init__(self, send: Send, codec: Codec) -> None:
+        self._send, self.codec = send, codec
+        self._started = self._finished = False
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self._begun = True
+            self._started = True
         else:
-            self._over = not message.get("more_body", False)
+            self._finished = not message.get("more_body", False)
         await self._send(message)
 
-    async def refuse(self, refused: Refused) -> None:
-        """Say so in place of an answer."""
-        status, said = self.spoken.refusal(refused)
-        await _say(self, status, self.spoken.kind, said, refused.retry_after)
+    async def refuse(self, refused: CallRefusedError) -> None:
+        """Send an error in place of an answer."""
+        status, body = self.codec.error_response(refused)
+        await _send_response(self, status, self.codec.media_type, body, refused.retry_after)
 
-    async def surprise(self) -> None:
-        """Say that something went wrong here, in whatever can still be said."""
-        refused = Refused(Fault.INTERNAL_ERROR, "something went wrong in the proxy", {"verdict": "error"})
-        if not self._begun:
+    async def fail(self) -> None:
+        """Send an internal error, or end the stream with one if it has begun."""
+        refused = CallRefusedError(ErrorKind.INTERNAL_ERROR, "internal error of the proxy", {"verdict": "error"})
+        if not self._started:
             await self.refuse(refused)
-        elif not self._over:
-            await self({"type": "http.response.body", "body": self.spoken.last(refused), "more_body": False})
+        elif not self._finished:
+            await self({"type": "http.response.body", "body": self.codec.error_event(refused), "more_body": False})
 
 
-class _Front:
+class _ProxyApp:
     def __init__(
-        self, kernel: Kernel, book: "CardBook", options: Options, door: Door, relay: Relay, body_bytes: int
+        self,
+        backend: MessageBackend,
+        cards: "CardRegistry",
+        options: A2AProxyOptions,
+        host_check: HostCheck,
+        relay: Relay,
+        body_bytes: int,
     ) -> None:
-        self._kernel, self._book, self._options = kernel, book, options
-        self._door, self._relay, self._body_bytes = door, relay, body_bytes
+        self._backend, self._registry, self._options = backend, cards, options
+        self._host_check, self._relay, self._body_bytes = host_check, relay, body_bytes
         self._cards: dict[bytes, bytes] = {}
         self._calls = self._streams = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await self._live(receive, send)
+            await self._lifespan(receive, send)
         elif scope["type"] == "http":
             await self._serve(scope, receive, send)
 
-    async def _live(self, receive: Receive, send: Send) -> None:
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
         for _ in range(2):
             message = await receive()
             if message["type"] == "lifespan.shutdown":
@@ -117,33 +151,33 @@ class _Front:
             await send({"type": f"{message['type']}.complete"})
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # As it was written: what is decoded once here would be decoded again below.
-        path = self._door.below(scope["raw_path"].decode("latin-1"))
-        telling = _Telling(send, Rpc() if path == RPC_PATH else Rest())
-        if await surprise_of(self._tried(scope, path, receive, telling)):
-            await telling.surprise()
+        # Still percent-encoded: the router decodes it.
+        path = self._host_check.relative_path(scope["raw_path"].decode("latin-1"))
+        writer = _ResponseWriter(send, JsonRpcCodec() if path == RPC_PATH else RestCodec())
+        if await _fails_unexpectedly(self._handle(scope, path, receive, writer)):
+            await writer.fail()
 
-    async def _tried(self, scope: Scope, path: str, receive: Receive, send: "_Telling") -> None:
+    async def _handle(self, scope: Scope, path: str, receive: Receive, writer: "_ResponseWriter") -> None:
         try:
-            headers = self._door.admitted(scope)
+            headers = self._host_check.admit(scope)
             document = _DOCUMENTS.get(path) if scope["method"] in ("GET", "HEAD") else None
             if document is not None:
-                await _say(send, 200, JSON, await document(self))
+                await _send_response(writer, 200, JSON, await document(self))
                 return
-            with self._place():
+            with self._call_slot():
                 body = await read_body(scope, receive, self._body_bytes)
-                came = _Came(scope["method"], path, scope["query_string"], headers, body)
-                read = self._relay.beside.run(_STRANGER, len(body), self._understood, came)
-                send.spoken, asked = await read
-                await self._answer(send.spoken, asked, headers, receive, send)
-        except Refused as refused:
-            await send.refuse(refused)
+                incoming = _IncomingRequest(scope["method"], path, scope["query_string"], headers, body)
+                parsed = self._relay.parsing_pool.run(_UNIDENTIFIED, self._parse, incoming, size=len(body))
+                writer.codec, method_call = await parsed
+                await self._answer(writer.codec, method_call, headers, receive, writer)
+        except CallRefusedError as refused:
+            await writer.refuse(refused)
 
     @contextmanager
-    def _place(self) -> Iterator[None]:
-        """Room for one more call, given back after it; Refused where there is none."""
-        if self._calls >= MOST_AT_ONCE:
-            raise Refused(Fault.INTERNAL_ERROR, "too many calls at once", retry_after=1, http=503)
+    def _call_slot(self) -> Iterator[None]:
+        """Reserve a slot for one call; raise CallRefusedError if none is free."""
+        if self._calls >= MAX_CALLS:
+            raise CallRefusedError(ErrorKind.INTERNAL_ERROR, "too many calls at once", retry_after=1, http=503)
         self._calls += 1
         try:
             yield
@@ -151,99 +185,104 @@ class _Front:
             self._calls -= 1
 
     @contextmanager
-    def _lasting_place(self) -> Iterator[None]:
-        """The same for a stream, which stays longer."""
-        if self._streams >= MOST_STREAMS:
-            raise Refused(Fault.INTERNAL_ERROR, "too many streams at once", retry_after=1, http=503)
+    def _stream_slot(self) -> Iterator[None]:
+        """Reserve a slot for one stream; raise CallRefusedError if none is free."""
+        if self._streams >= MAX_STREAMS:
+            raise CallRefusedError(ErrorKind.INTERNAL_ERROR, "too many streams at once", retry_after=1, http=503)
         self._streams += 1
         try:
             yield
         finally:
             self._streams -= 1
 
-    def _understood(self, came: _Came) -> tuple[Spoken, Asked | Refused]:
-        if came.path != RPC_PATH:
-            _require_version(came.headers)
-            return Rest(), rest_asked(came.method, came.path, came.query, came.body)
-        if came.method != "POST":
-            raise Refused(Fault.METHOD_NOT_FOUND, "JSON-RPC is asked with POST", http=405)
-        request = envelope(came.body)
-        spoken = self._spoken(request)
+    def _parse(self, incoming: _IncomingRequest) -> tuple[Codec, MethodCall | CallRefusedError]:
+        if incoming.path != RPC_PATH:
+            _require_version(incoming.headers)
+            return RestCodec(), parse_rest_call(incoming.method, incoming.path, incoming.query, incoming.body)
+        if incoming.method != "POST":
+            raise CallRefusedError(ErrorKind.METHOD_NOT_FOUND, "JSON-RPC requires POST", http=405)
+        request = parse_envelope(incoming.body)
+        codec = self._codec_for(request)
         try:
-            return spoken, self._asked(request, came.headers)
-        except Refused as refused:
-            return spoken, refused
+            return codec, self._parse_rpc(request, incoming.headers)
+        except CallRefusedError as refused:
+            return codec, refused
 
-    def _spoken(self, request: Request) -> Spoken:
-        if self._options.compat and request.method in BY_OLD:
-            from qwed_a2a.proxy.old import Old
+    def _codec_for(self, request: JsonRpcRequest) -> Codec:
+        if self._options.compat and request.method in METHOD_BY_V0_3_NAME:
+            from qwed_a2a.proxy.v0_3_compat import V03Codec
 
-            return Old(request.id)
-        return Rpc(request.id)
+            return V03Codec(request.id)
+        return JsonRpcCodec(request.id)
 
-    def _asked(self, request: Request, headers: Headers) -> Asked:
-        if self._options.compat and request.method in BY_OLD:
-            from qwed_a2a.proxy.old import old_asked
+    def _parse_rpc(self, request: JsonRpcRequest, headers: Headers) -> MethodCall:
+        if self._options.compat and request.method in METHOD_BY_V0_3_NAME:
+            from qwed_a2a.proxy.v0_3_compat import parse_v0_3_call
 
-            return old_asked(request)
+            return parse_v0_3_call(request)
         _require_version(headers)
-        return rpc_asked(request)
+        return parse_rpc_call(request)
 
     async def _answer(
-        self, spoken: Spoken, asked: Asked | Refused, headers: Headers, receive: Receive, send: Send
+        self, codec: Codec, method_call: MethodCall | CallRefusedError, headers: Headers, receive: Receive, send: Send
     ) -> None:
-        if isinstance(asked, Refused):
-            raise asked
-        sender = sender_of(headers, self._kernel.client)
-        call = Call(asked.verb, asked.params, sender, sent_on(headers))
-        if call.verb.value.streams:
-            with self._lasting_place():
-                await self._stream(spoken, call, receive, send)
+        if isinstance(method_call, CallRefusedError):
+            raise method_call
+        sender = sender_of(headers, self._backend.client)
+        call = ClientCall(method_call.method, method_call.params, sender, forwarded_headers(headers))
+        if call.method.value.streams:
+            with self._stream_slot():
+                await self._stream(codec, call, receive, send)
             return
-        found = await self._relay.answer(call)
-        await _say(send, 200, spoken.kind, spoken.result(self._shown(found) if call.verb is Verb.CARD else found))
+        answer = await self._relay.answer(call)
+        await _send_response(
+            send,
+            200,
+            codec.media_type,
+            codec.encode_result(self._card_result(answer) if call.method is A2AMethod.CARD else answer),
+        )
 
-    async def _stream(self, spoken: Spoken, call: Call, receive: Receive, send: Send) -> None:
-        """Events as they come, until there are no more or the client has gone."""
-        leaving = asyncio.create_task(_gone(receive))
-        telling = asyncio.create_task(self._tell(spoken, call, send))
+    async def _stream(self, codec: Codec, call: ClientCall, receive: Receive, send: Send) -> None:
+        """Send events until the stream ends or the client disconnects."""
+        disconnect = asyncio.create_task(_wait_for_disconnect(receive))
+        sending = asyncio.create_task(self._send_events(codec, call, send))
         try:
-            # A client that stops reading must not keep its place for ever either.
-            most = self._relay.bounds.stream_seconds + self._relay.bounds.seconds
-            await asyncio.wait({leaving, telling}, timeout=most, return_when=asyncio.FIRST_COMPLETED)
+            # A client that stops reading must not keep its slot forever.
+            time_limit = self._relay.limits.stream_seconds + self._relay.limits.seconds
+            await asyncio.wait({disconnect, sending}, timeout=time_limit, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            leaving.cancel()
-            telling.cancel()
-            await asyncio.wait({leaving, telling})
-        if not telling.cancelled():
-            telling.result()
+            disconnect.cancel()
+            sending.cancel()
+            await asyncio.wait({disconnect, sending})
+        if not sending.cancelled():
+            sending.result()
 
-    async def _tell(self, spoken: Spoken, call: Call, send: Send) -> None:
+    async def _send_events(self, codec: Codec, call: ClientCall, send: Send) -> None:
         begun = False
         async with aclosing(self._relay.events(call)) as events:
             try:
                 async for event in events:
                     if not begun:
-                        begun = await _begin(send)
-                    await send({"type": "http.response.body", "body": spoken.event(event), "more_body": True})
-            except Refused as refused:
+                        begun = await _start_stream(send)
+                    await send({"type": "http.response.body", "body": codec.encode_event(event), "more_body": True})
+            except CallRefusedError as refused:
                 if not begun:
                     raise
-                await send({"type": "http.response.body", "body": spoken.last(refused), "more_body": True})
+                await send({"type": "http.response.body", "body": codec.error_event(refused), "more_body": True})
         if not begun:
-            await _begin(send)
+            await _start_stream(send)
         await send({"type": "http.response.body", "body": b""})
 
-    async def _card(self) -> bytes:
-        return self._written(await self._book.card())
+    async def _card_document(self) -> bytes:
+        return self._encode_card(await self._registry.card())
 
-    async def _keys(self) -> bytes:
-        return _encode(self._book.jwks())
+    async def _keys_document(self) -> bytes:
+        return _encode(self._registry.jwks())
 
-    def _shown(self, card: "AgentCard") -> Any:
-        return msgspec.Raw(self._written(card))
+    def _card_result(self, card: "AgentCard") -> Any:
+        return msgspec.Raw(self._encode_card(card))
 
-    def _written(self, card: "AgentCard") -> bytes:
+    def _encode_card(self, card: "AgentCard") -> bytes:
         key = card.SerializeToString(deterministic=True)
         if key not in self._cards:
             if len(self._cards) >= 8:
@@ -252,7 +291,11 @@ class _Front:
         return self._cards[key]
 
 
-_DOCUMENTS = {CARD_PATH: _Front._card, OLD_CARD_PATH: _Front._card, JWKS_PATH: _Front._keys}
+_DOCUMENTS = {
+    CARD_PATH: _ProxyApp._card_document,
+    OLD_CARD_PATH: _ProxyApp._card_document,
+    JWKS_PATH: _ProxyApp._keys_document,
+}
 
 
 def _card_dict(card: "AgentCard", compat: bool) -> dict[str, Any]:
@@ -265,21 +308,43 @@ def _card_dict(card: "AgentCard", compat: bool) -> dict[str, Any]:
 def _require_version(headers: Headers) -> None:
     version = version_of(headers)
     if version.split(".")[0] != "1":
-        said = "send `A2A-Version: 1.0`" if not version else "this version of A2A is not spoken: use 1.0"
-        raise Refused(Fault.VERSION_NOT_SUPPORTED, said)
+        hint = "send `A2A-Version: 1.0`" if not version else "this version of A2A is not supported: use 1.0"
+        raise CallRefusedError(ErrorKind.VERSION_NOT_SUPPORTED, hint)
 
 
-async def _gone(receive: Receive) -> None:
+async def _fails_unexpectedly(work: Coroutine[Any, Any, None]) -> bool:
+    """Run the coroutine and return True if it raised, which is logged without the text of the exception."""
+    # Run as a task that is inspected afterwards, so that no broad `except` is needed.
+    task = asyncio.create_task(work)
+    try:
+        await asyncio.wait({task})
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.wait({task})
+    error = None if task.cancelled() else task.exception()
+    if error is not None:
+        log.error("a2a proxy call failed, nothing was forwarded: %s at %s", type(error).__name__, _position_of(error))
+    return error is not None
+
+
+def _position_of(error: BaseException) -> str:
+    """Return the file and line of the exception; its text may quote a message."""
+    frames = extract_tb(error.__traceback__)
+    return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "an unknown position"
+
+
+async def _wait_for_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
-async def _begin(send: Send) -> bool:
-    await send({"type": "http.response.start", "status": 200, "headers": list(_EVENTS)})
+async def _start_stream(send: Send) -> bool:
+    await send({"type": "http.response.start", "status": 200, "headers": list(_STREAM_HEADERS)})
     return True
 
 
-async def _say(send: Send, status: int, kind: bytes, body: bytes, retry_after: int | None = None) -> None:
+async def _send_response(send: Send, status: int, kind: bytes, body: bytes, retry_after: int | None = None) -> None:
     headers = [(b"content-type", kind), (b"content-length", b"%d" % len(body)), (b"cache-control", b"no-store")]
     if retry_after is not None:
         headers.append((b"retry-after", b"%d" % retry_after))

@@ -1,4 +1,4 @@
-"""As whom the proxy asks: two agents that it registers once and keeps, one for each side of it."""
+"""Identities of the proxy: two registered agents, one for each side, and the backends that use them."""
 
 import os
 from contextlib import AsyncExitStack
@@ -6,56 +6,56 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from qwed.ledger.keyring import Keyring
-from qwed.proxies import kernel as proxies
-from qwed.proxies.identity import Papers, Say, is_served
-from qwed.proxies.own import Own as Asks
-from qwed.proxies.own import opened
-from qwed.proxies.remote import Remote as AsksServer
-from qwed.words.home import DEFAULT_URL
-from qwed_a2a.proxy.book import RELEASE
-from qwed_a2a.proxy.kernel import Kernel, Party
-from qwed_a2a.proxy.options import Options
+from qwed.model.defaults import DEFAULT_URL
+from qwed.proxies.agent_identity import AgentRegistration, PrintLine, uses_server
+from qwed.proxies.backend import DecisionBackend
+from qwed.proxies.local_backend import LocalBackend, open_proxy_gate
+from qwed.proxies.remote_backend import RemoteBackend
+from qwed_a2a.proxy.backend import MessageBackend, Peer
+from qwed_a2a.proxy.card_registry import RELEASE_TOOL
+from qwed_a2a.proxy.proxy_options import A2AProxyOptions
 from qwed_sdk.client import QWEDAsyncClient
-from qwed_sdk.errors import QWEDConnectionError, QWEDError
-from qwed_sdk.hook.call import Unusable
+from qwed_sdk.errors import QWEDConnectionError, QWEDError, UsageError
 
 if TYPE_CHECKING:
-    from qwed_a2a.proxy.remote import Remote
+    from qwed_a2a.proxy.remote_backend import RemoteMessageBackend
 
 CLIENT_FILE, UPSTREAM_FILE = "client.json", "upstream.json"
-_TWO = "QWED_AGENT_ID and QWED_AGENT_TOKEN name one agent, and a proxy has two: set QWED_API_KEY, and it registers them"
-_OWNERS = (
-    "QWED_API_KEY is an owner's key: a member's is enough, and senders that name themselves without a token are "
-    "refused as long as the proxy has more"
+_ONE_AGENT_NAMED = (
+    "QWED_AGENT_ID and QWED_AGENT_TOKEN name one agent, but a proxy has two: set QWED_API_KEY, and it registers both"
+)
+_OWNER_KEY_WARNING = (
+    "QWED_API_KEY is an owner's key: use a member's key; until then senders that name themselves without a token "
+    "are refused"
 )
 
 
-class Stand(NamedTuple):
-    """Who gives verdicts on messages, and who is asked for what a person has to release."""
+class ProxyContext(NamedTuple):
+    """Backend for verdicts on messages, and backend for the release of cards."""
 
-    kernel: Kernel
-    releasing: proxies.Kernel
+    backend: MessageBackend
+    release_backend: DecisionBackend
     keyring: Keyring | None = None
-    """What verdicts are signed with, where that is done here."""
+    """Keys that sign verdicts, if that happens in this process."""
 
 
-class Sides(NamedTuple):
-    """The papers of the agent for clients that show nothing, and of the one behind the proxy."""
+class PeerRegistrations(NamedTuple):
+    """Registrations of the agent for clients without credentials, and of the agent behind the proxy."""
 
-    client: Papers
-    upstream: Papers
+    client: AgentRegistration
+    upstream: AgentRegistration
 
 
-def papers_of(options: Options, place: Path, say: Say) -> Sides:
-    """What the two are registered with; other words make other agents."""
+def peer_registrations(options: A2AProxyOptions, directory: Path, print_line: PrintLine) -> PeerRegistrations:
+    """Return the registrations of both agents; other options make other agents."""
     name = f"a2a-{options.name}"
-    return Sides(
-        Papers(place / CLIENT_FILE, _fields(options, f"{name}-client", []), say),
-        Papers(place / UPSTREAM_FILE, _fields(options, name, [RELEASE]), say),
+    return PeerRegistrations(
+        AgentRegistration(directory / CLIENT_FILE, _fields(options, f"{name}-client", []), print_line),
+        AgentRegistration(directory / UPSTREAM_FILE, _fields(options, name, [RELEASE_TOOL]), print_line),
     )
 
 
-def _fields(options: Options, name: str, tools: list[str]) -> dict[str, Any]:
+def _fields(options: A2AProxyOptions, name: str, tools: list[str]) -> dict[str, Any]:
     return {
         "name": name,
         "type": options.type,
@@ -65,59 +65,65 @@ def _fields(options: Options, name: str, tools: list[str]) -> dict[str, Any]:
     }
 
 
-async def stand_for(options: Options, place: Path, stack: AsyncExitStack, say: Say) -> Stand:
-    """Whoever decides, given back when the stack is left; Unusable where there is nobody to ask."""
-    sides = papers_of(options, place, say)
-    if is_served(os.environ):
-        return await _served(sides, stack, say)
-    return await _alone(sides, place, options.name, stack)
+async def open_context(
+    options: A2AProxyOptions, directory: Path, stack: AsyncExitStack, print_line: PrintLine
+) -> ProxyContext:
+    """Return the backends, closed when the stack is left; raise UsageError if there are none."""
+    registrations = peer_registrations(options, directory, print_line)
+    if uses_server(os.environ):
+        return await _open_remote_context(registrations, stack, print_line)
+    return await _open_local_context(registrations, directory, options.name, stack)
 
 
-async def _served(sides: Sides, stack: AsyncExitStack, say: Say) -> Stand:
-    from qwed_a2a.proxy.remote import Remote
+async def _open_remote_context(
+    registrations: PeerRegistrations, stack: AsyncExitStack, print_line: PrintLine
+) -> ProxyContext:
+    from qwed_a2a.proxy.remote_backend import RemoteMessageBackend
 
-    named = {name: os.environ.get(name, "").strip() for name in ("QWED_BASE_URL", "QWED_API_KEY")}
+    variables = {name: os.environ.get(name, "").strip() for name in ("QWED_BASE_URL", "QWED_API_KEY")}
     if any(os.environ.get(name, "").strip() for name in ("QWED_AGENT_ID", "QWED_AGENT_TOKEN")):
-        raise Unusable(_TWO)
-    base_url, api_key = named["QWED_BASE_URL"] or DEFAULT_URL, named["QWED_API_KEY"] or None
+        raise UsageError(_ONE_AGENT_NAMED)
+    base_url, api_key = variables["QWED_BASE_URL"] or DEFAULT_URL, variables["QWED_API_KEY"] or None
     try:
         async with QWEDAsyncClient(api_key, base_url) as client:
-            first = await sides.client.shown_to(client, base_url, may_register=api_key is not None)
-            second = await sides.upstream.shown_to(client, base_url, may_register=api_key is not None)
-        kernel = Remote(base_url, Party(*first), Party(*second), api_key)
+            first = await registrations.client.ensure_at_server(client, base_url, may_register=api_key is not None)
+            second = await registrations.upstream.ensure_at_server(client, base_url, may_register=api_key is not None)
+        backend = RemoteMessageBackend(base_url, Peer(*first), Peer(*second), api_key)
     except ValueError as error:
-        raise Unusable(f"the server cannot be asked: {error}") from None
+        raise UsageError(f"the server cannot be asked: {error}") from None
     except QWEDError as error:
-        raise Unusable(f"no agent could be registered at {base_url}: {error.message}") from None
-    stack.push_async_callback(kernel.close)
-    await _learn_role(kernel)
-    if kernel.may_prove_anybody:
-        say(_OWNERS)
-    releasing = AsksServer(second, base_url)
+        raise UsageError(f"no agent could be registered at {base_url}: {error.message}") from None
+    stack.push_async_callback(backend.close)
+    await _learn_role(backend)
+    if backend.has_owner_key:
+        print_line(_OWNER_KEY_WARNING)
+    releasing = RemoteBackend(second, base_url)
     stack.push_async_callback(releasing.close)
-    return Stand(kernel, releasing)
+    return ProxyContext(backend, releasing)
 
 
-async def _learn_role(kernel: "Remote") -> None:
+async def _learn_role(backend: "RemoteMessageBackend") -> None:
     try:
-        await kernel.learn_role()
+        await backend.learn_role()
     except QWEDConnectionError:
-        return  # Learnt when it is needed; until then every message is refused anyhow.
+        return  # It is determined later; until then every message is refused.
     except QWEDError as error:
-        raise Unusable(f"QWED_API_KEY cannot be used at {kernel.place}: {error.message}") from None
+        raise UsageError(f"QWED_API_KEY cannot be used at {backend.location}: {error.message}") from None
 
 
-async def _alone(sides: Sides, place: Path, name: str, stack: AsyncExitStack) -> Stand:
-    from qwed_a2a.proxy.own import Own, member_key
+async def _open_local_context(
+    registrations: PeerRegistrations, directory: Path, name: str, stack: AsyncExitStack
+) -> ProxyContext:
+    from qwed_a2a.proxy.local_backend import LocalMessageBackend, ensure_member_key
 
-    gate = opened(place, name)
+    gate = open_proxy_gate(directory, name)
     try:
-        first, second = sides.client.shown_in(gate), sides.upstream.shown_in(gate)
-        agent = gate.services.store.find_agent(first.agent_id)
-        member = await member_key(gate, place, "" if agent is None else agent.organisation_id)
-    except Unusable:
+        client, upstream = registrations.client.ensure_in_gate(gate), registrations.upstream.ensure_in_gate(gate)
+        agent = gate.services.store.find_agent(client.agent_id)
+        api_key = await ensure_member_key(gate, directory, "" if agent is None else agent.organisation_id)
+    except UsageError:
         gate.close()
         raise
-    kernel = Own(gate, place, Party(*first), Party(*second), member)
-    stack.push_async_callback(kernel.close)
-    return Stand(kernel, Asks(gate, second, place), gate.services.signer.keyring)
+    backend = LocalMessageBackend(gate, directory, Peer(*client), Peer(*upstream), api_key)
+    stack.push_async_callback(backend.close)
+    return ProxyContext(backend, LocalBackend(gate, upstream, directory), gate.services.signer.keyring)

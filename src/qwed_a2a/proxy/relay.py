@@ -1,4 +1,4 @@
-"""What happens to a call between the client and the agent: asked about, passed on, and its answer asked about too."""
+"""Relay of a call between client and agent: verify the request, forward it, verify the answer."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -8,242 +8,277 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 from msgspec import UNSET
 
-from qwed_a2a.proxy import contents
-from qwed_a2a.proxy.beside import Beside
-from qwed_a2a.proxy.chunks import Chunks
-from qwed_a2a.proxy.faults import Fault, Refused
-from qwed_a2a.proxy.judge import Judge
-from qwed_a2a.proxy.kernel import Kernel, Party
-from qwed_a2a.proxy.memory import Conversations, Shown
-from qwed_a2a.proxy.terms import ON_ITS_WAY, CancelTask, Event, Metadata, Said, SendMessage, Task, TaskPage
-from qwed_a2a.proxy.turn import Turn
-from qwed_a2a.proxy.upstream import REST, RPC, Bounds, Endpoint, Headers, Upstream
-from qwed_a2a.proxy.verbs import Verb
+from qwed_a2a.proxy import content as content_module
+from qwed_a2a.proxy.artifact_buffer import ArtifactBuffer
+from qwed_a2a.proxy.authorizer import MessageAuthorizer
+from qwed_a2a.proxy.backend import MessageBackend, Peer
+from qwed_a2a.proxy.errors import CallRefusedError, ErrorKind
+from qwed_a2a.proxy.message_schema import (
+    UNFINISHED_STATES,
+    A2AStruct,
+    CancelTask,
+    Metadata,
+    SendMessage,
+    StreamResponse,
+    Task,
+    TaskPage,
+)
+from qwed_a2a.proxy.methods import A2AMethod
+from qwed_a2a.proxy.parsing_pool import new_parsing_pool
+from qwed_a2a.proxy.session_cache import ConversationNames, DeliveredDigests
+from qwed_a2a.proxy.turn_digest import TurnDigest
+from qwed_a2a.proxy.upstream import REST, RPC, Headers, UpstreamAgent, UpstreamEndpoint, UpstreamLimits
 
 if TYPE_CHECKING:
     from a2a.types import AgentCard
 
-    from qwed_a2a.proxy.book import CardBook
+    from qwed_a2a.proxy.card_registry import CardRegistry
 
-_CANCELLING = 5.0
+_CANCEL_SECONDS = 5.0
 
 
-class Call(NamedTuple):
-    """One request of a client, understood."""
+class ClientCall(NamedTuple):
+    """Parsed request of a client."""
 
-    verb: Verb
+    method: A2AMethod
     params: Any
-    sender: Party
+    sender: Peer
     headers: Headers = ()
-    """Those of the client that the agent may need."""
+    """Client headers that the agent may need."""
 
 
-class _Talk(NamedTuple):
-    """What a stream is part of."""
+class _StreamContext(NamedTuple):
+    """Conversation and turn of a stream."""
 
     conversation: str | None
-    turn: Turn
+    turn: TurnDigest
 
 
 class Relay:
-    """Stands between clients and one agent; Refused is what a client is told in place of an answer."""
+    """Relay between clients and one agent; it raises CallRefusedError with the error for the client."""
 
-    def __init__(self, kernel: Kernel, book: "CardBook", bounds: Bounds, headers: Mapping[str, str]) -> None:
-        self._book = book
-        self.bounds = bounds
-        self._more = tuple((name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items())
-        self._nobody = kernel.client
-        self._conversations = Conversations(lambda: asyncio.get_running_loop().time())
-        self.beside = Beside()
-        self._judge = Judge(kernel, self._conversations, Shown(), bounds.verdict_seconds, self.beside)
-        self._upstream: tuple[AgentCard, Upstream] | None = None
-        self._ending: set[asyncio.Task[None]] = set()
+    def __init__(
+        self, backend: MessageBackend, cards: "CardRegistry", limits: UpstreamLimits, headers: Mapping[str, str]
+    ) -> None:
+        self._cards = cards
+        self.limits = limits
+        self._extra_headers = tuple(
+            (name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()
+        )
+        self._anonymous = backend.client
+        self._conversations = ConversationNames(lambda: asyncio.get_running_loop().time())
+        self.parsing_pool = new_parsing_pool()
+        self._authorizer = MessageAuthorizer(
+            backend, self._conversations, DeliveredDigests(), limits.verdict_seconds, self.parsing_pool
+        )
+        self._upstream: tuple[AgentCard, UpstreamAgent] | None = None
+        self._cancellations: set[asyncio.Task[None]] = set()
 
-    async def answer(self, call: Call) -> Any:
-        """The answer to a call that has one."""
-        return await _ANSWERED[call.verb](self, call)
+    async def answer(self, call: ClientCall) -> Any:
+        """Return the answer to a call with a single answer."""
+        return await _HANDLERS[call.method](self, call)
 
-    async def events(self, call: Call) -> AsyncGenerator[Event, None]:
-        """The answers to a call that has many."""
+    async def events(self, call: ClientCall) -> AsyncGenerator[StreamResponse, None]:
+        """Yield the answers to a streaming call."""
         conversation = await self._admit(call)
         agent = self._agent()
-        chunks, turn = Chunks(self.bounds.answer_bytes), Turn()
+        chunks, turn = ArtifactBuffer(self.limits.answer_bytes), TurnDigest()
         task = ""
-        async with aclosing(agent.stream(call.verb, call.params, call.headers)) as stream:
+        async with aclosing(agent.stream(call.method, call.params, call.headers)) as stream:
             try:
                 async for event in stream:
-                    task = _same_task(event, task)
+                    task = _require_same_task(event, task)
                     conversation = conversation or _context(event)
-                    for passed in await self._passed(event, chunks, call.sender, _Talk(conversation, turn)):
+                    for passed in await self._release_event(
+                        event, chunks, call.sender, _StreamContext(conversation, turn)
+                    ):
                         yield passed
-                await self._judge.answer(chunks.whole(), call.sender.agent_id, conversation, turn)
-                for held in chunks.release():
-                    yield Event(artifact_update=held)
-            except Refused as refused:
-                # Whoever only watches must not end what somebody else began.
-                if call.verb is Verb.STREAM and task and refused.data.get("source") != "upstream":
+                await self._authorizer.authorize_answer(chunks.contents(), call.sender.agent_id, conversation, turn)
+                for update in chunks.release():
+                    yield StreamResponse(artifact_update=update)
+            except CallRefusedError as refused:
+                # A subscriber must not cancel a task that another client started.
+                if call.method is A2AMethod.STREAM and task and refused.data.get("source") != "upstream":
                     self._cancel(call, task)
                 raise
 
     async def close(self) -> None:
-        """Give back what is held."""
-        for each in self._ending:
-            each.cancel()
-        await asyncio.gather(*self._ending, return_exceptions=True)
+        """Cancel pending work and close the connections."""
+        for task in self._cancellations:
+            task.cancel()
+        await asyncio.gather(*self._cancellations, return_exceptions=True)
         if self._upstream is not None:
             self._upstream[1].close()
-        self.beside.close()
+        self.parsing_pool.close()
 
-    async def _send(self, call: Call) -> Event:
+    async def _send(self, call: ClientCall) -> StreamResponse:
         conversation = await self._admit(call)
-        event: Event = await self._agent().call(call.verb, call.params, call.headers)
+        event: StreamResponse = await self._agent().call(call.method, call.params, call.headers)
         try:
-            talk = conversation if _rests(event) else None
-            await self._judge.answer(contents.of_answer(event), call.sender.agent_id, talk)
-        except Refused:
-            if event.task is not UNSET and event.task.status.state in ON_ITS_WAY:
+            turn_conversation = conversation if _ends_turn(event) else None
+            await self._authorizer.authorize_answer(
+                content_module.contents_of_answer(event), call.sender.agent_id, turn_conversation
+            )
+        except CallRefusedError:
+            if event.task is not UNSET and event.task.status.state in UNFINISHED_STATES:
                 self._cancel(call, event.task.id)
             raise
         return event
 
-    async def _read(self, call: Call) -> Task | TaskPage:
+    async def _read_tasks(self, call: ClientCall) -> Task | TaskPage:
         await self._admit(call)
-        found: Task | TaskPage = await self._agent().call(call.verb, call.params, call.headers)
-        for task in (found,) if isinstance(found, Task) else found.tasks:
-            await self._judge.answer(contents.of_answer(task), call.sender.agent_id, _talk_of(found))
-        return found
+        answer: Task | TaskPage = await self._agent().call(call.method, call.params, call.headers)
+        for task in (answer,) if isinstance(answer, Task) else answer.tasks:
+            await self._authorizer.authorize_answer(
+                content_module.contents_of_answer(task), call.sender.agent_id, _conversation_of(answer)
+            )
+        return answer
 
-    async def _card(self, call: Call) -> "AgentCard":
+    async def _extended_card(self, call: ClientCall) -> "AgentCard":
         await self._admit(call)
-        sent = {name.decode("latin-1"): value.decode("latin-1") for name, value in call.headers}
-        card = await self._book.extended(sent)
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in call.headers}
+        card = await self._cards.extended(headers)
         if isinstance(card, str):
-            raise Refused(Fault.EXTENDED_AGENT_CARD_NOT_CONFIGURED, card)
+            raise CallRefusedError(ErrorKind.EXTENDED_AGENT_CARD_NOT_CONFIGURED, card)
         return card
 
-    async def _push(self, _call: Call) -> None:
-        raise Refused(Fault.PUSH_NOTIFICATION_NOT_SUPPORTED, _PUSH)
+    async def _refuse_push(self, _call: ClientCall) -> None:
+        raise CallRefusedError(ErrorKind.PUSH_NOTIFICATION_NOT_SUPPORTED, _PUSH_REFUSAL)
 
-    async def _admit(self, call: Call) -> str | None:
-        """The conversation it is in, where it is a message; Refused where it may not reach the agent."""
-        held = self._book.refusal()
-        if held is not None:
-            raise Refused(Fault.UNSUPPORTED_OPERATION, held, {"verdict": "blocked", "reason": held}, http=503)
+    async def _admit(self, call: ClientCall) -> str | None:
+        """Authorize the call and return its conversation if it is a message; raise CallRefusedError if not allowed."""
+        refusal = self._cards.refusal()
+        if refusal is not None:
+            raise CallRefusedError(
+                ErrorKind.UNSUPPORTED_OPERATION, refusal, {"verdict": "blocked", "reason": refusal}, http=503
+            )
         params = call.params
         if not isinstance(params, SendMessage):
-            await self._judge.reading(call.verb.value.rpc, _about(params), _noted(params), call.sender)
+            await self._authorizer.authorize_read(
+                call.method.value.rpc, _params_payload(params), _request_metadata(params), call.sender
+            )
             return None
         if params.configuration and params.configuration.task_push_notification_config is not UNSET:
-            raise Refused(Fault.PUSH_NOTIFICATION_NOT_SUPPORTED, _PUSH)
-        content = contents.of_message(params.message)
-        return await self._judge.message(content, _noted(params), call.sender, self._named(params, call.sender))
+            raise CallRefusedError(ErrorKind.PUSH_NOTIFICATION_NOT_SUPPORTED, _PUSH_REFUSAL)
+        content = content_module.content_of_message(params.message)
+        return await self._authorizer.authorize_message(
+            content, _request_metadata(params), call.sender, self._conversation_name(params, call.sender)
+        )
 
-    def _named(self, params: SendMessage, sender: Party) -> str | None:
-        """The conversation of a message; many may send as the client that shows nothing, and say nothing together."""
+    def _conversation_name(self, params: SendMessage, sender: Peer) -> str | None:
+        """Return the conversation of a message; anonymous clients share one identity but no conversation."""
         if params.message.context_id:
             return params.message.context_id
-        return None if sender == self._nobody else self._conversations.of(sender.agent_id)
+        return None if sender == self._anonymous else self._conversations.current(sender.agent_id)
 
-    async def _passed(self, event: Event, chunks: Chunks, to: Party, talk: _Talk) -> list[Event]:
-        """What of an event, and of those that were held for it, may go on now."""
+    async def _release_event(
+        self, event: StreamResponse, chunks: ArtifactBuffer, receiver: Peer, context: _StreamContext
+    ) -> list[StreamResponse]:
+        """Return the events that may be delivered now: this one, and the chunks held for it."""
         if event.artifact_update is not UNSET:
             name = event.artifact_update.artifact.artifact_id
-            if not chunks.hold(event.artifact_update):
+            if not chunks.add(event.artifact_update):
                 return []
-            await self._judge.answer(chunks.whole(name), to.agent_id, None, talk.turn)
-            return [Event(artifact_update=held) for held in chunks.release(name)]
-        rests = _rests(event)
-        whole = [*chunks.whole(), *contents.of_answer(event)] if rests else contents.of_answer(event)
-        await self._judge.answer(whole, to.agent_id, talk.conversation if rests else None, talk.turn)
-        before = [Event(artifact_update=held) for held in chunks.release()] if rests else []
+            await self._authorizer.authorize_answer(chunks.contents(name), receiver.agent_id, None, context.turn)
+            return [StreamResponse(artifact_update=update) for update in chunks.release(name)]
+        ends_turn = _ends_turn(event)
+        contents = (
+            [*chunks.contents(), *content_module.contents_of_answer(event)]
+            if ends_turn
+            else content_module.contents_of_answer(event)
+        )
+        await self._authorizer.authorize_answer(
+            contents, receiver.agent_id, context.conversation if ends_turn else None, context.turn
+        )
+        before = [StreamResponse(artifact_update=update) for update in chunks.release()] if ends_turn else []
         if event.task is not UNSET:
-            chunks.know(event.task)
+            chunks.set_known(event.task)
         return [*before, event]
 
-    def _agent(self) -> Upstream:
-        card = self._book.upstream()
+    def _agent(self) -> UpstreamAgent:
+        card = self._cards.upstream()
         if self._upstream is None or self._upstream[0] is not card:
-            found = Upstream(_endpoint(card), self.bounds, self._more, self.beside)
+            agent = UpstreamAgent(_endpoint(card), self.limits, self._extra_headers, self.parsing_pool)
             if self._upstream is not None:
                 self._upstream[1].close()
-            self._upstream = card, found
+            self._upstream = card, agent
         return self._upstream[1]
 
-    def _cancel(self, call: Call, task: str) -> None:
-        """Tell the agent that nobody will hear more of this; whether it listens is its own affair."""
-        doing = asyncio.create_task(self._cancelled(call, CancelTask(tenant=call.params.tenant, id=task)))
-        self._ending.add(doing)
-        doing.add_done_callback(self._ending.discard)
+    def _cancel(self, call: ClientCall, task: str) -> None:
+        """Ask the agent to cancel the task, in the background; it may ignore that."""
+        task_handle = asyncio.create_task(self._send_cancel(call, CancelTask(tenant=call.params.tenant, id=task)))
+        self._cancellations.add(task_handle)
+        task_handle.add_done_callback(self._cancellations.discard)
 
-    async def _cancelled(self, call: Call, params: CancelTask) -> None:
-        with suppress(Refused, TimeoutError):
-            async with asyncio.timeout(_CANCELLING):
-                await self._agent().call(Verb.CANCEL, params, call.headers)
+    async def _send_cancel(self, call: ClientCall, params: CancelTask) -> None:
+        with suppress(CallRefusedError, TimeoutError):
+            async with asyncio.timeout(_CANCEL_SECONDS):
+                await self._agent().call(A2AMethod.CANCEL, params, call.headers)
 
 
-_PUSH = "push notifications would reach you past this proxy: stream, or ask for the task"
-_ANSWERED: dict[Verb, Callable[[Relay, Call], Any]] = {
-    Verb.SEND: Relay._send,
-    Verb.GET: Relay._read,
-    Verb.LIST: Relay._read,
-    Verb.CANCEL: Relay._read,
-    Verb.CARD: Relay._card,
-    Verb.PUSH: Relay._push,
+_PUSH_REFUSAL = "push notifications would bypass this proxy: use streaming, or poll the task"
+_HANDLERS: dict[A2AMethod, Callable[[Relay, ClientCall], Any]] = {
+    A2AMethod.SEND: Relay._send,
+    A2AMethod.GET: Relay._read_tasks,
+    A2AMethod.LIST: Relay._read_tasks,
+    A2AMethod.CANCEL: Relay._read_tasks,
+    A2AMethod.CARD: Relay._extended_card,
+    A2AMethod.PUSH: Relay._refuse_push,
 }
 
 
-def _endpoint(card: "AgentCard") -> Endpoint:
-    """Where to speak to the agent."""
-    found = {
-        each.protocol_binding: each
-        for each in reversed(card.supported_interfaces)
-        if each.protocol_version.split(".")[0] in ("", "1")
+def _endpoint(card: "AgentCard") -> UpstreamEndpoint:
+    """Return the interface of the agent that the proxy uses."""
+    interfaces = {
+        interface.protocol_binding: interface
+        for interface in reversed(card.supported_interfaces)
+        if interface.protocol_version.split(".")[0] in ("", "1")
     }
     for binding in (RPC, REST):
-        if binding in found:
-            return Endpoint(found[binding].url, binding, found[binding].tenant)
-    said = "the agent's card names no interface that is spoken here: JSONRPC or HTTP+JSON of A2A 1.x"
-    raise Refused(Fault.INVALID_AGENT_RESPONSE, said, {"source": "upstream"}, http=502)
+        if binding in interfaces:
+            return UpstreamEndpoint(interfaces[binding].url, binding, interfaces[binding].tenant)
+    message = "the agent's card has no supported interface: JSONRPC or HTTP+JSON of A2A 1.x"
+    raise CallRefusedError(ErrorKind.INVALID_AGENT_RESPONSE, message, {"source": "upstream"}, http=502)
 
 
-def _about(params: Said) -> dict[str, Any]:
-    told: dict[str, Any] = msgspec.to_builtins(params)
-    return {"params": told}
+def _params_payload(params: A2AStruct) -> dict[str, Any]:
+    members: dict[str, Any] = msgspec.to_builtins(params)
+    return {"params": members}
 
 
-def _noted(params: Said) -> Metadata:
-    """What stands beside a message, or with a call that is none."""
+def _request_metadata(params: A2AStruct) -> Metadata:
+    """Return the metadata of a request."""
     return getattr(params, "metadata", UNSET) or {}
 
 
-def _task_of(event: Event) -> str:
+def _task_of(event: StreamResponse) -> str:
     if event.task is not UNSET:
         return event.task.id
     update = event.status_update or event.artifact_update
     return update.task_id if update else ""
 
 
-def _same_task(event: Event, task: str) -> str:
-    """The task that a stream is about; whatever is said of another one was not asked for."""
+def _require_same_task(event: StreamResponse, task: str) -> str:
+    """Return the task of a stream; raise CallRefusedError if an event is about another one."""
     named = _task_of(event) or task
     if task and named != task:
-        said = "the agent did not answer: its stream goes on with another task"
-        raise Refused(Fault.INVALID_AGENT_RESPONSE, said, {"source": "upstream"}, http=502)
+        message = "the agent did not answer: its stream continues with another task"
+        raise CallRefusedError(ErrorKind.INVALID_AGENT_RESPONSE, message, {"source": "upstream"}, http=502)
     return named
 
 
-def _context(event: Event) -> str | None:
-    said = (event.task, event.message, event.status_update, event.artifact_update)
-    return next((each.context_id for each in said if each is not UNSET), None) or None
+def _context(event: StreamResponse) -> str | None:
+    members = (event.task, event.message, event.status_update, event.artifact_update)
+    return next((member.context_id for member in members if member is not UNSET), None) or None
 
 
-def _talk_of(found: Task | TaskPage) -> str | None:
-    """The conversation in which a task that is read is said; on its way, or in a list, it is nobody's turn."""
-    rests = isinstance(found, Task) and found.status.state not in ON_ITS_WAY
-    return found.context_id or None if isinstance(found, Task) and rests else None
+def _conversation_of(answer: Task | TaskPage) -> str | None:
+    """Return the conversation of a finished task; an unfinished task or a list takes no step."""
+    is_finished = isinstance(answer, Task) and answer.status.state not in UNFINISHED_STATES
+    return answer.context_id or None if isinstance(answer, Task) and is_finished else None
 
 
-def _rests(event: Event) -> bool:
-    """Whether nothing more of what is held will come: it must not be overtaken by the end of its task."""
+def _ends_turn(event: StreamResponse) -> bool:
+    """Return True if no more chunks will follow, so that held chunks are released before the end of the task."""
     status = event.task.status if event.task else event.status_update.status if event.status_update else None
-    return status is None or status.state not in ON_ITS_WAY
+    return status is None or status.state not in UNFINISHED_STATES

@@ -1,4 +1,4 @@
-"""A2A 1.x, 8.4: the signature of a card, a JWS over its canonical form whose payload is not repeated."""
+"""Signatures of agent cards: detached JWS over the canonical card (A2A 1.x, 8.4)."""
 
 import base64
 import binascii
@@ -14,67 +14,69 @@ from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 from cryptography.hazmat.primitives.hashes import SHA256
 
 from qwed.ledger.keyring import SigningKey
-from qwed_a2a.proxy.card import canonical_card
-from qwed_sdk.hook.call import Unusable
+from qwed_a2a.proxy.agent_card import canonical_card
+from qwed_sdk.errors import UsageError
 
 TYP = "JOSE"
-MOST_KEYS = MOST_SIGNATURES = 20
-_LARGEST = 256 << 10
-_SMALLEST_RSA = 2_048
-Proves = Callable[[bytes, bytes], None]
-"""Takes a signature and what was signed; InvalidSignature where the one is not of the other."""
+MAX_KEYS = MAX_SIGNATURES = 20
+_MAX_JWKS_BYTES = 256 << 10
+_MIN_RSA_BITS = 2_048
+VerifySignature = Callable[[bytes, bytes], None]
+"""Verifies a signature of a message; raises InvalidSignature."""
 
 
-class Trusted(NamedTuple):
-    """A key of which a card's signature may be."""
+class TrustedKey(NamedTuple):
+    """Key that may have signed a card."""
 
     alg: str
-    proves: Proves
+    verify: VerifySignature
 
 
-def signed(card: AgentCard, key: SigningKey, jku: str) -> AgentCard:
-    """The card with our signature and no other."""
+def sign_card(card: AgentCard, key: SigningKey, jku: str) -> AgentCard:
+    """Return the card with our signature only."""
     protected, _, signature = key.sign(TYP, canonical_card(card), jku).split(".")
-    made = AgentCard()
-    made.CopyFrom(card)
-    del made.signatures[:]
-    made.signatures.append(AgentCardSignature(protected=protected, signature=signature))
-    return made
+    signed = AgentCard()
+    signed.CopyFrom(card)
+    del signed.signatures[:]
+    signed.signatures.append(AgentCardSignature(protected=protected, signature=signature))
+    return signed
 
 
-def is_signed(card: AgentCard, keys: Mapping[str, Trusted]) -> bool:
-    """Whether one of these keys, named by its kid, signed the card."""
+def is_signed_by(card: AgentCard, keys: Mapping[str, TrustedKey]) -> bool:
+    """Return True if one of these keys, named by its kid, signed the card."""
     payload = base64.urlsafe_b64encode(canonical_card(card)).rstrip(b"=").decode()
-    return any(_holds(each, payload, keys) for each in card.signatures[:MOST_SIGNATURES])
+    return any(_is_valid_signature(signature, payload, keys) for signature in card.signatures[:MAX_SIGNATURES])
 
 
-def _holds(given: AgentCardSignature, payload: str, keys: Mapping[str, Trusted]) -> bool:
+def _is_valid_signature(signature: AgentCardSignature, payload: str, keys: Mapping[str, TrustedKey]) -> bool:
     try:
-        header = json.loads(_bytes(given.protected))
-        # What its signer calls critical has to be understood, and nothing of it is.
+        header = json.loads(_bytes(signature.protected))
+        # RFC 7515: a critical header must be understood, and none is supported.
         if not isinstance(header, dict) or "crit" in header:
             return False
         key = keys.get(str(header.get("kid")))
         if key is None or header.get("alg") != key.alg:
             return False
-        key.proves(_bytes(given.signature), f"{given.protected}.{payload}".encode())
+        key.verify(_bytes(signature.signature), f"{signature.protected}.{payload}".encode())
     except (InvalidSignature, ValueError, RecursionError):
         return False
     return True
 
 
-def keys_in(file: Path) -> dict[str, Trusted]:
-    """The keys of a JWKS by their kid; Unusable where it holds none that can be used."""
+def load_trusted_keys(file: Path) -> dict[str, TrustedKey]:
+    """Return the keys of a JWKS file by their kid; raise UsageError if it has no usable key."""
     try:
         data = file.read_bytes()
-        found = json.loads(data) if len(data) <= _LARGEST else None
+        value = json.loads(data) if len(data) <= _MAX_JWKS_BYTES else None
     except (OSError, ValueError, RecursionError) as error:
-        raise Unusable(f"--upstream-jwks {file} cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    listed = found.get("keys") if isinstance(found, dict) else None
-    keys = {each["kid"]: _key(each) for each in listed if _is_named(each)} if isinstance(listed, list) else {}
+        raise UsageError(
+            f"--upstream-jwks {file} cannot be read: {getattr(error, 'strerror', None) or error}"
+        ) from None
+    listed = value.get("keys") if isinstance(value, dict) else None
+    keys = {jwk["kid"]: _parse_key(jwk) for jwk in listed if _is_named(jwk)} if isinstance(listed, list) else {}
     usable = {kid: key for kid, key in keys.items() if key is not None}
-    if not usable or len(usable) > MOST_KEYS:
-        raise Unusable(f"--upstream-jwks {file} must hold 1 to {MOST_KEYS} public keys with a `kid`: {_KINDS}")
+    if not usable or len(usable) > MAX_KEYS:
+        raise UsageError(f"--upstream-jwks {file} must hold 1 to {MAX_KEYS} public keys with a `kid`: {_KINDS}")
     return usable
 
 
@@ -82,39 +84,39 @@ def _is_named(jwk: Any) -> bool:
     return isinstance(jwk, dict) and isinstance(jwk.get("kid"), str) and isinstance(jwk.get("kty"), str)
 
 
-def _key(jwk: Mapping[str, Any]) -> Trusted | None:
-    """The key for the one algorithm it is for; None for any other kind."""
+def _parse_key(jwk: Mapping[str, Any]) -> TrustedKey | None:
+    """Return the key for its algorithm, or None for an unsupported kind."""
     kind = _KEYS.get((jwk["kty"], jwk.get("crv")))
     try:
-        return None if kind is None or jwk.get("alg", kind[0]) != kind[0] else Trusted(kind[0], kind[1](jwk))
+        return None if kind is None or jwk.get("alg", kind[0]) != kind[0] else TrustedKey(kind[0], kind[1](jwk))
     except (KeyError, TypeError, ValueError):
         return None
 
 
-def _es256(jwk: Mapping[str, Any]) -> Proves:
+def _es256(jwk: Mapping[str, Any]) -> VerifySignature:
     public = ec.EllipticCurvePublicNumbers(_number(jwk["x"]), _number(jwk["y"]), ec.SECP256R1()).public_key()
 
-    def proves(signature: bytes, said: bytes) -> None:
+    def verify(signature: bytes, message: bytes) -> None:
         if len(signature) != 64:
             raise InvalidSignature
         r, s = int.from_bytes(signature[:32], "big"), int.from_bytes(signature[32:], "big")
-        public.verify(encode_dss_signature(r, s), said, ec.ECDSA(SHA256()))
+        public.verify(encode_dss_signature(r, s), message, ec.ECDSA(SHA256()))
 
-    return proves
+    return verify
 
 
-def _rs256(jwk: Mapping[str, Any]) -> Proves:
+def _rs256(jwk: Mapping[str, Any]) -> VerifySignature:
     public = rsa.RSAPublicNumbers(_number(jwk["e"]), _number(jwk["n"])).public_key()
-    if public.key_size < _SMALLEST_RSA:
+    if public.key_size < _MIN_RSA_BITS:
         raise ValueError("too short a key")
-    return lambda signature, said: public.verify(signature, said, padding.PKCS1v15(), SHA256())
+    return lambda signature, message: public.verify(signature, message, padding.PKCS1v15(), SHA256())
 
 
-def _eddsa(jwk: Mapping[str, Any]) -> Proves:
+def _eddsa(jwk: Mapping[str, Any]) -> VerifySignature:
     return ed25519.Ed25519PublicKey.from_public_bytes(_bytes(jwk["x"])).verify
 
 
-_KEYS: Mapping[tuple[str, str | None], tuple[str, Callable[[Mapping[str, Any]], Proves]]] = {
+_KEYS: Mapping[tuple[str, str | None], tuple[str, Callable[[Mapping[str, Any]], VerifySignature]]] = {
     ("EC", "P-256"): ("ES256", _es256),
     ("RSA", None): ("RS256", _rs256),
     ("OKP", "Ed25519"): ("EdDSA", _eddsa),

@@ -1,4 +1,4 @@
-"""The agent behind the proxy, spoken to in the binding that its card names; what it answers is bounded."""
+"""Client for the agent behind the proxy, in the binding that its card names; its answers are bounded."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
@@ -10,215 +10,242 @@ from urllib.parse import quote, urlencode
 import msgspec
 from msgspec.structs import replace
 
-from qwed_a2a import strict
+from qwed.fair_executor import FairExecutor
+from qwed_a2a import strict_schema
 from qwed_a2a.proxy import sse
-from qwed_a2a.proxy.beside import Beside
-from qwed_a2a.proxy.faults import BY_CODE, Fault, Refused
-from qwed_a2a.proxy.line import Answer, Broken, Lines, place_of, request_bytes
-from qwed_a2a.proxy.terms import Event, Reply, Said
-from qwed_a2a.proxy.verbs import Verb
+from qwed_a2a.proxy.errors import ERROR_BY_CODE, CallRefusedError, ErrorKind
+from qwed_a2a.proxy.http_client import (
+    HttpResponse,
+    UpstreamConnectionPool,
+    UpstreamError,
+    encode_request,
+    parse_upstream_address,
+)
+from qwed_a2a.proxy.message_schema import A2AStruct, JsonRpcResponse, StreamResponse
+from qwed_a2a.proxy.methods import A2AMethod
+from qwed_a2a.proxy.parsing_pool import new_parsing_pool
 
 RPC, REST = "JSONRPC", "HTTP+JSON"
 Headers = tuple[tuple[bytes, bytes], ...]
-_EVENTS = "text/event-stream"
-_AGENT = "the agent behind the proxy"
-"""In whose turn its answers are read; no client is called so."""
+_EVENT_STREAM = "text/event-stream"
+_UPSTREAM_OWNER = "the agent behind the proxy"
+"""Owner of the agent's answers in the parsing pool; no client has this name."""
 _encode = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bounds:
-    """What an agent may take and give."""
+class UpstreamLimits:
+    """Limits on time and size for an agent."""
 
     seconds: float = 60.0
     """For an answer, and between two events of a stream."""
     stream_seconds: float = 3_600.0
     answer_bytes: int = 4_194_304
-    """Of one answer, or one event."""
+    """For one answer, or one event."""
     stream_bytes: int = 67_108_864
     verdict_seconds: float = 30.0
-    """For the kernel to say something; nothing is a refusal."""
+    """For a verdict of the backend; without one the message is refused."""
 
 
-class Endpoint(NamedTuple):
-    """Where, and in which binding."""
+class UpstreamEndpoint(NamedTuple):
+    """URL and binding of the agent."""
 
     url: str
     binding: str
     tenant: str = ""
-    """What is named to the agent where the client names none."""
+    """Tenant to use if the client names none."""
 
 
-class Upstream:
-    """Asks the agent; Refused says what was wrong with it, in no word of its own."""
+class UpstreamAgent:
+    """Client of the agent; it raises CallRefusedError, whose text does not quote the agent."""
 
-    def __init__(self, endpoint: Endpoint, bounds: Bounds, more: Headers = (), beside: Beside | None = None) -> None:
-        self.bounds = bounds
-        self._beside = beside or Beside()
-        self._lines = Lines(place_of(endpoint.url))
-        self._spelt = _SPELT[endpoint.binding]
-        self._opened = _OPENED[endpoint.binding]
-        self._more, self._tenant = more, endpoint.tenant
+    def __init__(
+        self,
+        endpoint: UpstreamEndpoint,
+        limits: UpstreamLimits,
+        extra_headers: Headers = (),
+        parsing_pool: FairExecutor | None = None,
+    ) -> None:
+        self.limits = limits
+        self._parsing_pool = parsing_pool or new_parsing_pool()
+        self._pool = UpstreamConnectionPool(parse_upstream_address(endpoint.url))
+        self._encode = _ENCODERS[endpoint.binding]
+        self._decode = _DECODERS[endpoint.binding]
+        self._extra_headers, self._tenant = extra_headers, endpoint.tenant
 
-    async def call(self, verb: Verb, params: Said, headers: Headers) -> Any:
-        """What it answers."""
+    async def call(self, method: A2AMethod, params: A2AStruct, headers: Headers) -> Any:
+        """Return the agent's answer."""
         try:
-            async with asyncio.timeout(self.bounds.seconds), self._asked(verb, params, headers) as answer:
-                body = await _whole(answer, self.bounds.answer_bytes)
-            return await self._read(body, answer, verb.value.brings)
-        except Broken as error:
-            raise _unusable(str(error)) from None
+            async with asyncio.timeout(self.limits.seconds), self._send(method, params, headers) as answer:
+                body = await _read_whole(answer, self.limits.answer_bytes)
+            return await self._read(body, answer, method.value.result_type)
+        except UpstreamError as error:
+            raise _upstream_failed(str(error)) from None
         except TimeoutError:
-            raise _late(self.bounds.seconds) from None
+            raise _upstream_timeout(self.limits.seconds) from None
 
-    async def stream(self, verb: Verb, params: Said, headers: Headers) -> AsyncGenerator[Event, None]:
-        """What it says, one after another."""
-        bounds = self.bounds
+    async def stream(
+        self, method: A2AMethod, params: A2AStruct, headers: Headers
+    ) -> AsyncGenerator[StreamResponse, None]:
+        """Yield the agent's answers."""
+        limits = self.limits
         try:
-            async with self._asked(verb, params, headers) as answer:
-                async for data in _each(answer, bounds):
-                    yield await self._read(data, answer, Event)
-        except Broken as error:
-            raise _unusable(str(error)) from None
+            async with self._send(method, params, headers) as answer:
+                async for data in _iterate_bodies(answer, limits):
+                    yield await self._read(data, answer, StreamResponse)
+        except UpstreamError as error:
+            raise _upstream_failed(str(error)) from None
         except TimeoutError:
-            raise _late(bounds.seconds) from None
+            raise _upstream_timeout(limits.seconds) from None
 
     @asynccontextmanager
-    async def _asked(self, verb: Verb, params: Said, headers: Headers) -> AsyncIterator[Answer]:
+    async def _send(self, method: A2AMethod, params: A2AStruct, headers: Headers) -> AsyncIterator[HttpResponse]:
         if self._tenant and not getattr(params, "tenant", ""):
             params = replace(params, tenant=self._tenant)
-        method, path, body = self._spelt(verb, params)
-        place = self._lines.place
-        accept = (b"accept", b"text/event-stream" if verb.value.streams else b"application/json")
-        ours = {name for name, _ in self._more}
-        # Where the operator names a header, a client's never stands beside it.
-        theirs = (header for header in headers if header[0] not in ours)
-        sent = ((b"a2a-version", b"1.0"), accept, *self._more, *theirs)
-        request = request_bytes(place, method, _below(place.path, path), sent, body)
-        async with self._lines.asked(request, self.bounds.seconds) as answer:
-            if answer.head.packed:
-                raise Broken("it packs its answers, which it was asked not to")
+        http_method, path, body = self._encode(method, params)
+        address = self._pool.address
+        accept = (b"accept", b"text/event-stream" if method.value.streams else b"application/json")
+        operator_names = {name for name, _ in self._extra_headers}
+        # A header that the operator sets is never sent with the client's value too.
+        client_headers = (header for header in headers if header[0] not in operator_names)
+        all_headers = ((b"a2a-version", b"1.0"), accept, *self._extra_headers, *client_headers)
+        request = encode_request(address, http_method, _join_path(address.path, path), all_headers, body)
+        async with self._pool.request(request, self.limits.seconds) as answer:
+            if answer.head.is_compressed:
+                raise UpstreamError("it compresses its answers although `Accept-Encoding: identity` was sent")
             yield answer
 
-    async def _read(self, body: bytes, answer: Answer, kind: type[Said]) -> Any:
-        return await self._beside.run(_AGENT, len(body), _checked, body, answer, self._opened, kind)
+    async def _read(self, body: bytes, answer: HttpResponse, kind: type[A2AStruct]) -> Any:
+        return await self._parsing_pool.run(
+            _UPSTREAM_OWNER, _parse_answer, body, answer, self._decode, kind, size=len(body)
+        )
 
     def close(self) -> None:
-        """Hang up."""
-        self._lines.close()
+        """Close the connections."""
+        self._pool.close()
 
 
-def _as_rpc(verb: Verb, params: Said) -> tuple[str, str, bytes]:
-    return "POST", "", _encode({"jsonrpc": "2.0", "id": 1, "method": verb.value.rpc, "params": params})
+def _encode_rpc(method: A2AMethod, params: A2AStruct) -> tuple[str, str, bytes]:
+    return "POST", "", _encode({"jsonrpc": "2.0", "id": 1, "method": method.value.rpc, "params": params})
 
 
-def _as_rest(verb: Verb, params: Said) -> tuple[str, str, bytes]:
-    row = verb.value
-    told: dict[str, Any] = msgspec.to_builtins(params)
-    tenant = told.pop("tenant", "")
+def _encode_rest(method: A2AMethod, params: A2AStruct) -> tuple[str, str, bytes]:
+    row = method.value
+    members: dict[str, Any] = msgspec.to_builtins(params)
+    tenant = members.pop("tenant", "")
     path = row.path
     if "{id}" in path:
-        path = path.replace("{id}", quote(told.pop("id"), safe=""))
-    before = f"/{quote(tenant, safe='')}" if tenant else ""
-    if row.http == "POST":
-        return "POST", before + path, _encode(params)
-    query = urlencode({name: _plain(value) for name, value in told.items()})
-    return row.http, f"{before}{path}?{query}" if query else before + path, b""
+        path = path.replace("{id}", quote(members.pop("id"), safe=""))
+    prefix = f"/{quote(tenant, safe='')}" if tenant else ""
+    if row.http_method == "POST":
+        return "POST", prefix + path, _encode(params)
+    query = urlencode({name: _query_value(value) for name, value in members.items()})
+    return row.http_method, f"{prefix}{path}?{query}" if query else prefix + path, b""
 
 
-def _plain(value: Any) -> str:
+def _query_value(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _below(base: str, path: str) -> str:
+def _join_path(base: str, path: str) -> str:
     return base.rstrip("/") + path if path else base
 
 
-def _from_rpc(value: Any, status: int) -> Any:
+def _decode_rpc(value: Any, status: int) -> Any:
     if status != 200:
-        raise Broken(f"it answered with HTTP status {status}")
-    reply = strict.accepted(value, Reply)
+        raise UpstreamError(f"it answered with HTTP status {status}")
+    reply = strict_schema.convert_lenient(value, JsonRpcResponse)
     if reply.error:
-        raise _its_own(BY_CODE.get(reply.error.code))
+        raise _agent_error(ERROR_BY_CODE.get(reply.error.code))
     return reply.result
 
 
-def _from_rest(value: Any, status: int) -> Any:
+def _decode_rest(value: Any, status: int) -> Any:
     if status == 200 and not (isinstance(value, dict) and "error" in value):
         return value
-    raise _its_own(_REASONS.get(_reason(value))) if _reason(value) else Broken(f"it answered with HTTP status {status}")
+    raise (
+        _agent_error(_ERROR_BY_REASON.get(_error_reason(value)))
+        if _error_reason(value)
+        else UpstreamError(f"it answered with HTTP status {status}")
+    )
 
 
-_REASONS = {fault.name: fault for fault in Fault}
+_ERROR_BY_REASON = {kind.name: kind for kind in ErrorKind}
 
 
-def _reason(value: Any) -> str:
+def _error_reason(value: Any) -> str:
     error = value.get("error") if isinstance(value, dict) else None
     details = error.get("details") if isinstance(error, dict) else None
-    found = [each["reason"] for each in details or () if isinstance(each, dict) and isinstance(each.get("reason"), str)]
-    return found[0] if found else ""
+    reasons = [
+        detail["reason"]
+        for detail in details or ()
+        if isinstance(detail, dict) and isinstance(detail.get("reason"), str)
+    ]
+    return reasons[0] if reasons else ""
 
 
-_Opened = Callable[[Any, int], Any]
-_SPELT: dict[str, Callable[[Verb, Said], tuple[str, str, bytes]]] = {RPC: _as_rpc, REST: _as_rest}
-_OPENED: dict[str, _Opened] = {RPC: _from_rpc, REST: _from_rest}
+_Decoder = Callable[[Any, int], Any]
+_ENCODERS: dict[str, Callable[[A2AMethod, A2AStruct], tuple[str, str, bytes]]] = {RPC: _encode_rpc, REST: _encode_rest}
+_DECODERS: dict[str, _Decoder] = {RPC: _decode_rpc, REST: _decode_rest}
 
 
-async def _whole(answer: Answer, most: int) -> bytes:
+async def _read_whole(answer: HttpResponse, max_bytes: int) -> bytes:
     body = bytearray()
     async for chunk in answer.chunks:
         body += chunk
-        if len(body) > most:
-            raise Broken(f"its answer has more than {most} bytes")
+        if len(body) > max_bytes:
+            raise UpstreamError(f"its answer has more than {max_bytes} bytes")
     return bytes(body)
 
 
-async def _each(answer: Answer, bounds: Bounds) -> AsyncIterator[bytes]:
-    chunks = _patiently(answer.chunks, bounds)
-    if answer.head.kind == _EVENTS:
-        async for data in sse.events(chunks, bounds.answer_bytes):
+async def _iterate_bodies(answer: HttpResponse, limits: UpstreamLimits) -> AsyncIterator[bytes]:
+    chunks = _limited_chunks(answer.chunks, limits)
+    if answer.head.media_type == _EVENT_STREAM:
+        async for data in sse.read_events(chunks, limits.answer_bytes):
             yield data
     else:
-        # An error before the first event comes as a plain answer.
-        yield await _whole(Answer(answer.head, chunks), bounds.answer_bytes)
+        # An error before the first event arrives as a plain answer.
+        yield await _read_whole(HttpResponse(answer.head, chunks), limits.answer_bytes)
 
 
-async def _patiently(chunks: AsyncIterator[bytes], bounds: Bounds) -> AsyncIterator[bytes]:
+async def _limited_chunks(chunks: AsyncIterator[bytes], limits: UpstreamLimits) -> AsyncIterator[bytes]:
     clock = asyncio.get_running_loop().time
-    left, ends = bounds.stream_bytes, clock() + bounds.stream_seconds
+    left, ends = limits.stream_bytes, clock() + limits.stream_seconds
     while True:
-        # Not around the yield: what happens there is not ours to end.
-        async with asyncio.timeout(min(bounds.seconds, ends - clock())):
+        # Not around the yield: the timeout must not end the consumer's work.
+        async with asyncio.timeout(min(limits.seconds, ends - clock())):
             chunk = await anext(chunks, None)
         if chunk is None:
             return
         left -= len(chunk)
         if left < 0:
-            raise Broken(f"its stream has more than {bounds.stream_bytes} bytes")
+            raise UpstreamError(f"its stream has more than {limits.stream_bytes} bytes")
         yield chunk
 
 
-def _checked(body: bytes, answer: Answer, opened: _Opened, kind: type[Said]) -> Any:
+def _parse_answer(body: bytes, answer: HttpResponse, decode: _Decoder, kind: type[A2AStruct]) -> Any:
     try:
-        return strict.accepted(opened(strict.parse(body), answer.head.status), kind)
-    except strict.Unreadable:
-        # What it says instead is not repeated: nobody has looked at it.
+        return strict_schema.convert_lenient(decode(strict_schema.parse(body), answer.head.status), kind)
+    except strict_schema.StrictSchemaError:
+        # The answer is not quoted: it was not verified.
         status = answer.head.status
-        raise Broken(
+        raise UpstreamError(
             "its answer is not A2A 1.0" if status == 200 else f"it answered with HTTP status {status}"
         ) from None
 
 
-def _its_own(fault: Fault | None) -> Refused:
-    """An error of the agent: which one it is passes, what it says of it does not."""
-    found = fault or Fault.INTERNAL_ERROR
-    return Refused(found, f"the agent answered: {found.value.meaning}", {"source": "upstream"})
+def _agent_error(kind: ErrorKind | None) -> CallRefusedError:
+    """Return the agent's error: its kind is forwarded, its text is not."""
+    error_kind = kind or ErrorKind.INTERNAL_ERROR
+    return CallRefusedError(error_kind, f"the agent answered: {error_kind.value.meaning}", {"source": "upstream"})
 
 
-def _unusable(why: str) -> Refused:
-    return Refused(Fault.INVALID_AGENT_RESPONSE, f"the agent did not answer: {why}", {"source": "upstream"}, http=502)
+def _upstream_failed(reason: str) -> CallRefusedError:
+    return CallRefusedError(
+        ErrorKind.INVALID_AGENT_RESPONSE, f"the agent did not answer: {reason}", {"source": "upstream"}, http=502
+    )
 
 
-def _late(seconds: float) -> Refused:
-    said = f"the agent did not answer within {seconds:g} seconds"
-    return Refused(Fault.INVALID_AGENT_RESPONSE, said, {"source": "upstream"}, http=504)
+def _upstream_timeout(seconds: float) -> CallRefusedError:
+    message = f"the agent did not answer within {seconds:g} seconds"
+    return CallRefusedError(ErrorKind.INVALID_AGENT_RESPONSE, message, {"source": "upstream"}, http=504)

@@ -1,1 +1,1 @@
-"""Parts of `verify_banking_scenario`: what a scenario says, what it comes to, what the reasoning claims."""
+"""Implementation of `verify_banking_scenario`: scenario parsers, solutions and claims."""

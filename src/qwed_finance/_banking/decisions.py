@@ -1,8 +1,8 @@
-"""Whether a reasoning ends in a yes or a no: `approved`, `insufficient funds`."""
+"""Detection of a yes or no decision in a reasoning: `approved`, `insufficient funds`."""
 
 import re
 
-from qwed.packs.result import Unreadable
+from qwed.packs.result import UnreadableInputError
 
 _YES = (
     r"approved?|approves|eligible|qualif(?:y|ies|ied)|sufficient|enough|affordable|allowed|permitted|goes through"
@@ -17,22 +17,26 @@ _VERDICT = re.compile(
     rf"\b(?:(?P<yes>{_YES})|(?P<no>{_NO}))\b",
     re.IGNORECASE,
 )
-_ALONE = re.compile(r"\W{0,5}(?P<word>yes|no)\b", re.IGNORECASE)
-_IF = re.compile(r"\b(?:if|unless|would have|might|could)\b[^.;\n]{0,80}\Z", re.IGNORECASE)
+_YES_OR_NO = re.compile(r"\W{0,5}(?P<word>yes|no)\b", re.IGNORECASE)
+_CONDITION = re.compile(r"\b(?:if|unless|would have|might|could)\b[^.;\n]{0,80}\Z", re.IGNORECASE)
 
 
-def decision_in(text: str) -> bool | None:
-    """What is decided; None where nothing is, Unreadable where both are."""
-    found = {
-        bool(each["yes"]) is not bool(each["not"]) for each in _VERDICT.finditer(text) if not _conditional(text, each)
+def find_decision(text: str) -> bool | None:
+    """Return the decision, or None without one. Raise UnreadableInputError if there are both."""
+    decisions = {
+        bool(match["yes"]) is not bool(match["not"])
+        for match in _VERDICT.finditer(text)
+        if not _is_conditional(text, match)
     }
-    alone = _ALONE.match(text)
-    if alone:
-        found.add(alone["word"].lower() == "yes")
-    if len(found) > 1:
-        raise Unreadable("`llm_output` says yes and no: write one decision, such as `approved` or `declined`")
-    return found.pop() if found else None
+    short_answer = _YES_OR_NO.match(text)
+    if short_answer:
+        decisions.add(short_answer["word"].lower() == "yes")
+    if len(decisions) > 1:
+        raise UnreadableInputError(
+            "`llm_output` contains both yes and no: write one decision, such as `approved` or `declined`"
+        )
+    return decisions.pop() if decisions else None
 
 
-def _conditional(text: str, match: re.Match[str]) -> bool:
-    return _IF.search(text[max(0, match.start() - 100) : match.start()]) is not None
+def _is_conditional(text: str, match: re.Match[str]) -> bool:
+    return _CONDITION.search(text[max(0, match.start() - 100) : match.start()]) is not None

@@ -1,139 +1,154 @@
-"""A scenario in plain English and a reasoning about it: what the one comes to, held against what the other claims."""
+"""Verification of a reasoning about a banking scenario in plain English."""
 
 import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
-from qwed.packs.claimed import Claimed, claimed_of
-from qwed.packs.reading import text_of
-from qwed.packs.result import Standing, Unreadable, standing
-from qwed_finance._banking import accounts, figures, lending, limits, ratios
-from qwed_finance._banking.decisions import decision_in
-from qwed_finance._banking.posed import LABELS, OTHER, Posed
-from qwed_finance._banking.words import NUMBER, normal, unparsed
-from qwed_finance._exact import plain
-from qwed_finance._finding import ANSWER, LONGEST, Found, numbers_in, the_one
-from qwed_finance._judging import judge
+from qwed.packs.amount_parsing import ClaimedAmount, parse_claimed_amount
+from qwed.packs.result import CheckStatus, UnreadableInputError, status_of
+from qwed.packs.value_parsing import text_of
+from qwed_finance._banking import accounts, lending, limits, percentages, ratios
+from qwed_finance._banking.decisions import find_decision
+from qwed_finance._banking.grammar import NUMBER, normalise, unparsed_error
+from qwed_finance._banking.solution import LABELS, OTHER_LABELS, Solution
+from qwed_finance._compare import judge_claim
+from qwed_finance._decimal import to_builtin_number
+from qwed_finance._number_extraction import ANSWER_LABELS, MAX_TEXT, NumberMatch, find_numbers, select_claim
 from qwed_finance.result import FinanceResult
 
-LONGEST_SCENARIO = 4_000
-_KINDS: tuple[Callable[[str, int], Posed | None], ...] = (
-    ratios.ratio,
-    figures.change,
-    figures.effective,
-    lending.loan,
-    lending.grown,
-    lending.flows,
-    figures.fee,
-    figures.added,
-    limits.limit,
-    accounts.account,
+MAX_SCENARIO = 4_000
+_SOLVERS: tuple[Callable[[str, int], Solution | None], ...] = (
+    ratios.solve_ratio,
+    percentages.solve_change,
+    percentages.solve_effective_rate,
+    lending.solve_loan,
+    lending.solve_interest,
+    lending.solve_cash_flows,
+    percentages.solve_fee,
+    percentages.solve_sum,
+    limits.solve_limit,
+    accounts.solve_account,
 )
-_LEFT = re.compile(
+_REMAINING = re.compile(
     rf"(?P<leaving>\b(?:leaving|leaves)\s+(?:only\s+|a\s+|you\s+|them\s+|with\s+|balance\s+|of\s+){{0,4}})?"
     rf"(?<![\w.,$])(?P<number>(?:[-\u2212]\s?)?(?:(?:us\$|[$\u20ac\u00a3\u00a5\u20b9])\s?)?[-\u2212]?{NUMBER})"
     rf"(?P<left>\s+(?:(?:is|are|will be)\s+)?(?:remain(?:s|ing)?|left|available)\b)?",
     re.IGNORECASE,
 )
-_THEN = re.compile(r"\b(?P<said>balance\s+(?:is|will\s+be))\s+(?:then|now|thus|therefore)\b", re.IGNORECASE)
+_BALANCE_ADVERB = re.compile(r"\b(?P<said>balance\s+(?:is|will\s+be))\s+(?:then|now|thus|therefore)\b", re.IGNORECASE)
 
 
 def verify_scenario(scenario: Any, llm_output: Any, precision: int) -> FinanceResult:
-    """Whether every value that the reasoning calls by its name is right, and the one asked for among them."""
-    posed = _posed(normal(text_of("scenario", scenario, LONGEST_SCENARIO)), precision)
+    """Verify every value that the reasoning names, including the one asked for."""
+    solution = _solve(normalise(text_of("scenario", scenario, MAX_SCENARIO)), precision)
     if not isinstance(llm_output, str):
-        return _held(posed, {posed.asked[0]: claimed_of("llm_output", plain(llm_output))}, None, precision)
-    text = text_of("llm_output", llm_output, LONGEST)
-    decided = None if posed.holds is None else decision_in(text)
+        return _compare_claims(
+            solution,
+            {solution.asked[0]: parse_claimed_amount("llm_output", to_builtin_number(llm_output))},
+            None,
+            precision,
+        )
+    text = text_of("llm_output", llm_output, MAX_TEXT)
+    decided = None if solution.holds is None else find_decision(text)
     text = (
-        text if posed.holds is None or "ratio" in posed.quantities else _THEN.sub(r"\g<said>", _LEFT.sub(_left, text))
+        text
+        if solution.holds is None or "ratio" in solution.quantities
+        else _BALANCE_ADVERB.sub(r"\g<said>", _REMAINING.sub(_name_remaining, text))
     )
-    return _held(posed, _claims(posed, text, decided), decided, precision)
+    return _compare_claims(solution, _find_claims(solution, text, decided), decided, precision)
 
 
-def _left(found: re.Match[str]) -> str:
-    """`$400 remaining` and `leaving $400` call a number by its name, which elsewhere stands before it."""
-    said = found["leaving"] or found["left"]
-    return f"remaining balance is {found['number']}" if said else found[0]
+def _name_remaining(match: re.Match[str]) -> str:
+    """Put the label before the number in `$400 remaining` and `leaving $400`, where labels are expected."""
+    phrase = match["leaving"] or match["left"]
+    return f"remaining balance is {match['number']}" if phrase else match[0]
 
 
-def _posed(text: str, precision: int) -> Posed:
-    for read in _KINDS:
-        found = read(text, precision)
-        if found is not None:
-            return found
-    raise unparsed("the scenario is about nothing that is known here")
+def _solve(text: str, precision: int) -> Solution:
+    for solver in _SOLVERS:
+        solution = solver(text, precision)
+        if solution is not None:
+            return solution
+    raise unparsed_error("the scenario is not of a known kind")
 
 
-def _claims(posed: Posed, text: str, decided: bool | None) -> dict[str, Claimed]:
-    """What the reasoning says of each quantity: of those asked for, and of those that it calls by their name."""
-    claims: dict[str, Claimed] = {}
-    for key in posed.quantities:
-        found = _claim(posed, key, text, needed=key in posed.asked and decided is None)
-        if found is not None:
-            claims[key] = found
+def _find_claims(solution: Solution, text: str, decided: bool | None) -> dict[str, ClaimedAmount]:
+    """Return the claims of the reasoning: for the quantities asked for, and for those that it names."""
+    claims: dict[str, ClaimedAmount] = {}
+    for key in solution.quantities:
+        claim = _find_claim(solution, key, text, needed=key in solution.asked and decided is None)
+        if claim is not None:
+            claims[key] = claim
     return claims
 
 
-def _claim(posed: Posed, key: str, text: str, *, needed: bool) -> Claimed | None:
-    named = {each: words for each, words in LABELS.items() if each in posed.quantities and each != key}
-    alone = len(posed.asked) == 1 and key == posed.asked[0]
-    labels = {"asked": (*LABELS[key], *(ANSWER if alone else ())), **named, "other": OTHER}
-    rate = posed.quantities[key][0].rate
-    found = _alone(text, key in posed.asked) or numbers_in(text, labels)
-    labelled = [each for each in found if each.label == "asked"]
-    if not needed and not (labelled if key not in posed.asked else _any(found, posed.inputs, rate=rate)):
+def _find_claim(solution: Solution, key: str, text: str, *, needed: bool) -> ClaimedAmount | None:
+    other_labels = {label: words for label, words in LABELS.items() if label in solution.quantities and label != key}
+    is_only = len(solution.asked) == 1 and key == solution.asked[0]
+    labels = {"asked": (*LABELS[key], *(ANSWER_LABELS if is_only else ())), **other_labels, "other": OTHER_LABELS}
+    rate = solution.quantities[key][0].rate
+    numbers = _bare_number(text, key in solution.asked) or find_numbers(text, labels)
+    labelled = [label for label in numbers if label.label == "asked"]
+    if not needed and not (
+        labelled if key not in solution.asked else _has_candidate(numbers, solution.inputs, rate=rate)
+    ):
         return None
-    if not alone:
-        found = labelled
-    return the_one("llm_output", found, text, rate=rate, inputs=posed.inputs)
+    if not is_only:
+        numbers = labelled
+    return select_claim("llm_output", numbers, text, rate=rate, inputs=solution.inputs)
 
 
-def _any(found: Sequence[Found], inputs: frozenset[Decimal], *, rate: bool) -> bool:
+def _has_candidate(numbers: Sequence[NumberMatch], inputs: frozenset[Decimal], *, rate: bool) -> bool:
     return any(
-        each.label == "asked" or (not each.label and each.claim.value not in inputs)
-        for each in found
-        if each.claim.percent is rate
+        number.label == "asked" or (not number.label and number.claim.value not in inputs)
+        for number in numbers
+        if number.claim.percent is rate
     )
 
 
-def _alone(text: str, asked: bool) -> list[Found]:
-    """The text where it is a number and nothing else, which is the one that was asked for."""
+def _bare_number(text: str, asked: bool) -> list[NumberMatch]:
+    """Return the text as one number if it contains nothing else; it is the quantity asked for."""
     if not asked:
         return []
     try:
-        return [Found(claimed_of("llm_output", text), 0, len(text), True, "asked")]
-    except Unreadable:
+        return [NumberMatch(parse_claimed_amount("llm_output", text), 0, len(text), True, "asked")]
+    except UnreadableInputError:
         return []
 
 
-def _held(posed: Posed, claims: dict[str, Claimed], decided: bool | None, precision: int) -> FinanceResult:
-    _require_one_currency(posed, claims)
-    results = [judge(claim, posed.quantities[key], precision, posed.hints) for key, claim in claims.items()]
-    wrong = next((each for each in results if each.status is Standing.FAILED), None)
-    asked = [judge(claims[key], posed.quantities[key], precision) for key in posed.asked if key in claims]
-    if wrong is None and decided is not None and decided is not posed.holds:
-        return _decision(posed, decided)
-    return wrong or (asked[0] if asked else _decision(posed, decided))
+def _compare_claims(
+    solution: Solution, claims: dict[str, ClaimedAmount], decided: bool | None, precision: int
+) -> FinanceResult:
+    _require_one_currency(solution, claims)
+    results = [judge_claim(claim, solution.quantities[key], precision, solution.hints) for key, claim in claims.items()]
+    failed = next((result for result in results if result.status is CheckStatus.FAILED), None)
+    requested = [
+        judge_claim(claims[key], solution.quantities[key], precision) for key in solution.asked if key in claims
+    ]
+    if failed is None and decided is not None and decided is not solution.holds:
+        return _decision_result(solution, decided)
+    return failed or (requested[0] if requested else _decision_result(solution, decided))
 
 
-def _decision(posed: Posed, decided: bool | None) -> FinanceResult:
-    worked = posed.quantities[posed.asked[0]][0]
-    said = "yes" if decided else "no"
+def _decision_result(solution: Solution, decided: bool | None) -> FinanceResult:
+    computation = solution.quantities[solution.asked[0]][0]
+    claimed = "yes" if decided else "no"
     return FinanceResult(
-        status=standing(decided is posed.holds),
-        message=f"{posed.reason}, " + ("as claimed" if decided is posed.holds else f"but `llm_output` says {said}"),
-        rule=worked.rule,
-        by_hand=(*worked.steps, posed.reason),
-        computed_value=worked.value if not worked.rate else None,
-        formula_used=worked.formula,
+        status=status_of(decided is solution.holds),
+        message=f"{solution.reason}, "
+        + ("as claimed" if decided is solution.holds else f"but `llm_output` says {claimed}"),
+        rule=computation.rule,
+        by_hand=(*computation.steps, solution.reason),
+        computed_value=computation.value if not computation.rate else None,
+        formula_used=computation.formula,
     )
 
 
-def _require_one_currency(posed: Posed, claims: dict[str, Claimed]) -> None:
+def _require_one_currency(solution: Solution, claims: dict[str, ClaimedAmount]) -> None:
     for claim in claims.values():
-        if posed.currency and claim.currency and claim.currency != posed.currency:
-            raise Unreadable(
-                f"the scenario is in {posed.currency} and the claim in {claim.currency}, which is not exchanged here"
+        if solution.currency and claim.currency and claim.currency != solution.currency:
+            raise UnreadableInputError(
+                f"the scenario is in {solution.currency} and the claim in {claim.currency}, "
+                "which is not converted: use one currency"
             )

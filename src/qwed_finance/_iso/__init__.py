@@ -1,1 +1,1 @@
-"""Parts of the guard for payment messages: reading, structure, and the rules between elements."""
+"""Implementation of the payment message guard: parsers, structure, and rules between elements."""

@@ -1,147 +1,157 @@
-"""Which message it is: by what the caller says, what the document says, and the tables that there are."""
+"""Message identification by the requested type, the namespace and the schema tables."""
 
 import json
 import re
 from collections.abc import Mapping
 from typing import Any
 
-from qwed.packs.result import Unreadable, unknown
-from qwed_finance._iso.node import Findings, Node
-from qwed_finance._iso.schema import NAMESPACE, Message, messages, type_of
-from qwed_finance._iso.structure import examine
-from qwed_finance._iso.tree import namespace_of, read_tree
-from qwed_finance._iso.xml import MOST_BYTES, read_xml
+from qwed.packs.result import UnreadableInputError, unknown_name_error
+from qwed_finance._iso.json_reader import namespace_of, parse_json_message
+from qwed_finance._iso.node import Element, MessageIssues
+from qwed_finance._iso.schema import NAMESPACE, MessageDefinition, message_definitions, type_of
+from qwed_finance._iso.structure import check_structure
+from qwed_finance._iso.xml_reader import MAX_BYTES, parse_xml
 
 _PREFERRED = ("08", "02", "03", "09", "10", "12", "11", "13", "14", "15")
-"""The versions that are most in use: a JSON object without a namespace is read as the first that it fits."""
+"""Versions in order of use; a JSON object without a namespace is parsed as the first version that it fits."""
 _NAME = re.compile(r"[a-z]{4}\.[0-9]{3}(?:\.[0-9]{3}\.[0-9]{2})?", re.ASCII)
 
 
-class Read:
-    """A message that was read: what it is, its tree, and what was found on the way."""
+class ParsedMessage:
+    """Parsed message: its definition, its tree, and the issues found."""
 
-    def __init__(self, message: Message, document: Node, found: Findings) -> None:
+    def __init__(self, message: MessageDefinition, document: Element, issues: MessageIssues) -> None:
         self.message = message
         self.document = document
-        self.found = found
+        self.issues = issues
 
 
-class Mismatch(Exception):
-    """The document is not what it was given as."""
+class MessageMismatchError(Exception):
+    """The document is not of the requested message type."""
 
 
-def candidates(msg_type: Any) -> list[Message]:
-    """The messages that a name means: one where it has a version, else all of its versions."""
+def candidate_messages(msg_type: Any) -> list[MessageDefinition]:
+    """Return the messages that a name means: one if it has a version, otherwise all versions."""
     if not isinstance(msg_type, str):
-        raise Unreadable("`msg_type` must be a text such as `pacs.008` or `pacs.008.001.08`")
-    wanted = msg_type.strip().lower().replace("_", ".")
-    found = [each for each in messages().values() if wanted in (each.name, each.family)]
-    if not _NAME.fullmatch(wanted) or not found:
-        families = sorted({each.family for each in messages().values()})
-        versions = [each.name for each in messages().values() if each.family == wanted[:8]]
-        raise unknown("message type", msg_type, versions or families)
-    return sorted(found, key=lambda each: _rank(each.name[-2:]))
+        raise UnreadableInputError("`msg_type` must be a text such as `pacs.008` or `pacs.008.001.08`")
+    name = msg_type.strip().lower().replace("_", ".")
+    definitions = [
+        definition for definition in message_definitions().values() if name in (definition.name, definition.family)
+    ]
+    if not _NAME.fullmatch(name) or not definitions:
+        families = sorted({definition.family for definition in message_definitions().values()})
+        versions = [definition.name for definition in message_definitions().values() if definition.family == name[:8]]
+        raise unknown_name_error("message type", msg_type, versions or families)
+    return sorted(definitions, key=lambda definition: _rank(definition.name[-2:]))
 
 
 def _rank(version: str) -> int:
     return _PREFERRED.index(version) if version in _PREFERRED else len(_PREFERRED)
 
 
-def read(given: Any, msg_type: Any) -> Read:
-    """The message and everything that is wrong with its structure."""
-    wanted = candidates(msg_type)
-    if isinstance(given, bytearray | memoryview):
-        given = bytes(given)
-    if isinstance(given, str) and given.lstrip()[:1] == "{":
-        given = _json(given)
-    if isinstance(given, Mapping):
-        return _of_tree(given, wanted)
-    if isinstance(given, str | bytes) and given.strip():
-        return _of_xml(given, wanted)
-    raise Unreadable("`message` must be XML as a text or bytes, or an object keyed by the names of its elements")
+def parse_message(content: Any, msg_type: Any) -> ParsedMessage:
+    """Parse the message and collect every error of its structure."""
+    definitions = candidate_messages(msg_type)
+    if isinstance(content, bytearray | memoryview):
+        content = bytes(content)
+    if isinstance(content, str) and content.lstrip()[:1] == "{":
+        content = _load_json(content)
+    if isinstance(content, Mapping):
+        return _parse_json(content, definitions)
+    if isinstance(content, str | bytes) and content.strip():
+        return _parse_xml(content, definitions)
+    raise UnreadableInputError(
+        "`message` must be XML as a text or bytes, or an object keyed by the names of its elements"
+    )
 
 
-def _of_xml(given: str | bytes, wanted: list[Message]) -> Read:
-    document = read_xml(given)
-    message = _named(document.namespace, wanted)
+def _parse_xml(content: str | bytes, definitions: list[MessageDefinition]) -> ParsedMessage:
+    document = parse_xml(content)
+    message = _message_of_namespace(document.namespace, definitions)
     if document.root.name != "Document":
-        raise Mismatch(f"the root of a message is `Document`, not `{document.root.name[:40]}`")
-    return _examined(message, document.root)
+        raise MessageMismatchError(f"the root of a message is `Document`, not `{document.root.name[:40]}`")
+    return _examine(message, document.root)
 
 
-def _named(namespace: str, wanted: list[Message]) -> Message:
-    """The message of a namespace, where it is one of those wanted."""
+def _message_of_namespace(namespace: str, definitions: list[MessageDefinition]) -> MessageDefinition:
+    """Return the message of a namespace if it is one of the requested ones."""
     if not namespace.startswith(NAMESPACE):
-        shown = f"`{namespace[:80]}`" if namespace else "no namespace"
-        raise Mismatch(f"it is in {shown}, `{wanted[0].namespace}` is one for `{wanted[0].family}`")
+        described = f"`{namespace[:80]}`" if namespace else "no namespace"
+        raise MessageMismatchError(
+            f"it is in {described}, `{definitions[0].namespace}` is one for `{definitions[0].family}`"
+        )
     name = namespace.removeprefix(NAMESPACE)
-    found = messages().get(name)
-    if found is None and name[:8] == wanted[0].family:
-        raise unknown("version", name, [each.name for each in messages().values() if each.family == name[:8]])
-    if found is None or found not in wanted:
-        raise Mismatch(f"it is in the namespace of `{name[:40]}`, not of `{_asked(wanted)}`")
-    return found
+    definition = message_definitions().get(name)
+    if definition is None and name[:8] == definitions[0].family:
+        raise unknown_name_error(
+            "version",
+            name,
+            [candidate.name for candidate in message_definitions().values() if candidate.family == name[:8]],
+        )
+    if definition is None or definition not in definitions:
+        raise MessageMismatchError(f"it is in the namespace of `{name[:40]}`, not of `{_requested_name(definitions)}`")
+    return definition
 
 
-def _asked(wanted: list[Message]) -> str:
-    return wanted[0].name if len(wanted) == 1 else wanted[0].family
+def _requested_name(definitions: list[MessageDefinition]) -> str:
+    return definitions[0].name if len(definitions) == 1 else definitions[0].family
 
 
-def _of_tree(given: Mapping[Any, Any], wanted: list[Message]) -> Read:
-    namespace = namespace_of(given)
+def _parse_json(content: Mapping[Any, Any], definitions: list[MessageDefinition]) -> ParsedMessage:
+    namespace = namespace_of(content)
     if namespace is not None:
-        return _tree_as(given, _named(namespace, wanted))
-    if len(wanted) == 1:
-        return _tree_as(given, wanted[0])
-    return _tree_as(given, _nearest(given, wanted))
+        return _parse_json_as(content, _message_of_namespace(namespace, definitions))
+    if len(definitions) == 1:
+        return _parse_json_as(content, definitions[0])
+    return _parse_json_as(content, _best_match(content, definitions))
 
 
-def _nearest(given: Mapping[Any, Any], wanted: list[Message]) -> Message:
-    """The first message that an object fits, or the one that it fits best."""
-    wrong: dict[int, Message] = {}
-    for each in wanted:
-        many = len(_examined(each, read_tree(given, each, sample=True)).found.wrong)
-        wrong.setdefault(many, each)
-        if not many:
+def _best_match(content: Mapping[Any, Any], definitions: list[MessageDefinition]) -> MessageDefinition:
+    """Return the first message that an object fits, or the one with the fewest errors."""
+    by_error_count: dict[int, MessageDefinition] = {}
+    for definition in definitions:
+        error_count = len(_examine(definition, parse_json_message(content, definition, sample=True)).issues.errors)
+        by_error_count.setdefault(error_count, definition)
+        if not error_count:
             break
-    return wrong[min(wrong)]
+    return by_error_count[min(by_error_count)]
 
 
-def _tree_as(given: Mapping[Any, Any], message: Message) -> Read:
-    return _examined(message, read_tree(given, message))
+def _parse_json_as(content: Mapping[Any, Any], message: MessageDefinition) -> ParsedMessage:
+    return _examine(message, parse_json_message(content, message))
 
 
-def _examined(message: Message, document: Node) -> Read:
-    found = Findings()
-    if [each.name for each in document.children] != [message.root]:
-        names = ", ".join(f"`{each.name[:40]}`" for each in document.children[:8]) or "nothing"
-        found.fail(document, "structure", f"`Document` of `{message.name}` holds `{message.root}`, not {names}")
-        return Read(message, document, found)
+def _examine(message: MessageDefinition, document: Element) -> ParsedMessage:
+    issues = MessageIssues()
+    if [child.name for child in document.children] != [message.root]:
+        names = ", ".join(f"`{child.name[:40]}`" for child in document.children[:8]) or "nothing"
+        issues.fail(document, "structure", f"`Document` of `{message.name}` holds `{message.root}`, not {names}")
+        return ParsedMessage(message, document, issues)
     if document.attributes:
-        found.fail(document, "structure", f"`Document` has no attribute `{next(iter(document.attributes))[:40]}`")
-    examine(document.children[0], type_of(message.kind), found)
-    return Read(message, document, found)
+        issues.fail(document, "structure", f"`Document` has no attribute `{next(iter(document.attributes))[:40]}`")
+    check_structure(document.children[0], type_of(message.kind), issues)
+    return ParsedMessage(message, document, issues)
 
 
-def _json(text: str) -> Any:
-    if len(text) > MOST_BYTES:
-        raise Unreadable(f"a message of more than {MOST_BYTES:,} characters is not looked at")
+def _load_json(text: str) -> Any:
+    if len(text) > MAX_BYTES:
+        raise UnreadableInputError(f"a message of more than {MAX_BYTES:,} characters is not accepted")
     try:
-        return json.loads(text, object_pairs_hook=_members, parse_constant=_constant)
+        return json.loads(text, object_pairs_hook=_object_with_unique_keys, parse_constant=_reject_constant)
     except RecursionError:
-        raise Unreadable("the message has objects too deep in one another") from None
-    except ValueError as wrong:
-        if isinstance(wrong, Unreadable):
+        raise UnreadableInputError("the message is nested too deeply") from None
+    except ValueError as error:
+        if isinstance(error, UnreadableInputError):
             raise
-        raise Unreadable("`message` is neither XML nor JSON") from None
+        raise UnreadableInputError("`message` is neither XML nor JSON") from None
 
 
-def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise Unreadable("the message names a member twice in one object")
-    return found
+def _object_with_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise UnreadableInputError("the message names a member twice in one object")
+    return members
 
 
-def _constant(name: str) -> Any:
-    raise Unreadable(f"`{name}` is no number")
+def _reject_constant(name: str) -> Any:
+    raise UnreadableInputError(f"`{name}` is not a number")

@@ -1,4 +1,4 @@
-"""A message as a tree of elements, whichever way it was written, and what is found in it."""
+"""Element tree of a message, from XML or JSON, and the issues found in it."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -6,33 +6,33 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Self
 
-from qwed.words import Record
+from qwed.model import Record
 
-MOST_FINDINGS = 200
-"""A message of thousands of payments that are all wrong in the same way is not told thousands of times."""
-_NONE: Mapping[str, str] = MappingProxyType({})
+MAX_ISSUES = 200
+"""Limit on reported issues, for messages with thousands of payments that share one error."""
+_NO_ATTRIBUTES: Mapping[str, str] = MappingProxyType({})
 
 
-class Node:
-    """One element."""
+class Element:
+    """Element of a message."""
 
     __slots__ = ("attributes", "children", "name", "parent", "text")
 
-    def __init__(self, name: str, parent: "Node | None" = None) -> None:
+    def __init__(self, name: str, parent: "Element | None" = None) -> None:
         self.name = name
         self.parent = parent
-        self.attributes = _NONE
-        self.children: list[Node] = []
+        self.attributes = _NO_ATTRIBUTES
+        self.children: list[Element] = []
         self.text = ""
 
-    def mark(self, name: str, value: str) -> None:
-        """Give it an attribute; few elements have one."""
+    def set_attribute(self, name: str, value: str) -> None:
+        """Set an attribute; the dict is created only then, because few elements have one."""
         if not isinstance(self.attributes, dict):
             self.attributes = {}
         self.attributes[name] = value
 
-    def all(self, path: str) -> Iterator["Node"]:
-        """Every element at a path below, such as `PmtInf/CdtTrfTxInf`."""
+    def all(self, path: str) -> Iterator["Element"]:
+        """Yield every element at a path below, such as `PmtInf/CdtTrfTxInf`."""
         first, _, rest = path.partition("/")
         for child in self.children:
             if child.name == first:
@@ -41,95 +41,97 @@ class Node:
                 else:
                     yield child
 
-    def find(self, path: str) -> "Node | None":
-        """The first element at a path below."""
+    def find(self, path: str) -> "Element | None":
+        """Return the first element at a path below, or None."""
         return next(self.all(path), None)
 
-    def need(self, path: str) -> "Node":
-        """The first element at a path below, which the structure of the message promises."""
-        found = self.find(path)
-        if found is None:
+    def require(self, path: str) -> "Element":
+        """Return the first element at a path below, which the checked structure guarantees."""
+        element = self.find(path)
+        if element is None:
             raise LookupError(f"{self.name} has no {path}")
-        return found
+        return element
 
-    def at(self, path: str) -> str | None:
-        """The text of the first element at a path below."""
-        found = self.find(path)
-        return None if found is None else found.text
+    def text_at(self, path: str) -> str | None:
+        """Return the text of the first element at a path below, or None."""
+        element = self.find(path)
+        return None if element is None else element.text
 
-    def below(self) -> Iterator["Node"]:
-        """Itself and everything in it."""
-        waiting = [self]
-        while waiting:
-            node = waiting.pop()
+    def iter_tree(self) -> Iterator["Element"]:
+        """Yield the element and all its descendants in document order."""
+        pending = [self]
+        while pending:
+            node = pending.pop()
             yield node
-            waiting.extend(reversed(node.children))
+            pending.extend(reversed(node.children))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding(Record):
-    """One thing that is wrong, where it stands, and how to see that by hand."""
+class MessageIssue(Record):
+    """One issue with its path and the steps to reproduce it."""
 
     path: str
     rule: str
-    """A name from the table of rules, such as `control_sum`."""
+    """Name from the table of rules, such as `control_sum`."""
     message: str
     by_hand: tuple[str, ...] = ()
 
 
-class Findings:
-    """What is collected while a message is read."""
+class MessageIssues:
+    """Collector of issues."""
 
     def __init__(self) -> None:
-        self.wrong: list[Finding] = []
-        self.unknown: list[Finding] = []
-        """What no table of ours knows: neither right nor wrong."""
-        self.warnings: list[Finding] = []
-        self.checked: list[str] = []
-        """The sums and counts that came out right, each one line that can be redone."""
-        self._places: dict[Node, dict[Node, str]] = {}
+        self.errors: list[MessageIssue] = []
+        self.undecided: list[MessageIssue] = []
+        """Issues that our tables cannot decide."""
+        self.warnings: list[MessageIssue] = []
+        self.confirmed: list[str] = []
+        """Sums and counts that agree, each as a reproducible line."""
+        self._numbered: dict[Element, dict[Element, str]] = {}
 
-    def path(self, node: Node) -> str:
-        """`/Document/CstmrCdtTrfInitn/PmtInf[2]/PmtInfId`; a number stands where there are several."""
+    def path(self, node: Element) -> str:
+        """Return the path `/Document/CstmrCdtTrfInitn/PmtInf[2]/PmtInfId`; repeated elements are numbered."""
         if node.parent is None:
             return f"/{node.name}"
-        if node.parent not in self._places:
-            self._places[node.parent] = _numbered(node.parent)
-        return f"{self.path(node.parent)}/{self._places[node.parent][node]}"
+        if node.parent not in self._numbered:
+            self._numbered[node.parent] = _numbered_names(node.parent)
+        return f"{self.path(node.parent)}/{self._numbered[node.parent][node]}"
 
     @property
-    def full(self) -> bool:
-        """Whether enough is wrong to stop looking."""
-        return len(self.wrong) >= MOST_FINDINGS
+    def is_full(self) -> bool:
+        """True if there are enough errors to stop checking."""
+        return len(self.errors) >= MAX_ISSUES
 
-    def fail(self, node: Node, rule: str, message: str, *by_hand: str) -> Self:
-        """Note something wrong."""
-        return self._add(self.wrong, node, rule, message, by_hand)
+    def fail(self, node: Element, rule: str, message: str, *by_hand: str) -> Self:
+        """Add an error."""
+        return self._add(self.errors, node, rule, message, by_hand)
 
-    def wonder(self, node: Node, rule: str, message: str, *by_hand: str) -> Self:
-        """Note something that cannot be decided."""
-        return self._add(self.unknown, node, rule, message, by_hand)
+    def add_undecided(self, node: Element, rule: str, message: str, *by_hand: str) -> Self:
+        """Add an issue that cannot be decided."""
+        return self._add(self.undecided, node, rule, message, by_hand)
 
-    def warn(self, node: Node, rule: str, message: str, *by_hand: str) -> Self:
-        """Note something that the standard advises against and that leaves the message what it is."""
+    def warn(self, node: Element, rule: str, message: str, *by_hand: str) -> Self:
+        """Add a warning about something that the standard advises against."""
         return self._add(self.warnings, node, rule, message, by_hand)
 
-    def hold(self, node: Node, line: str) -> None:
-        """Note a computation that agrees with the message."""
-        if len(self.checked) < MOST_FINDINGS:
-            self.checked.append(f"{self.path(node)}: {line}")
+    def confirm(self, node: Element, line: str) -> None:
+        """Add a computation that agrees with the message."""
+        if len(self.confirmed) < MAX_ISSUES:
+            self.confirmed.append(f"{self.path(node)}: {line}")
 
-    def _add(self, to: list[Finding], node: Node, rule: str, message: str, by_hand: tuple[str, ...]) -> Self:
-        if len(to) < MOST_FINDINGS:
+    def _add(
+        self, issues: list[MessageIssue], node: Element, rule: str, message: str, by_hand: tuple[str, ...]
+    ) -> Self:
+        if len(issues) < MAX_ISSUES:
             path = self.path(node)
-            to.append(Finding(path=path, rule=rule, message=message, by_hand=by_hand or (f"look at {path}",)))
+            issues.append(MessageIssue(path=path, rule=rule, message=message, by_hand=by_hand or (f"look at {path}",)))
         return self
 
 
-def _numbered(parent: Node) -> dict[Node, str]:
-    many, seen = Counter(each.name for each in parent.children), Counter[str]()
-    places = {}
-    for each in parent.children:
-        seen[each.name] += 1
-        places[each] = each.name if many[each.name] == 1 else f"{each.name}[{seen[each.name]}]"
-    return places
+def _numbered_names(parent: Element) -> dict[Element, str]:
+    counts, seen = Counter(child.name for child in parent.children), Counter[str]()
+    names = {}
+    for child in parent.children:
+        seen[child.name] += 1
+        names[child] = child.name if counts[child.name] == 1 else f"{child.name}[{seen[child.name]}]"
+    return names

@@ -1,30 +1,30 @@
-"""Codes that are known by what stands beside them: creditor references and SEPA creditor identifiers."""
+"""Rules of creditor references and SEPA creditor identifiers, which neighbouring elements identify."""
 
 from collections.abc import Callable
 
-from qwed_finance._iso.mod97 import Check, examine_creditor, examine_reference
-from qwed_finance._iso.node import Findings, Node
+from qwed_finance._iso.mod97 import CodeCheck, examine_creditor, examine_reference
+from qwed_finance._iso.node import Element, MessageIssues
 
 
-def references(root: Node, _family: str, found: Findings) -> None:
-    """Every `CdtrRefInf` and every party that is named under the scheme `SEPA`."""
-    for node in root.below():
+def check_references(root: Element, _family: str, issues: MessageIssues) -> None:
+    """Check every `CdtrRefInf` and every party identified under the scheme `SEPA`."""
+    for node in root.iter_tree():
         if node.name == "CdtrRefInf":
-            _reference(node, found)
-        elif node.name == "Othr" and node.at("SchmeNm/Prtry") == "SEPA":
-            _checked(node.find("Id"), examine_creditor, "creditor_identifier", found)
+            _check_reference(node, issues)
+        elif node.name == "Othr" and node.text_at("SchmeNm/Prtry") == "SEPA":
+            _check_code(node.find("Id"), examine_creditor, "creditor_identifier", issues)
 
 
-def _reference(node: Node, found: Findings) -> None:
-    kind, issuer, text = node.at("Tp/CdOrPrtry/Cd"), node.at("Tp/Issr"), node.at("Ref") or ""
-    # Other issuers have structured references of their own under the same code.
+def _check_reference(node: Element, issues: MessageIssues) -> None:
+    kind, issuer, text = node.text_at("Tp/CdOrPrtry/Cd"), node.text_at("Tp/Issr"), node.text_at("Ref") or ""
+    # Other issuers use their own structured references under the same code.
     if kind == "SCOR" and (issuer == "ISO" or (issuer is None and text[:2] == "RF" and text[2:4].isdigit())):
-        _checked(node.find("Ref"), examine_reference, "creditor_reference", found)
+        _check_code(node.find("Ref"), examine_reference, "creditor_reference", issues)
 
 
-def _checked(node: Node | None, examine: Callable[[str], Check], rule: str, found: Findings) -> None:
+def _check_code(node: Element | None, examine: Callable[[str], CodeCheck], rule: str, issues: MessageIssues) -> None:
     if node is None:
         return
     check = examine(node.text)
     if not check.holds:
-        found.fail(node, rule, check.says, *check.by_hand)
+        issues.fail(node, rule, check.message, *check.by_hand)

@@ -1,15 +1,15 @@
-"""The table of rules: what each is called in a result, what it says and where it is written."""
+"""Table of rules: the name in a result, the text and its source."""
 
 from collections.abc import Callable
 from types import MappingProxyType
 
-from qwed_finance._iso.node import Findings, Node
-from qwed_finance._iso.payments import initiation, interbank
-from qwed_finance._iso.references import references
-from qwed_finance._iso.statements import statement
-from qwed_finance._iso.statuses import status_report
+from qwed_finance._iso.node import Element, MessageIssues
+from qwed_finance._iso.payments import check_initiation, check_interbank
+from qwed_finance._iso.references import check_references
+from qwed_finance._iso.statements import check_statements
+from qwed_finance._iso.statuses import check_status_report
 
-Rule = Callable[[Node, str, Findings], None]
+Rule = Callable[[Element, str, MessageIssues], None]
 _GUIDE = "message definition report of ISO 20022"
 
 RULES = MappingProxyType(
@@ -46,18 +46,18 @@ RULES = MappingProxyType(
 )
 
 _BY_FAMILY: dict[str, tuple[Rule, ...]] = {
-    "pain.001": (initiation, references),
-    "pain.008": (initiation, references),
-    "pacs.008": (interbank, references),
-    "pacs.004": (interbank, references),
-    "pain.002": (status_report, references),
-    "pacs.002": (status_report, references),
-    "camt.053": (statement, references),
-    "camt.054": (statement, references),
+    "pain.001": (check_initiation, check_references),
+    "pain.008": (check_initiation, check_references),
+    "pacs.008": (check_interbank, check_references),
+    "pacs.004": (check_interbank, check_references),
+    "pain.002": (check_status_report, check_references),
+    "pacs.002": (check_status_report, check_references),
+    "camt.053": (check_statements, check_references),
+    "camt.054": (check_statements, check_references),
 }
 
 
-def apply(root: Node, family: str, found: Findings) -> None:
-    """Everything that holds between the elements of a message whose structure is right."""
+def apply_rules(root: Element, family: str, issues: MessageIssues) -> None:
+    """Apply every rule between the elements of a message with a valid structure."""
     for rule in _BY_FAMILY[family]:
-        rule(root, family, found)
+        rule(root, family, issues)

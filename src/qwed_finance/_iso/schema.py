@@ -1,32 +1,32 @@
-"""The structure of messages: read from the tables in `schemas/`, each type when it is first needed."""
+"""Message structure from the tables in `schemas/`; each type is loaded on first use."""
 
 import re
 from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from qwed_finance._iso.values import Check, checker, codes
+from qwed_finance._iso.values import ValueCheck, code_list_check, value_check
 
 _PART = re.compile(r"(@?)([A-Za-z0-9_]+?)([?*+]|\{[0-9]+,[0-9]+\})?=(\S+)")
-_OFTEN: dict[str, tuple[int, int | None]] = {"": (1, 1), "?": (0, 1), "*": (0, None), "+": (1, None)}
+_OCCURRENCES: dict[str, tuple[int, int | None]] = {"": (1, 1), "?": (0, 1), "*": (0, None), "+": (1, None)}
 
 
-class Simple(NamedTuple):
-    """A type of plain values by its name in the tables: `iban`, `1..35`."""
+class SimpleType(NamedTuple):
+    """Type of plain values by its name in the tables: `iban`, `1..35`."""
 
     name: str
-    check: Check
+    check: ValueCheck
 
 
-class Valued(NamedTuple):
-    """A type of values that have attributes: an amount with its currency."""
+class ValueWithAttributes(NamedTuple):
+    """Type of values with attributes: an amount with its currency."""
 
-    value: Simple
-    attributes: dict[str, Simple]
+    value: SimpleType
+    attributes: dict[str, SimpleType]
 
 
-class Part(NamedTuple):
-    """An element within another, and how often it may stand there."""
+class ElementSpec(NamedTuple):
+    """Child element with its position and its allowed number of occurrences."""
 
     place: int
     name: str
@@ -35,24 +35,24 @@ class Part(NamedTuple):
     kind: str
 
 
-class Complex(NamedTuple):
-    """A type of elements that hold elements, in this order, or one of them."""
+class ComplexType(NamedTuple):
+    """Type of elements with child elements, in this order, or a choice of one."""
 
-    parts: dict[str, Part]
+    parts: dict[str, ElementSpec]
     choice: bool
     required: tuple[str, ...]
-    """What must stand there; of a choice none in particular."""
+    """Names of required children; empty for a choice."""
 
 
-class Anything(NamedTuple):
-    """A type whose content is agreed on elsewhere."""
+class AnyType(NamedTuple):
+    """Type with arbitrary content."""
 
 
-Type = Simple | Valued | Complex | Anything
+SchemaType = SimpleType | ValueWithAttributes | ComplexType | AnyType
 
 
-class Message(NamedTuple):
-    """A message of the tables."""
+class MessageDefinition(NamedTuple):
+    """Message of the tables."""
 
     name: str
     root: str
@@ -60,75 +60,77 @@ class Message(NamedTuple):
 
     @property
     def family(self) -> str:
-        """`pacs.008` of `pacs.008.001.08`."""
+        """`pacs.008` for `pacs.008.001.08`."""
         return self.name[:8]
 
     @property
     def namespace(self) -> str:
-        """What its elements are in."""
+        """XML namespace of its elements."""
         return NAMESPACE + self.name
 
 
 NAMESPACE = "urn:iso:std:iso:20022:tech:xsd:"
 
 
-def _table(name: str) -> list[str]:
+def _read_table(name: str) -> list[str]:
     return (files("qwed_finance._iso") / "schemas" / name).read_text(encoding="ascii").splitlines()
 
 
 @cache
-def messages() -> dict[str, Message]:
-    """Every message that there is a table for, by its full name."""
-    return {row.name: row for row in (Message(*line.split()) for line in _table("messages.txt"))}
+def message_definitions() -> dict[str, MessageDefinition]:
+    """Return every message with a table, by its full name."""
+    return {row.name: row for row in (MessageDefinition(*line.split()) for line in _read_table("messages.txt"))}
 
 
 @cache
 def _types() -> dict[str, str]:
-    return dict(line.split(" ", 1) for line in _table("types.txt"))
+    return dict(line.split(" ", 1) for line in _read_table("types.txt"))
 
 
 @cache
 def _patterns() -> dict[str, str]:
-    return dict(line.split(" ", 1) for line in _table("patterns.txt"))
+    return dict(line.split(" ", 1) for line in _read_table("patterns.txt"))
 
 
 @cache
-def type_of(kind: str) -> Type:
-    """The type that a part names."""
+def type_of(kind: str) -> SchemaType:
+    """Return the type with this name."""
     line = _types().get(kind)
     if line is None:
-        return Simple(kind, checker(kind, _patterns()))
+        return SimpleType(kind, value_check(kind, _patterns()))
     if line == "*":
-        return Anything()
+        return AnyType()
     sign, rest = line.split(" ", 1)
     if sign == "=":
-        return Simple(kind, codes(frozenset(rest.split())))
+        return SimpleType(kind, code_list_check(frozenset(rest.split())))
     if sign == "$":
         value, *attributes = rest.split()
-        return Valued(_simple(value), {part.name: _simple(part.kind) for part in map(_part, range(9), attributes)})
-    parts = [_part(place, text) for place, text in enumerate(rest.split())]
+        return ValueWithAttributes(
+            _simple(value), {part.name: _simple(part.kind) for part in map(_parse_part, range(9), attributes)}
+        )
+    parts = [_parse_part(position, text) for position, text in enumerate(rest.split())]
     choice = sign == "|"
     required = () if choice else tuple(part.name for part in parts if part.least)
-    return Complex({part.name: part for part in parts}, choice, required)
+    return ComplexType({part.name: part for part in parts}, choice, required)
 
 
-def _simple(token: str) -> Simple:
-    found = type_of(token)
-    if not isinstance(found, Simple):
-        raise TypeError(f"{token} is no simple type")
-    return found
+def _simple(token: str) -> SimpleType:
+    schema_type = type_of(token)
+    if not isinstance(schema_type, SimpleType):
+        raise TypeError(f"{token} is not a simple type")
+    return schema_type
 
 
-def _part(place: int, text: str) -> Part:
-    found = _PART.fullmatch(text)
-    if found is None:
-        raise ValueError(f"{text} is no part of a table")
-    least, most = _bounds(found[3] or "")
-    return Part(place, found[2], least, most, found[4])
+def _parse_part(position: int, text: str) -> ElementSpec:
+    match = _PART.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text} is not a valid entry of a schema table")
+    least, most = _parse_occurrences(match[3] or "")
+    return ElementSpec(position, match[2], least, most, match[4])
 
 
-def _bounds(often: str) -> tuple[int, int | None]:
-    if often in _OFTEN:
-        return _OFTEN[often]
-    least, most = often.strip("{}").split(",")
+def _parse_occurrences(suffix: str) -> tuple[int, int | None]:
+    if suffix in _OCCURRENCES:
+        return _OCCURRENCES[suffix]
+    least, most = suffix.strip("{}").split(",")
     return int(least), int(most)

@@ -1,59 +1,66 @@
-"""Counts and sums within a message: what it says of itself against what is in it, each to be redone by hand."""
+"""Checks of counts and sums that a message states about its own content."""
 
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
-from qwed.words.exact import EXACT, shown
-from qwed_finance._iso.node import Findings, Node
+from qwed.model.decimals import EXACT, format_decimal
+from qwed_finance._iso.node import Element, MessageIssues
 
-_FEW = 6
+_MAX_LISTED = 6
 
 
-def total(amounts: Iterable[Decimal]) -> Decimal:
-    """The exact sum, whatever the caller's decimal context."""
+def sum_exact(amounts: Iterable[Decimal]) -> Decimal:
+    """Return the exact sum, independent of the caller's decimal context."""
     result = Decimal(0)
-    for each in amounts:
-        result = EXACT.add(result, each)
+    for amount in amounts:
+        result = EXACT.add(result, amount)
     return result
 
 
-def number(node: Node) -> Decimal:
-    """The value of an element whose form was found sound."""
+def decimal_of(node: Element) -> Decimal:
+    """Return the value of an element with a valid number."""
     return Decimal(node.text)
 
 
-def written(amounts: Sequence[Decimal]) -> str:
-    """`10.00 + 5.00 + ... + 2.00 (12 amounts)`."""
+def format_sum(amounts: Sequence[Decimal]) -> str:
+    """Format the terms: `10.00 + 5.00 + ... + 2.00 (12 amounts)`."""
     if not amounts:
         return "0 (no amounts)"
-    if len(amounts) <= _FEW:
+    if len(amounts) <= _MAX_LISTED:
         return " + ".join(map(_term, amounts))
     return f"{_term(amounts[0])} + {_term(amounts[1])} + ... + {_term(amounts[-1])} ({len(amounts)} amounts)"
 
 
 def _term(amount: Decimal) -> str:
-    return shown(amount) if amount >= 0 else f"({shown(amount)})"
+    return format_decimal(amount) if amount >= 0 else f"({format_decimal(amount)})"
 
 
-def same_count(claim: Node | None, many: int, of: str, found: Findings) -> None:
-    """Whether an element that says how many there are is right."""
+def check_count(claim: Element | None, count: int, description: str, issues: MessageIssues) -> None:
+    """Check an element that states a count."""
     if claim is None:
         return
-    step = f"count {of}: {many}; `{claim.name}` says {claim.text}"
-    if int(claim.text) == many:
-        found.hold(claim, step)
+    step = f"count {description}: {count}; `{claim.name}` says {claim.text}"
+    if int(claim.text) == count:
+        issues.confirm(claim, step)
     else:
-        found.fail(claim, "count", f"`{claim.name}` says {claim.text}, but {of} are {many}", step)
+        issues.fail(claim, "count", f"`{claim.name}` says {claim.text}, but {description} are {count}", step)
 
 
-def same_sum(claim: Node | None, amounts: Sequence[Decimal], of: str, found: Findings, rule: str = "sum") -> None:
-    """Whether an element that says what the amounts come to is right."""
+def check_sum(
+    claim: Element | None, amounts: Sequence[Decimal], description: str, issues: MessageIssues, rule: str = "sum"
+) -> None:
+    """Check an element that states a sum."""
     if claim is None:
         return
-    exact = total(amounts)
-    step = f"add {of}: {written(amounts)} = {shown(exact)}; `{claim.name}` says {claim.text}"
-    if number(claim) == exact:
-        found.hold(claim, step)
+    exact = sum_exact(amounts)
+    step = f"add {description}: {format_sum(amounts)} = {format_decimal(exact)}; `{claim.name}` says {claim.text}"
+    if decimal_of(claim) == exact:
+        issues.confirm(claim, step)
     else:
-        off = shown(EXACT.subtract(number(claim), exact))
-        found.fail(claim, rule, f"`{claim.name}` says {claim.text}, {of} come to {shown(exact)} (off by {off})", step)
+        off = format_decimal(EXACT.subtract(decimal_of(claim), exact))
+        issues.fail(
+            claim,
+            rule,
+            f"`{claim.name}` says {claim.text}, {description} come to {format_decimal(exact)} (off by {off})",
+            step,
+        )

@@ -1,11 +1,11 @@
-"""The simple types of ISO 20022: what a value may look like. Each check says what is wrong, or nothing."""
+"""Simple types of ISO 20022. Each check returns the problem, or an empty string."""
 
 import re
 from collections.abc import Callable
 from datetime import date
 
-Check = Callable[[str], str]
-"""Of a value, what is wrong with it in words that follow its name; empty where nothing is."""
+ValueCheck = Callable[[str], str]
+"""Function that returns the problem of a value, worded to follow its name, or an empty string."""
 
 _ZONE = r"(?:Z|[+-](?:0[0-9]|1[0-3]):[0-5][0-9]|[+-]14:00)?"
 _DATE = re.compile(rf"([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}){_ZONE}")
@@ -19,21 +19,21 @@ _DECIMAL_TYPE = re.compile(r"decimal([0-9]+)\.([0-9]+)(\+?)")
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
-def checker(token: str, patterns: dict[str, str]) -> Check:
-    """The check that a token of the tables stands for: `1..35`, `decimal18.5+`, `date`, the name of a pattern."""
-    if token in _FIXED:
-        return _FIXED[token]
+def value_check(token: str, patterns: dict[str, str]) -> ValueCheck:
+    """Return the check for a token of the tables: `1..35`, `decimal18.5+`, `date`, the name of a pattern."""
+    if token in _FIXED_CHECKS:
+        return _FIXED_CHECKS[token]
     if token in patterns:
-        return _pattern(patterns[token])
-    found = _DECIMAL_TYPE.fullmatch(token)
-    if found:
-        return _decimal(int(found[1]), int(found[2]), bool(found[3]))
+        return _pattern_check(patterns[token])
+    match = _DECIMAL_TYPE.fullmatch(token)
+    if match:
+        return _decimal_check(int(match[1]), int(match[2]), bool(match[3]))
     least, _, most = token.partition("..")
-    return _text(int(least), int(most) if most else None)
+    return _text_check(int(least), int(most) if most else None)
 
 
-def codes(listed: frozenset[str]) -> Check:
-    """The check of a closed list of codes."""
+def code_list_check(listed: frozenset[str]) -> ValueCheck:
+    """Return the check for a closed list of codes."""
 
     def check(value: str) -> str:
         return "" if value in listed else f"must be one of {', '.join(sorted(listed))}"
@@ -41,10 +41,10 @@ def codes(listed: frozenset[str]) -> Check:
     return check
 
 
-def _text(least: int, most: int | None) -> Check:
+def _text_check(least: int, most: int | None) -> ValueCheck:
     def check(value: str) -> str:
         if _CONTROLS.search(value):
-            return "has characters in it that no XML may hold"
+            return "contains characters that are not allowed in XML"
         if len(value) < least:
             return f"must have at least {least} character{'s' * (least > 1)}"
         return "" if most is None or len(value) <= most else f"has {len(value)} characters, {most} are allowed"
@@ -52,65 +52,69 @@ def _text(least: int, most: int | None) -> Check:
     return check
 
 
-def _pattern(pattern: str) -> Check:
+def _pattern_check(pattern: str) -> ValueCheck:
     form, _, bounds = pattern.partition(" ")
     compiled = re.compile(form, re.ASCII)
-    length = _text(*_bounds(bounds))
+    length = _text_check(*_parse_bounds(bounds))
 
     def check(value: str) -> str:
-        # A pattern without an upper bound is of texts whose length is bounded besides.
+        # A pattern without an upper bound comes with a separate length limit.
         return length(value) or ("" if compiled.fullmatch(value) else f"does not have the form `{form}`")
 
     return check
 
 
-def _bounds(bounds: str) -> tuple[int, int | None]:
+def _parse_bounds(bounds: str) -> tuple[int, int | None]:
     least, _, most = bounds.partition("..")
     return int(least or 0), int(most) if most else None
 
 
-def _decimal(total: int, fraction: int, not_negative: bool) -> Check:
+def _decimal_check(total: int, fraction: int, not_negative: bool) -> ValueCheck:
     def check(value: str) -> str:
-        found = _DECIMAL.fullmatch(value)
-        if found is None or not (found[2] or "0" in value.partition(".")[0]):
+        match = _DECIMAL.fullmatch(value)
+        if match is None or not (match[2] or "0" in value.partition(".")[0]):
             return "must be a plain decimal number such as `1234.50`"
-        whole, rest = found[2], (found[3] or "").rstrip("0")
+        whole, rest = match[2], (match[3] or "").rstrip("0")
         if len(rest) > fraction:
             return f"has more than {fraction} decimals"
         if len(whole) + len(rest) > total:
             return f"has more than {total} digits"
-        return "must not be negative" if found[1] and not_negative and (whole or rest) else ""
+        return "must not be negative" if match[1] and not_negative and (whole or rest) else ""
 
     return check
 
 
-def _date(value: str) -> str:
-    found = _DATE.fullmatch(value)
-    return _day(found[1]) if found else "must be a date such as `2026-01-15`"
+def _check_date(value: str) -> str:
+    match = _DATE.fullmatch(value)
+    return _check_day(match[1]) if match else "must be a date such as `2026-01-15`"
 
 
-def _moment(value: str) -> str:
-    found = _MOMENT.fullmatch(value)
-    return _day(found[1]) if found else "must be a date and time such as `2026-01-15T10:30:00` or with `Z` or `+01:00`"
+def _check_datetime(value: str) -> str:
+    match = _MOMENT.fullmatch(value)
+    return (
+        _check_day(match[1])
+        if match
+        else "must be a date and time such as `2026-01-15T10:30:00` or with `Z` or `+01:00`"
+    )
 
 
-def _day(text: str) -> str:
+def _check_day(text: str) -> str:
     try:
         date.fromisoformat(text)
     except ValueError:
-        return f"`{text}` is no day of the calendar"
+        return f"`{text}` is not a calendar day"
     return ""
 
 
-def _form(pattern: re.Pattern[str], says: str) -> Check:
+def _form_check(pattern: re.Pattern[str], says: str) -> ValueCheck:
     return lambda value: "" if pattern.fullmatch(value) else says
 
 
-_FIXED: dict[str, Check] = {
-    "date": _date,
-    "datetime": _moment,
-    "time": _form(_DAYTIME, "must be a time such as `10:30:00`"),
-    "period": _form(_PERIOD, "must be a year or a month such as `2026` or `2026-01`"),
-    "boolean": _form(re.compile("true|false|1|0"), "must be `true` or `false`"),
-    "base64": _form(_BASE64, "must be base64"),
+_FIXED_CHECKS: dict[str, ValueCheck] = {
+    "date": _check_date,
+    "datetime": _check_datetime,
+    "time": _form_check(_DAYTIME, "must be a time such as `10:30:00`"),
+    "period": _form_check(_PERIOD, "must be a year or a month such as `2026` or `2026-01`"),
+    "boolean": _form_check(re.compile("true|false|1|0"), "must be `true` or `false`"),
+    "base64": _form_check(_BASE64, "must be base64"),
 }

@@ -1,1 +1,1 @@
-"""The parts of the citation guard: one module for each system of citation, and what they share."""
+"""Implementation of the citation guard: one module for each citation system, and shared parsers."""

@@ -1,4 +1,4 @@
-"""The names of the states' codes that reporters-db does not have, or not by subject (The Bluebook, table T1.3)."""
+"""Names of state codes that reporters-db lacks, or lists without subjects (The Bluebook, table T1.3)."""
 
 BY_SECTION = """
 La. Rev. Stat.|La. Rev. Stat. Ann.|La. R.S.|A.R.S.|C.R.S.|O.C.G.A.|N.J.S.A.|N.J.S.|K.S.A.|KRS|RSMo|RCW|ORS|NRS|MCL
@@ -7,7 +7,7 @@ Va. Code|Idaho Code|Ind. Code|Minn. Stat.|Wis. Stat.|Fla. Stat.|Tenn. Code|Ala. 
 Or. Rev. Stat.|Wash. Rev. Code|Colo. Rev. Stat.|Mo. Rev. Stat.|W. Va. Code|D.C. Code|Ga. Code|Miss. Code|Ark. Code
 Mont. Code|Wyo. Stat.|NMSA 1978|Ohio Rev. Code|Ohio Rev. Code Ann.|Mich. Comp. Laws|Conn. Gen. Stat.|N.C. Gen. Stat.
 """
-"""Codes that are cited by section alone, as the states themselves name them too."""
+"""Codes that are cited by section alone, including the states' own abbreviations."""
 CALIFORNIA = """
 Bus. & Prof.|Civ.|Civ. Proc.|Com.|Corp.|Educ.|Elec.|Evid.|Fam.|Fin.|Fish & Game|Food & Agric.|Gov't|Harb. & Nav.
 Health & Safety|Ins.|Lab.|Labor|Mil. & Vet.|Penal|Prob.|Pub. Cont.|Pub. Res.|Pub. Util.|Rev. & Tax.|Sts. & High.
@@ -43,9 +43,9 @@ SUBJECTS = (
     (r"(?:Tex\.|Texas) ", TEXAS, r" Code(?: Ann\.)?"),
     (r"(?:Md\.|Maryland) Code Ann\., ", MARYLAND, ""),
 )
-"""Codes that are cited by subject: what stands before it, the subjects, and what stands behind."""
+"""Codes that are cited by subject: prefix, subjects and suffix."""
 
 
-def listed(table: str) -> list[str]:
-    """The names of a table, the longest first."""
+def names_longest_first(table: str) -> list[str]:
+    """Return the names of a table, the longest first."""
     return sorted(table.strip().replace("\n", "|").split("|"), key=len, reverse=True)

@@ -1,4 +1,4 @@
-"""Codes, session laws and registers of the states: those of reporters-db, and the names the states use themselves."""
+"""Parser of codes, session laws and registers of the states, by reporters-db and by the states' own names."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -6,54 +6,58 @@ from datetime import date
 from functools import cache
 from typing import Any
 
-from qwed_legal._citation.codes import BY_SECTION, SUBJECTS, listed
-from qwed_legal._citation.found import Core
-from qwed_legal._citation.reporters import MARK, Book, data, hits, matched
+from qwed_legal._citation.citation_types import CitationCore
+from qwed_legal._citation.codes import BY_SECTION, SUBJECTS, names_longest_first
+from qwed_legal._citation.reporters import NAME_PLACEHOLDER, Publication, find_publications, match_forms, reporters_data
 from qwed_legal._citation.sections import SECTION, SIGN
 from qwed_legal._citation.states import state_names
-from qwed_legal._citation.text import key
+from qwed_legal._citation.text import normalise_name
 
 _FEDERAL = ("Fed. Reg.", "Stat.", "C.F.R.", "U.S.C.", "Pub. L.", "FR")
-"""Read by the forms of federal law."""
+"""Codes that `federal` parses."""
 RULE = "a state's law is cited by its code and the section (The Bluebook, table T1.3; names by reporters-db)"
 
 
-def laws_at(text: str, start: int, _today: date) -> Iterator[Core]:
-    """State law that is cited here."""
-    for pattern in _patterns():
-        found = pattern.match(text, start)
-        if found is not None:
-            yield _core(found["code"], found, found.end())
-    for hit in hits(text, start, shelves()):
-        for found, end in matched(text, start, hit):
-            yield _core(hit.book.edition, found, end)
+def parse_state_law(text: str, start: int, _today: date) -> Iterator[CitationCore]:
+    """Yield the state law cited at this position."""
+    for pattern in _code_patterns():
+        match = pattern.match(text, start)
+        if match is not None:
+            yield _law_core(match["code"], match, match.end())
+    for hit in find_publications(text, start, codes_by_name()):
+        for match, end in match_forms(text, start, hit):
+            yield _law_core(hit.publication.edition, match, end)
 
 
-def _core(code: str, found: re.Match[str], end: int) -> Core:
-    parts: dict[str, Any] = {name: value for name, value in found.groupdict().items() if value is not None}
+def _law_core(code: str, match: re.Match[str], end: int) -> CitationCore:
+    parts: dict[str, Any] = {name: value for name, value in match.groupdict().items() if value is not None}
     parts |= {"kind": "statute", "reporter": code}
     year = parts.get("year")
     years = (int(year), int(year)) if year else None
-    return Core(kind="statute", end=end, parts=parts, years=years, rule=RULE, steps=(f"`{code}` is a code",))
+    return CitationCore(kind="statute", end=end, parts=parts, years=years, rule=RULE, steps=(f"`{code}` is a code",))
 
 
 @cache
-def shelves() -> Mapping[str, tuple[Book, ...]]:
-    """Every code of reporters-db and every variation of its name."""
-    found: dict[str, list[Book]] = {}
-    for name, rows in data().LAWS.items():
+def codes_by_name() -> Mapping[str, tuple[Publication, ...]]:
+    """Return the codes of reporters-db by every variation of their names."""
+    by_name: dict[str, list[Publication]] = {}
+    for name, rows in reporters_data().LAWS.items():
         for row in rows:
             if name in _FEDERAL:
                 continue
-            forms = tuple(form for each in (*row["regexes"], *_more(row)) if (form := _form(each)) is not None)
-            book = Book(name, row["name"], "law", None, None, forms, frozenset())
-            for called in (name, *row["variations"]):
-                found.setdefault(key(called.replace("\u2019", "'")), []).append(book)
-    return {name: tuple(rows) for name, rows in found.items()}
+            forms = tuple(
+                form
+                for template in (*row["regexes"], *_section_forms(row))
+                if (form := _compile_form(template)) is not None
+            )
+            publication = Publication(name, row["name"], "law", None, None, forms, frozenset())
+            for spelling in (name, *row["variations"]):
+                by_name.setdefault(normalise_name(spelling.replace("\u2019", "'")), []).append(publication)
+    return {name: tuple(rows) for name, rows in by_name.items()}
 
 
-def _more(row: dict[str, Any]) -> tuple[str, ...]:
-    """A code is cited by its sections, whatever form stands in the table."""
+def _section_forms(row: dict[str, Any]) -> tuple[str, ...]:
+    """Return additional forms by section; a code may be cited so whatever its forms in reporters-db."""
     if row["cite_type"] not in ("leg_statute", "admin_compilation"):
         return ()
     return (
@@ -64,36 +68,36 @@ def _more(row: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _form(template: str) -> re.Pattern[str] | None:
+def _compile_form(template: str) -> re.Pattern[str] | None:
     from reporters_db.utils import recursive_substitute
 
-    variables = dict(data().REGEX_VARIABLES) | {
-        "edition": MARK,
-        "reporter": f"(?P<reporter>{MARK})",
+    variables = dict(reporters_data().REGEX_VARIABLES) | {
+        "edition": NAME_PLACEHOLDER,
+        "reporter": f"(?P<reporter>{NAME_PLACEHOLDER})",
         "law_section": SECTION,
     }
     spaced = template.replace(" § ", f" {SIGN}?").replace("tit\\.", "[Tt]it\\.").replace(" art ", " art\\.? ")
     pattern = recursive_substitute(spaced.replace("ch\\\\.", "ch\\."), variables)
-    # What a code of subjects has as subjects is a table here, not any word.
+    # The subjects of codes cited by subject come from a table; reporters-db accepts any word.
     if (
         ("(?P<subject>" in pattern and "(?P<rule>" not in pattern)
         or pattern.count("(?P<section>") > 1
-        or "(?P<reporter>" + MARK not in pattern
+        or "(?P<reporter>" + NAME_PLACEHOLDER not in pattern
     ):
         return None
     return re.compile(f"(?:{pattern})(?![0-9A-Za-z])")
 
 
 @cache
-def _patterns() -> tuple[re.Pattern[str], ...]:
-    """Forms that are no rows of reporters-db."""
-    codes = [f"{before}(?:{_any(subjects)}){after}" for before, subjects, after in SUBJECTS]
-    codes += [_any(BY_SECTION), r"N\.Y\. ?C\.P\.L\.R\.|C\.?P\.?L\.?R\.?"]
+def _code_patterns() -> tuple[re.Pattern[str], ...]:
+    """Return the patterns of forms that reporters-db lacks."""
+    codes = [f"{before}(?:{_alternatives(subjects)}){after}" for before, subjects, after in SUBJECTS]
+    codes += [_alternatives(BY_SECTION), r"N\.Y\. ?C\.P\.L\.R\.|C\.?P\.?L\.?R\.?"]
     rows = [rf"(?P<code>{code}),? {SIGN}?{SECTION}" for code in codes]
-    return tuple(re.compile(rf"(?:{row})(?![0-9A-Za-z])") for row in (*rows, *_OTHERS, _constitution()))
+    return tuple(re.compile(rf"(?:{row})(?![0-9A-Za-z])") for row in (*rows, *_OTHER_FORMS, _constitution_pattern()))
 
 
-_OTHERS = (
+_OTHER_FORMS = (
     rf"(?P<code>Me\. Rev\. Stat\.) [Tt]it\. (?P<title>[0-9]{{1,3}}(?:-?[A-Z])?), {SIGN}{SECTION}",
     rf"{SIGN}{SECTION}, (?P<code>Fla\. Stat\.?)",
     rf"(?P<chapter>[0-9]{{1,4}}) (?P<code>ILCS|I\.L\.C\.S\.|Ill\. Comp\. Stat\.(?: Ann\.)?) "
@@ -106,8 +110,8 @@ _OTHERS = (
 """Illinois by chapter and act, codes by title, Massachusetts by chapter."""
 
 
-def _constitution() -> str:
-    states = "|".join(map(_loose, state_names()))
+def _constitution_pattern() -> str:
+    states = "|".join(map(_loose_pattern, state_names()))
     return (
         rf"(?P<code>(?:{states}) Const\.(?: of [0-9]{{4}},)?) "
         r"(?:(?:art\.|article) ?(?P<article>[IVXL]{1,8}|[0-9]{1,3}[A-Z]?)"
@@ -116,9 +120,9 @@ def _constitution() -> str:
     )
 
 
-def _any(table: str) -> str:
-    return "|".join(map(_loose, listed(table)))
+def _alternatives(table: str) -> str:
+    return "|".join(map(_loose_pattern, names_longest_first(table)))
 
 
-def _loose(name: str) -> str:
+def _loose_pattern(name: str) -> str:
     return re.escape(name).replace("\\ ", " ?").replace("\\.", "\\.?")

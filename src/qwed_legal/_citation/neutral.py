@@ -1,4 +1,4 @@
-"""Neutral citations of the United Kingdom and other countries of the common law: year, court and number."""
+"""Parser of neutral citations of the United Kingdom and other common law countries: year, court and number."""
 
 import re
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from datetime import date
 from functools import cache
 from typing import NamedTuple
 
-from qwed_legal._citation.found import Core
+from qwed_legal._citation.citation_types import CitationCore
 
 RULE = (
     "a neutral citation is the year in square brackets, the court and the number of the "
@@ -15,17 +15,17 @@ RULE = (
 )
 
 
-class Court(NamedTuple):
-    """A court that numbers its judgments."""
+class NeutralCourt(NamedTuple):
+    """Court that numbers its judgments."""
 
     first: int
     last: int
     most: int
-    """More judgments than these no year had."""
+    """Upper bound on the judgments of a year."""
     before: tuple[str, ...] = ()
-    """Divisions that stand before the number, one of which is required."""
+    """Divisions before the number, one of which is required."""
     after: tuple[str, ...] = ()
-    """Divisions that stand behind the number in parentheses."""
+    """Divisions behind the number, in parentheses."""
     required: bool = False
     square: bool = True
 
@@ -105,16 +105,18 @@ _CANADIAN = (
 
 
 @cache
-def courts() -> dict[str, Court]:
-    """Courts whose citations have the year in square brackets."""
-    rows = {name: Court(row[0], row[1] or 9999, *row[2:]) for name, row in _BRITISH.items()}
-    return {name: Court(1998, 9999, 5_000) for name in _AUSTRALIAN.split()} | rows
+def bracket_courts() -> dict[str, NeutralCourt]:
+    """Return the courts whose citations have the year in square brackets."""
+    rows = {name: NeutralCourt(row[0], row[1] or 9999, *row[2:]) for name, row in _BRITISH.items()}
+    return {name: NeutralCourt(1998, 9999, 5_000) for name in _AUSTRALIAN.split()} | rows
 
 
 @cache
-def canadian() -> dict[str, Court]:
-    """Courts whose citations have the year without brackets."""
-    return {name: Court(2000 if name == "SCC" else 1998, 9999, 20_000, square=False) for name in _CANADIAN.split()}
+def canadian_courts() -> dict[str, NeutralCourt]:
+    """Return the courts whose citations have the year without brackets."""
+    return {
+        name: NeutralCourt(2000 if name == "SCC" else 1998, 9999, 20_000, square=False) for name in _CANADIAN.split()
+    }
 
 
 _SQUARE = re.compile(
@@ -127,39 +129,41 @@ _PLAIN = re.compile(
 )
 
 
-def neutral_at(text: str, start: int, today: date) -> Iterator[Core]:
-    """A neutral citation that stands here."""
-    found = _SQUARE.match(text, start)
-    court = courts().get(found["court"]) if found else None
-    if found is not None and court is not None:
-        yield _core(found, court, found["before"], found["after"], today)
+def parse_neutral(text: str, start: int, today: date) -> Iterator[CitationCore]:
+    """Yield the neutral citation at this position."""
+    match = _SQUARE.match(text, start)
+    court = bracket_courts().get(match["court"]) if match else None
+    if match is not None and court is not None:
+        yield _neutral_core(match, court, match["before"], match["after"], today)
     plain = _PLAIN.match(text, start)
-    other = canadian().get(plain["court"]) if plain else None
+    other = canadian_courts().get(plain["court"]) if plain else None
     if plain is not None and other is not None:
-        yield _core(plain, other, None, None, today)
+        yield _neutral_core(plain, other, None, None, today)
 
 
-def _core(found: re.Match[str], court: Court, before: str | None, after: str | None, today: date) -> Core:
+def _neutral_core(
+    match: re.Match[str], court: NeutralCourt, before: str | None, after: str | None, today: date
+) -> CitationCore:
     issues = (
-        *_when(found["court"], court, found["year"], today),
-        *_number(found["court"], court, found),
-        *_division(found, court, before, after),
+        *_year_issues(match["court"], court, match["year"], today),
+        *_number_issues(match["court"], court, match),
+        *_division_issues(match, court, before, after),
     )
     division = before or after
     parts = {
         "kind": "neutral",
-        "year": found["year"],
-        "court": found["court"],
-        "number": found["number"],
+        "year": match["year"],
+        "court": match["court"],
+        "number": match["number"],
         "division": division,
     }
-    step = f"{found['court']} has numbered its judgments since {court.first}" + (
+    step = f"{match['court']} has numbered its judgments since {court.first}" + (
         f" and until {court.last}" if court.last < 9999 else ""
     )
-    return Core(kind="neutral", end=found.end(), parts=parts, issues=issues, rule=RULE, steps=(step,))
+    return CitationCore(kind="neutral", end=match.end(), parts=parts, issues=issues, rule=RULE, steps=(step,))
 
 
-def _when(name: str, court: Court, year: str, today: date) -> Iterator[str]:
+def _year_issues(name: str, court: NeutralCourt, year: str, today: date) -> Iterator[str]:
     if len(year) != 4:
         yield f"the year `{year}` is not four digits"
     elif int(year) > today.year:
@@ -169,22 +173,22 @@ def _when(name: str, court: Court, year: str, today: date) -> Iterator[str]:
         yield f"{name} has numbered its judgments since {court.first}{until}, not in {year}"
 
 
-def _number(name: str, court: Court, found: re.Match[str]) -> Iterator[str]:
-    number = found["number"]
+def _number_issues(name: str, court: NeutralCourt, match: re.Match[str]) -> Iterator[str]:
+    number = match["number"]
     if number.startswith("0"):
         yield f"the number `{number}` is zero or has a zero in front"
     elif int(number) > court.most:
         yield f"{name} never had {number} judgments in a year"
 
 
-def _division(found: re.Match[str], court: Court, before: str | None, after: str | None) -> Iterator[str]:
-    name, year = found["court"], found["year"]
+def _division_issues(match: re.Match[str], court: NeutralCourt, before: str | None, after: str | None) -> Iterator[str]:
+    name, year = match["court"], match["year"]
     early = (
         name == "EWHC"
         and year in ("2000", "2001")
         and before in ("Admin", "Ch", "QB", "Fam", "Comm", "Pat", "TCC", "Admlty")
     )
-    if found.groupdict().get("level") and name != "EWFC":
+    if match.groupdict().get("level") and name != "EWFC":
         yield f"{name} has no `B` before the number, which is of judgments of the Family Court below the High Court"
     if court.before and before not in court.before:
         yield f"{name} is cited with its division before the number: {' or '.join(court.before)}"

@@ -1,4 +1,4 @@
-"""Sections of statutes as citations write them, for every code."""
+"""Regular expressions for sections of statutes in citations of every code."""
 
 SIGN = r"(?:(?:\u00a7{1,2}|[Ss]ec(?:tion)?s?\.?|[Ss]s?\.) ?)"
 _PIECE = r"(?:[.:/_-][0-9A-Za-z]{1,9})"
@@ -8,4 +8,4 @@ _ONE = rf"[0-9]{{1,6}}[0-9A-Za-z]{{0,6}}{_PIECE}{{0,6}}\.?{_SUB}{{0,8}}"
 _MORE = rf"(?:(?:, |,? (?:&|and|or|to|through) | ?- ?){SIGN}?(?:\.?{_ONE}|{_SUB}{{1,8}}))"
 _SUBDIVISION = r",? [Ss]ubd?s?\. ?[0-9]{1,3}[a-z]?(?:\([a-z0-9]{1,3}\))?"
 SECTION = rf"(?P<section>{_ONE}(?:,? et seq\.?|{_MORE}{{0,12}})(?:,? et seq\.?)?)(?: note| nt\.|{_SUBDIVISION})?"
-"""One section, a range or a list of them."""
+"""One section, a range or a list of sections."""

@@ -1,4 +1,4 @@
-"""The states and territories of the United States as citations write them (The Bluebook, table T10)."""
+"""States and territories of the United States as written in citations (The Bluebook, table T10)."""
 
 from functools import cache
 
@@ -64,13 +64,13 @@ vi V.I.|Virgin Islands
 
 @cache
 def states() -> dict[str, str]:
-    """The code of a state by its abbreviation and by its name, without blanks and dots."""
+    """Return the state codes by abbreviation and by name, without blanks and dots."""
     rows = (line.split(" ", 1) for line in _TABLE.strip().splitlines())
     return {name.replace(" ", "").replace(".", ""): code for code, names in rows for name in names.split("|")}
 
 
 @cache
 def state_names() -> tuple[str, ...]:
-    """Every abbreviation and name, the longest first."""
+    """Return every abbreviation and name, the longest first."""
     rows = (line.split(" ", 1)[1].split("|") for line in _TABLE.strip().splitlines())
     return tuple(sorted((name for row in rows for name in row), key=len, reverse=True))

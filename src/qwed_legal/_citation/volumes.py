@@ -1,7 +1,7 @@
-"""Which volumes of a series there are, and in which years their cases were decided.
+"""Volumes of reporter series, and the years in which their cases were decided.
 
-A row holds volumes whose year is certain, each from a case that is cited with it. A volume lies between its
-neighbours, so its cases were decided between theirs; nothing is claimed that is finer than that.
+A row lists volumes with certain years, each from a case cited with it. The cases of any other volume were decided
+between those of the nearest listed volumes.
 """
 
 from bisect import bisect_left, bisect_right
@@ -10,19 +10,19 @@ from functools import cache
 from typing import NamedTuple
 
 
-class Series(NamedTuple):
-    """One series of a reporter."""
+class ReporterSeries(NamedTuple):
+    """Series of a reporter."""
 
     known: tuple[tuple[int, int, int], ...]
-    """Volume, first and last year known of it; by volume."""
+    """Volume with its first and last known year, ordered by volume."""
     last: int | None
-    """The last volume of a series that is closed."""
+    """Last volume of a closed series."""
     yearly: int
-    """Of a series that goes on: how many volumes a year has at most."""
+    """Maximum number of volumes a year, for a series that continues."""
     slack: int
-    """By how many years a case may be printed out of turn."""
+    """Number of years by which a case may be printed out of order."""
     pages: int
-    """No volume has more pages."""
+    """Maximum number of pages in a volume."""
 
 
 _US = """
@@ -59,7 +59,7 @@ _US = """
 586:2018-2019 587:2019 588:2019 589:2019-2020 590:2020 591:2020 592:2020-2021 593:2021 594:2021 595:2021-2022
 596:2022 597:2022 598:2022-2023 599:2023 600:2023 601:2023-2024 602:2024 603:2024 604:2024-2025 605:2025 606:2025
 """
-# edition: known volumes, the last one or 0, volumes a year, slack, pages
+# edition: known volumes, last volume or 0, volumes a year, slack, pages
 _ROWS: dict[str, tuple[str, int, int, int, int]] = {
     "U.S.": (_US, 0, 6, 0, 1_500),
     "S. Ct.": ("1:1882-1883 2:1882-1883 3:1883-1884 4:1883-1884", 0, 1, 0, 4_500),
@@ -175,43 +175,43 @@ _ROWS: dict[str, tuple[str, int, int, int, int]] = {
 
 
 @cache
-def series() -> dict[str, Series]:
-    """The table, read once."""
-    return {name: Series(_known(name, row[0]), row[1] or None, *row[2:]) for name, row in _ROWS.items()}
+def reporter_series() -> dict[str, ReporterSeries]:
+    """Return the parsed table."""
+    return {name: ReporterSeries(_known_volumes(name, row[0]), row[1] or None, *row[2:]) for name, row in _ROWS.items()}
 
 
-def _known(name: str, row: str) -> tuple[tuple[int, int, int], ...]:
-    rows = [_volume(each) for each in row.split()]
+def _known_volumes(name: str, row: str) -> tuple[tuple[int, int, int], ...]:
+    rows = [_parse_volume(entry) for entry in row.split()]
     if name == "S. Ct.":
         # One volume a term since October 1884: volume 74 is October Term 1953.
         rows += [(volume, volume + 1879, volume + 1880) for volume in range(5, 147)]
     return tuple(rows)
 
 
-def _volume(text: str) -> tuple[int, int, int]:
+def _parse_volume(text: str) -> tuple[int, int, int]:
     volume, _, years = text.partition(":")
     first, _, last = years.partition("-")
     return int(volume), int(first), int(last or first)
 
 
-def last_volume(found: Series, today: date) -> int:
-    """The last volume there can be on that day."""
-    if found.last is not None:
-        return found.last
-    volume, first, _ = found.known[-1]
-    return volume + found.yearly * max(1, today.year - first + 1)
+def last_volume(series: ReporterSeries, today: date) -> int:
+    """Return the highest possible volume on that day."""
+    if series.last is not None:
+        return series.last
+    volume, first, _ = series.known[-1]
+    return volume + series.yearly * max(1, today.year - first + 1)
 
 
-def years_of(found: Series, volume: int, today: date) -> tuple[int, int]:
-    """The first and the last year in which a case of the volume can have been decided."""
-    own = next((row for row in found.known if row[0] == volume), None)
-    if own is not None and found.slack:
-        return own[1] - found.slack, own[2] + found.slack
-    volumes = [row[0] for row in found.known]
+def volume_years(series: ReporterSeries, volume: int, today: date) -> tuple[int, int]:
+    """Return the first and the last year in which a case of the volume can have been decided."""
+    own = next((row for row in series.known if row[0] == volume), None)
+    if own is not None and series.slack:
+        return own[1] - series.slack, own[2] + series.slack
+    volumes = [row[0] for row in series.known]
     below, above = bisect_left(volumes, volume) - 1, bisect_right(volumes, volume)
-    first = min(found.known[below][2] if below >= 0 else 9999, own[1] if own else 9999)
-    closing = found.known[-1][2] if found.last is not None else today.year
-    last = max(found.known[above][1] if above < len(volumes) else closing, own[2] if own else 0)
-    # Before 1900 a case is dated by its term or by its day.
-    slack = found.slack or int(first < 1900)
+    first = min(series.known[below][2] if below >= 0 else 9999, own[1] if own else 9999)
+    closing = series.known[-1][2] if series.last is not None else today.year
+    last = max(series.known[above][1] if above < len(volumes) else closing, own[2] if own else 0)
+    # Before 1900 a case is dated by its term or by the day of decision.
+    slack = series.slack or int(first < 1900)
     return first - slack, last + slack

@@ -1,1 +1,1 @@
-"""The parts of the deadline guard: how a term is read, whose calendar counts, and how a day is reckoned."""
+"""Implementation of the deadline guard: term grammar, holiday calendars and date arithmetic."""

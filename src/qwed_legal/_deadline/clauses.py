@@ -1,4 +1,4 @@
-"""What may follow a term: which days are left out, whether the first day counts, and where a last day moves to."""
+"""Parser of the clauses behind a term: excluded days, counting of the first day, and rolling of the last day."""
 
 import re
 from typing import NamedTuple
@@ -23,25 +23,25 @@ _MOVED = (
     r"(?:(?:is |be |shall be |will be |to be )?(?:rolled|rolling|rolls?|adjusted|moved|moves|extended|postponed|"
     r"deferred|carried|shifted|runs|continues)(?: over| forward| back)? (?:to|until|on) (?:the end of )?)"
 )
-_MEANT = r"(?:then )?(?:it |the deadline |the period |the term )?"
+_SUBJECT = r"(?:then )?(?:it |the deadline |the period |the term )?"
 
 
 class Clauses(NamedTuple):
-    """What the clauses after a term say; None where they do not."""
+    """Meaning of the clauses behind a term; None if they do not say."""
 
     inclusive: bool | None = None
     roll: Roll | None = None
     business: bool = False
-    """Whether weekends and holidays are left out."""
+    """True if weekends and holidays are excluded."""
 
 
-def _moving(to: str, when: str, always: bool = True) -> tuple[str, ...]:
-    """The ways to say that a last day moves; `always` are those in which the condition may be left out."""
+def _roll_patterns(to: str, when: str, always: bool = True) -> tuple[str, ...]:
+    """Return the patterns for a last day that moves; with `always`, the condition may be left out."""
     after = f"(?: {when})?" if always else f" {when}"
     return (
         rf"(?:and )?{_MOVED}{to}{after}",
         rf"or (?:else )?(?:on )?{to}{after}",
-        rf"(?:and |or |but )?{when} {_MEANT}(?:{_MOVED}|is |on |by )?{to}(?: applies)?",
+        rf"(?:and |or |but )?{when} {_SUBJECT}(?:{_MOVED}|is |on |by )?{to}(?: applies)?",
     )
 
 
@@ -50,10 +50,10 @@ _DAY = (
     r"(?:day|date) of (?:the )?[a-z]{1,20})"
 )
 _ROWS: tuple[tuple[tuple[str, ...], Clauses], ...] = (
-    # Before the others, which would take less of the words.
-    (_moving(_NEXT, _IF_WEEKEND, always=False), Clauses(roll=Roll.WEEKEND)),
-    (_moving(_NEXT, _IF), Clauses(roll=Roll.NEXT)),
-    (_moving(_BEFORE, _IF), Clauses(roll=Roll.PREVIOUS)),
+    # First, because the other patterns would match fewer words.
+    (_roll_patterns(_NEXT, _IF_WEEKEND, always=False), Clauses(roll=Roll.WEEKEND)),
+    (_roll_patterns(_NEXT, _IF), Clauses(roll=Roll.NEXT)),
+    (_roll_patterns(_BEFORE, _IF), Clauses(roll=Roll.PREVIOUS)),
     ((r"modified following(?: business day)?(?: convention)?",), Clauses(roll=Roll.MODIFIED)),
     ((r"following business day convention",), Clauses(roll=Roll.NEXT)),
     ((r"preceding business day convention",), Clauses(roll=Roll.PREVIOUS)),
@@ -64,32 +64,32 @@ _ROWS: tuple[tuple[tuple[str, ...], Clauses], ...] = (
 )
 _PATTERNS = tuple((re.compile(rf"(?:{'|'.join(forms)})(?: |$)", re.ASCII), clauses) for forms, clauses in _ROWS)
 _MARKS = frozenset(",;()")
-_MOST = 3
+_MAX_CLAUSES = 3
 
 
-def read_clauses(words: tuple[str, ...]) -> Clauses | None:
-    """What the words say; None where they are not read wholly or say one thing twice."""
-    if not _balanced(words):
+def parse_clauses(words: tuple[str, ...]) -> Clauses | None:
+    """Return the meaning of the words, or None if not all are understood or one thing is said twice."""
+    if not _has_balanced_parentheses(words):
         return None
-    rest, found = " ".join(word for word in words if word not in _MARKS), Clauses()
-    for _ in range(_MOST):
+    rest, merged_clauses = " ".join(word for word in words if word not in _MARKS), Clauses()
+    for _ in range(_MAX_CLAUSES):
         if not rest:
-            return found
-        taken = next(((match, says) for pattern, says in _PATTERNS if (match := pattern.match(rest))), None)
-        merged = None if taken is None else _merged(found, taken[1])
-        if taken is None or merged is None:
+            return merged_clauses
+        next_clause = next(((match, clause) for pattern, clause in _PATTERNS if (match := pattern.match(rest))), None)
+        merged = None if next_clause is None else _merge(merged_clauses, next_clause[1])
+        if next_clause is None or merged is None:
             return None
-        rest, found = rest[taken[0].end() :], merged
-    return found if not rest else None
+        rest, merged_clauses = rest[next_clause[0].end() :], merged
+    return merged_clauses if not rest else None
 
 
-def _balanced(words: tuple[str, ...]) -> bool:
-    """Whether every parenthesis is closed before the next one opens."""
+def _has_balanced_parentheses(words: tuple[str, ...]) -> bool:
+    """Return True if every parenthesis is closed before the next one opens."""
     marks = "".join(word for word in words if word in "()")
     return marks.replace("()", "") == ""
 
 
-def _merged(one: Clauses, other: Clauses) -> Clauses | None:
+def _merge(one: Clauses, other: Clauses) -> Clauses | None:
     if (one.inclusive is not None and other.inclusive is not None) or (one.roll and other.roll):
         return None
     inclusive = one.inclusive if other.inclusive is None else other.inclusive

@@ -1,4 +1,4 @@
-"""A term cut into words, and how far they have been read."""
+"""Tokenizer of terms, and the cursor that the parsers share."""
 
 import re
 from collections.abc import Mapping
@@ -27,8 +27,8 @@ _STOP = re.compile(r"(?<=[a-z])\.(?=\s|$)", re.ASCII)
 T = TypeVar("T")
 
 
-class Words:
-    """The words of a term and how far they have been read."""
+class WordCursor:
+    """Position in the words of a term."""
 
     def __init__(self, words: tuple[str, ...]) -> None:
         self.words = words
@@ -39,23 +39,23 @@ class Words:
         return self.words[self.at :]
 
     def pick(self, table: Mapping[str, T]) -> T | None:
-        """What the longest phrase of the table stands for that comes next; it is read then."""
-        for many in range(min(6, len(self.rest)), 0, -1):
-            found = table.get(" ".join(self.rest[:many]))
-            if found is not None:
-                self.at += many
-                return found
+        """Consume the longest phrase of the table that comes next and return its meaning, or None."""
+        for length in range(min(6, len(self.rest)), 0, -1):
+            meaning = table.get(" ".join(self.rest[:length]))
+            if meaning is not None:
+                self.at += length
+                return meaning
         return None
 
     def skip(self, *words: str) -> bool:
-        """Reads the words if they come next."""
+        """Consume the words if they come next, and return whether they did."""
         if self.rest[: len(words)] != words:
             return False
         self.at += len(words)
         return True
 
 
-def tokens(text: str) -> tuple[str, ...]:
+def tokenize(text: str) -> tuple[str, ...]:
     plain = text.translate(_PLAIN).lower().strip().removesuffix(".").replace("(s)", "s")
     plain = _AT_ONCE.sub("", plain)
     plain = _STOP.sub("", _POSSESSIVE.sub("", _HYPHEN.sub(" ", plain)))

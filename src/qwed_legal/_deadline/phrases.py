@@ -1,20 +1,20 @@
-"""The words of the grammar: what a term may begin with, its units, its directions, and days that have a name."""
+"""Phrase tables of the term grammar: leads, units, directions and named days."""
 
 from enum import Enum
 
-from qwed_legal._deadline.numbers import COUNTS
-from qwed_legal._deadline.term import Point, Span
+from qwed_legal._deadline.numbers import COUNT_WORDS
+from qwed_legal._deadline.term import Anchor, Span
 
 
 class Lead(Enum):
-    """What stands before a term says which side of the day it is about."""
+    """Word before a term that tells on which side of the day it lies."""
 
     PLAIN = "plain"
     WITHIN = "within"
-    """A last day after the event; before an event it would be a first day."""
+    """Last day after the event; before an event it would be a first day."""
     BY = "by"
     LEAST = "least"
-    """A last day before the event; after an event it would be a first day."""
+    """Last day before the event; after an event it would be a first day."""
 
 
 _LEADS = {
@@ -27,32 +27,34 @@ _LEADS = {
     Lead.LEAST: "at least|not less than|no less than|not fewer than|no fewer than|a minimum of|minimum of",
 }
 LEADS = {phrase: lead for lead, phrases in _LEADS.items() for phrase in phrases.split("|")}
-HINGES = {phrase: LEADS[phrase] for phrase in LEADS if phrase.split()[-1] in ("within", "than") or "expire" in phrase}
-HINGES |= {
+INNER_LEADS = {
+    phrase: LEADS[phrase] for phrase in LEADS if phrase.split()[-1] in ("within", "than") or "expire" in phrase
+}
+INNER_LEADS |= {
     phrase: Lead.BY for phrase in LEADS if phrase.split()[-1].startswith("terminat") or phrase in ("ends", "matures")
 }
-"""The leads that may stand inside a sentence: `the buyer shall pay within`, `this lease expires`."""
+"""Leads that may occur inside a sentence: `the buyer shall pay within`, `this lease expires`."""
 
 _DATES = (
     "the date that is|the date which is|the date falling|the day that is|the day falling|a date|the date|"
     "close of business on|the close of business on|the end of the day on|the end of business on"
 )
 DATES = dict.fromkeys(_DATES.split("|"), True)
-"""What may stand before or after the lead and changes nothing."""
+"""Phrases before or after the lead that change nothing."""
 _FRAMES = (
     "a period of|the period of|period of|a term of|the term of|a further|a total of|the|a maximum of|exactly|the next|"
     "an initial term of|the initial term of|initial term of|the initial term is|the term is|initial term :|term :|"
     "the term of this agreement is|p"
 )
 FRAMES = dict.fromkeys(_FRAMES.split("|"), True)
-"""What may stand between the lead and the length and changes nothing; `P` begins a duration of ISO 8601."""
+"""Phrases between the lead and the length that change nothing; `P` begins an ISO 8601 duration."""
 
 CALENDAR = dict.fromkeys(("calendar", "consecutive", "running", "natural", "civil"), True)
 BUSINESS = dict.fromkeys(("business", "working", "work", "court", "biz", "bus"), False) | {
     "banking": True,
     "bank": True,
 }
-"""Whether they are banking days."""
+"""Words for business days; True if they mean banking days."""
 
 _UNITS = (
     ("day|days|d", Span(days=1)),
@@ -64,15 +66,15 @@ _UNITS = (
     ("decade|decades", Span(months=120)),
 )
 UNITS = {word: (size, span) for size, (words, span) in enumerate(_UNITS, 1) for word in words.split("|")}
-"""From the smallest, which is 1: a business day is smaller."""
+"""Units with their rank from 1, the smallest; a business day has rank 0."""
 DAYS = frozenset({"day", "days"})
 CALENDAR_UNITS = frozenset({"day", "days", "week", "weeks", "month", "months"})
-"""Those that `calendar` may stand before: a calendar year or quarter is one that begins with January."""
+"""Units that `calendar` may precede; a calendar year or quarter would begin with January."""
 
 NOUNS = frozenset(("period", "periods", "time", "term", "terms", "deadline", "window", "limit", "notice", "extension"))
-"""What may stand after the length and changes nothing, with words before it: `cooling off period`, `written notice`."""
+"""Nouns behind the length that change nothing, with words before them: `cooling off period`, `written notice`."""
 ADDED = dict.fromkeys(("in total", "at the latest", "maximum", "at most", "max"), True)
-MOST_BEFORE_NOUN = 4
+MAX_WORDS_BEFORE_NOUN = 4
 
 _AFTER = (
     "after|from|of|following|since|post|from and after|as from|counted from|counting from|calculated from|"
@@ -83,26 +85,28 @@ _AFTER = (
 AFTER = dict.fromkeys(_AFTER.split("|"), False) | dict.fromkeys(
     ("from and including", "beginning on and including", "starting on and including"), True
 )
-"""Whether the day of the event is counted."""
+"""Phrases for `after`; True if the day of the event is counted."""
 _BEFORE = "before|prior to|preceding|in advance of|ahead of|previous to|back from|counted back from|counting back from|"
 BEFORE = dict.fromkeys(_BEFORE.split("|"), False)
 LINKS = frozenset(("after", "following", "before", "preceding", "to"))
-"""The last word of a phrase that an event must follow, if anything does."""
+"""Last words of a phrase that an event must follow, if anything does."""
 LATER = dict.fromkeys(("later", "thereafter", "hence", "afterwards", "afterward", "after that", "from then"), True)
 EARLIER = dict.fromkeys(("earlier", "prior", "beforehand", "in advance", "ahead", "before that"), True)
 
 
 def _periods() -> dict[str, tuple[int, int, bool]]:
-    """Of each way to name a month, quarter or year: its months, how far ahead it is, and whether that was left open."""
-    found: dict[str, tuple[int, int, bool]] = {}
+    """Return for each name of a month, quarter or year: its months, how far ahead it is, and whether that is open."""
+    by_name: dict[str, tuple[int, int, bool]] = {}
     for unit, months in (("month", 1), ("quarter", 3), ("year", 12)):
         for name in (unit, f"calendar {unit}"):
-            found |= dict.fromkeys((name, f"the {name}"), (months, 0, True))
+            by_name |= dict.fromkeys((name, f"the {name}"), (months, 0, True))
             now = (f"this {name}", f"the current {name}", f"current {name}", f"the same {name}", f"that {name}")
-            found |= dict.fromkeys(now, (months, 0, False))
-            then = (f"next {name}", f"the next {name}", f"the following {name}", f"following {name}")
-            found |= dict.fromkeys((*then, f"the subsequent {name}", f"the succeeding {name}"), (months, 1, False))
-    return found
+            by_name |= dict.fromkeys(now, (months, 0, False))
+            following = (f"next {name}", f"the next {name}", f"the following {name}", f"following {name}")
+            by_name |= dict.fromkeys(
+                (*following, f"the subsequent {name}", f"the succeeding {name}"), (months, 1, False)
+            )
+    return by_name
 
 
 PERIODS = _periods()
@@ -116,31 +120,31 @@ EDGES = {
         for which, day in (("last", -1), ("final", -1), ("first", 1))
     },
 }
-"""Which day of the period, and whether business days are counted."""
+"""Day of the period, and whether business days are counted."""
 _ENDS = {1: "eom|month end|end month", 3: "eoq|quarter end|end quarter", 12: "eoy|year end|end year"}
-ENDS = {phrase: Point(months, 0, -1) for months, phrases in _ENDS.items() for phrase in phrases.split("|")}
+ENDS = {phrase: Anchor(months, 0, -1) for months, phrases in _ENDS.items() for phrase in phrases.split("|")}
 SAME = dict.fromkeys(("of", "in which", "containing", "during which"), True)
-"""After a period that was left open: the one that the event is in."""
+"""Words behind an open period that select the period of the event."""
 AHEAD = dict.fromkeys(("following", "after", "next following"), True)
-"""After a period that was left open: the one after that."""
+"""Words behind an open period that select the following one."""
 
 
 def _next_days() -> dict[str, tuple[Span, bool]]:
-    """The day that comes next, and whether that is counted back."""
-    found: dict[str, tuple[Span, bool]] = {}
+    """Return the phrases for the next or previous day, each with its span and whether it counts back."""
+    by_phrase: dict[str, tuple[Span, bool]] = {}
     kinds = {"": Span(days=1), "calendar ": Span(days=1)}
     kinds |= {f"{word} ": business_days(1, banking) for word, banking in BUSINESS.items()}
     for kind, span in kinds.items():
         onward = (f"next {kind}day", f"following {kind}day", f"{kind}day after", f"{kind}day following")
-        found |= dict.fromkeys(onward, (span, False))
-        found |= dict.fromkeys((f"next {kind}day after", f"next {kind}day following"), (span, False))
+        by_phrase |= dict.fromkeys(onward, (span, False))
+        by_phrase |= dict.fromkeys((f"next {kind}day after", f"next {kind}day following"), (span, False))
         back = (f"previous {kind}day", f"preceding {kind}day", f"{kind}day before", f"{kind}day preceding")
-        found |= dict.fromkeys((*back, f"{kind}day prior to"), (span, True))
-    return found | {"same day": (Span(), False)}
+        by_phrase |= dict.fromkeys((*back, f"{kind}day prior to"), (span, True))
+    return by_phrase | {"same day": (Span(), False)}
 
 
 def business_days(count: int, banking: bool) -> Span:
-    """As many business days or banking days."""
+    """Return a span of business days or banking days."""
     return Span(business=count, banking=banking, counts_business=True)
 
 
@@ -152,7 +156,7 @@ _VAGUE = (
     "minutes minute clear trading fiscal half"
 )
 VAGUE = frozenset(_VAGUE.split())
-"""What no calendar can count, or not without more than a calendar."""
+"""Words that a calendar cannot resolve."""
 
 _NAMES = (
     "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august "
@@ -163,13 +167,13 @@ _TURNS = (
     "unless except excluding including inclusive exclusive whichever then plus minus until till but and than least "
     "most more less tomorrow yesterday within net calendar business working banking consecutive midnight noon"
 )
-UNFIT = frozenset([*_NAMES.split(), *_TURNS.split(), *UNITS, *COUNTS]) - {*"dwmy", "a", "an"}
-"""An event with one of these words in it is no event whose day is the signing date."""
+NOT_IN_EVENT = frozenset([*_NAMES.split(), *_TURNS.split(), *UNITS, *COUNT_WORDS]) - {*"dwmy", "a", "an"}
+"""Words that cannot occur in an event on the signing date."""
 DANGLING = frozenset(("of", "to", "on", "in", "at", "from", "the", "a", "an", "for", "by", "with", "which", "that"))
-"""No event ends with one of these."""
+"""Words with which no event ends."""
 _STARTS = (
     "or if where when whenever should rolled rolling roll rolls adjusted moved extended postponed deferred modified "
     "inclusive including excluding exclusive counting not and but , ; ( )"
 )
-CLAUSES = frozenset(_STARTS.split())
-"""Where an event ends."""
+CLAUSE_STARTS = frozenset(_STARTS.split())
+"""Words that end an event."""

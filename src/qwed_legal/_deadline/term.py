@@ -1,105 +1,105 @@
-"""What a term means once it is read."""
+"""Parsed terms."""
 
 from enum import StrEnum
 from typing import NamedTuple
 
 
 class Roll(StrEnum):
-    """What becomes of a last day that is no business day."""
+    """Treatment of a last day that is not a business day."""
 
     NONE = "none"
     NEXT = "next"
     PREVIOUS = "previous"
     MODIFIED = "modified"
-    """The next business day, unless that is in another month: then the one before."""
+    """Next business day, or the one before if that is in another month."""
     ONWARD = "onward"
-    """Onward in the direction of counting, as FRCP 6(a)(1)(C) and (a)(5) have it."""
+    """Nearest business day in the direction of counting (FRCP 6(a)(1)(C) and (a)(5))."""
     WEEKEND = "weekend"
-    """The next business day where it falls on the weekend; a holiday on another day stays."""
+    """Next business day if it falls on a weekend; a holiday on another day stays."""
 
 
 class Counting(StrEnum):
-    """Whether the day of the event is the first day of the period."""
+    """Inclusion of the day of the event in the period."""
 
     EXCLUSIVE = "exclusive"
     INCLUSIVE = "inclusive"
 
 
 class Span(NamedTuple):
-    """A length of time; months are added first, then days, then business days."""
+    """Duration; months are added first, then days, then business days."""
 
     months: int = 0
     days: int = 0
     business: int = 0
     banking: bool = False
-    """Whether the business days are banking days, which the United States count otherwise."""
+    """True if the business days are banking days, which differ in the United States."""
     counts_business: bool = False
 
 
-class Point(NamedTuple):
-    """A day that a month, a quarter or a year has."""
+class Anchor(NamedTuple):
+    """Day of a month, a quarter or a year."""
 
     months: int
-    """How long the period is: 1, 3 or 12."""
+    """Length of the period: 1, 3 or 12."""
     ahead: int
-    """0 for the period of the signing date, 1 for the one after it."""
+    """0 for the period of the signing date, 1 for the following one."""
     day: int
-    """1 is its first day, -1 its last, 15 the fifteenth of the month."""
+    """1 is the first day, -1 the last, 15 the fifteenth of the month."""
     business: bool = False
 
 
 class Term(NamedTuple):
-    """A term that was read wholly."""
+    """Completely parsed term."""
 
     span: Span | None
-    point: Point | None
+    anchor: Anchor | None
     back: bool = False
     inclusive: bool | None = None
-    """None where the term does not say."""
+    """None if the term does not say."""
     roll: Roll | None = None
 
 
-def said(term: Term) -> str:
-    """The term in our words, so that somebody can see how it was understood."""
+def describe_term(term: Term) -> str:
+    """Describe the term, so that a reader can see how it was understood."""
     parts = []
     if term.span is not None:
-        parts.append(_span(term.span) + (" before" if term.back else " after"))
-    parts.append("the signing date" if term.point is None else _point(term.point))
+        parts.append(_describe_span(term.span) + (" before" if term.back else " after"))
+    parts.append("the signing date" if term.anchor is None else _describe_anchor(term.anchor))
     if term.inclusive is not None:
         parts.append("which is counted" if term.inclusive else "which is not counted")
     if term.roll not in (None, Roll.NONE):
-        parts.append(f"({_ROLLED[Roll(term.roll)]})")
+        parts.append(f"({_ROLL_TEXTS[Roll(term.roll)]})")
     return " ".join(parts)
 
 
-_ROLLED = {
-    Roll.NEXT: "moved to the next business day where it is none",
-    Roll.PREVIOUS: "moved to the business day before where it is none",
-    Roll.MODIFIED: "moved to the next business day of the same month where it is none, else to the one before",
-    Roll.WEEKEND: "moved to the next business day where it falls on the weekend",
-    Roll.ONWARD: "where it is no business day, counted on to the nearest one in the same direction",
+_ROLL_TEXTS = {
+    Roll.NEXT: "moved to the next business day if it is not one",
+    Roll.PREVIOUS: "moved to the business day before if it is not one",
+    Roll.MODIFIED: "moved to the next business day of the same month if it is not one, else to the one before",
+    Roll.WEEKEND: "moved to the next business day if it falls on a weekend",
+    Roll.ONWARD: "if it is not a business day, counted on to the nearest one in the same direction",
 }
 _PERIOD = {1: "month", 3: "quarter", 12: "year"}
 
 
-def _span(span: Span) -> str:
+def _describe_span(span: Span) -> str:
     years, months = divmod(span.months, 12)
     banking = "banking" if span.banking else "business"
     parts = [
-        _many(years, "year"),
-        _many(months, "month"),
-        _many(span.days, "calendar day"),
-        _many(span.business, f"{banking} day"),
+        _count_unit(years, "year"),
+        _count_unit(months, "month"),
+        _count_unit(span.days, "calendar day"),
+        _count_unit(span.business, f"{banking} day"),
     ]
-    found = [part for part in parts if part]
-    return " and ".join(found) if found else f"0 {banking if span.counts_business else 'calendar'} days"
+    present = [part for part in parts if part]
+    return " and ".join(present) if present else f"0 {banking if span.counts_business else 'calendar'} days"
 
 
-def _many(count: int, unit: str) -> str:
+def _count_unit(count: int, unit: str) -> str:
     return f"{count} {unit}{'' if count == 1 else 's'}" if count else ""
 
 
-def _point(point: Point) -> str:
-    day = {1: "first", -1: "last"}.get(point.day, f"{point.day}.")
-    whose = "the next" if point.ahead else "the same"
-    return f"the {day} {'business day' if point.business else 'day'} of {whose} {_PERIOD[point.months]}"
+def _describe_anchor(anchor: Anchor) -> str:
+    day = {1: "first", -1: "last"}.get(anchor.day, f"{anchor.day}.")
+    whose = "the next" if anchor.ahead else "the same"
+    return f"the {day} {'business day' if anchor.business else 'day'} of {whose} {_PERIOD[anchor.months]}"

@@ -1,1 +1,1 @@
-"""The parts of the jurisdiction guard: places and their laws, conventions and who is bound by them."""
+"""Implementation of the jurisdiction guard: places, choice of law, conventions and their members."""

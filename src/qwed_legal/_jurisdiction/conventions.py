@@ -1,7 +1,6 @@
-"""Who is bound by which convention, and since when.
+"""Members of conventions, and the dates from which they are bound.
 
-A date is the day of entry into force for the state. Where the table has a year alone, that year is open: nothing is
-said about days within it.
+A date is the day of entry into force for the state. If the table has only a year, days within that year are undecided.
 """
 
 from datetime import date
@@ -12,20 +11,20 @@ from qwed_legal._jurisdiction.places import EUROPEAN_UNION
 
 
 class Convention(NamedTuple):
-    """A convention and its members."""
+    """Convention and its members."""
 
     key: str
     name: str
     source: str
-    told: date
-    """The day of the table; who joined later is not in it."""
+    as_of: date
+    """Date of the table; later members are not in it."""
     members: dict[str, tuple[date, date]]
-    """By country: the first day on which it may be bound, and the first day on which it is for certain."""
+    """By country: the first day on which it may be bound, and the first day on which it certainly is."""
     signed: frozenset[str] = frozenset()
     open: frozenset[str] = frozenset()
-    """Members whose first day is not known for certain."""
+    """Members whose first day is not certain."""
     special: frozenset[str] = frozenset()
-    """Those with a declaration that matters."""
+    """Members with a relevant declaration."""
 
 
 _CISG = """
@@ -74,22 +73,22 @@ _JUDGMENTS = "UA 2023-09-01 UY 2024-10-01 GB 2025-07-01"
 
 def _members(table: str) -> dict[str, tuple[date, date]]:
     words = table.split()
-    return {code: _since(day) for code, day in zip(words[::2], words[1::2], strict=True)}
+    return {code: _parse_since(day) for code, day in zip(words[::2], words[1::2], strict=True)}
 
 
-def _since(day: str) -> tuple[date, date]:
+def _parse_since(day: str) -> tuple[date, date]:
     if len(day) == 4:
         return date(int(day), 1, 1), date(int(day) + 1, 1, 1)
     return date.fromisoformat(day), date.fromisoformat(day)
 
 
 def _with_union(table: str, since: str) -> dict[str, tuple[date, date]]:
-    return {code: _since(since) for code in EUROPEAN_UNION - {"DK"}} | _members(table)
+    return {code: _parse_since(since) for code in EUROPEAN_UNION - {"DK"}} | _members(table)
 
 
 @cache
 def conventions() -> dict[str, Convention]:
-    """By key."""
+    """Return the conventions by key."""
     rows = (
         Convention(
             "CISG",
@@ -129,7 +128,7 @@ def conventions() -> dict[str, Convention]:
     return {row.key: row for row in rows}
 
 
-_CALLED = {
+_CONVENTION_NAMES = {
     "CISG": "cisg|vienna|vienna convention|vienna sales convention|un sales convention|vienna 1980|cisg 1980",
     "New York 1958": (
         "new york|new york convention|ny convention|nyc|new york 1958|new york convention 1958|1958 new york convention"
@@ -148,9 +147,9 @@ _CALLED = {
 
 
 def find_convention(name: str) -> Convention | None:
-    """The convention of a usual name; None where there is no table for it."""
-    asked = " ".join(name.casefold().replace(",", " ").replace("(", " ").replace(")", " ").split())
-    for key, called in _CALLED.items():
-        if asked in called.split("|") or asked in (key.casefold(), conventions()[key].name.casefold()):
+    """Return the convention with this common name, or None."""
+    normalised = " ".join(name.casefold().replace(",", " ").replace("(", " ").replace(")", " ").split())
+    for key, aliases in _CONVENTION_NAMES.items():
+        if normalised in aliases.split("|") or normalised in (key.casefold(), conventions()[key].name.casefold()):
             return conventions()[key]
     return None

@@ -1,18 +1,18 @@
-"""Places as contracts name them: a country, a state of the United States, a part of the United Kingdom, a province."""
+"""Places named in contracts: a country, a US state, a part of the United Kingdom, a province."""
 
 import re
 from functools import cache
 from typing import Any, NamedTuple
 
 from qwed.packs.countries import COUNTRIES, NAMES, find_country
-from qwed.packs.reading import text_of
-from qwed.packs.result import Unreadable, unknown
+from qwed.packs.result import UnreadableInputError, unknown_name_error
+from qwed.packs.value_parsing import text_of
 
-_LONGEST = 200
+_MAX_NAME = 200
 
 
 class Place(NamedTuple):
-    """A country, or a part of one that has its own law of contract."""
+    """Country, or a part of one with its own law of contract."""
 
     country: str
     part: str | None
@@ -27,7 +27,7 @@ CA Quebec|Saskatchewan
 AU New South Wales|Victoria|Queensland|South Australia|Western Australia|Tasmania|Australian Capital Territory
 AU Northern Territory
 """
-_ALSO = {
+_ALIASES = {
     "england": "England and Wales",
     "wales": "England and Wales",
     "england & wales": "England and Wales",
@@ -127,10 +127,10 @@ VN Vietnamese|Hanoi
 ZA South African|Johannesburg
 """
 SEVERAL_LAWS = frozenset({"US", "GB", "CA", "AU"})
-"""Countries whose parts have each their own law of contract."""
+"""Countries whose parts each have their own law of contract."""
 _UNION = "AT BE BG HR CY CZ DK EE FI FR DE GR HU IE IT LV LT LU MT NL PL PT RO SK SI ES SE"
 EUROPEAN_UNION = frozenset(_UNION.split())
-_AROUND = re.compile(
+_PREFIX = re.compile(
     r"^(?:in accordance with |governed by |subject to )?(?:the )?"
     r"(?:(?:[A-Za-z]{1,20} ){0,4}(?:laws?|courts?|legislation|arbitration|tribunals?|seat)"
     r"(?: located| sitting| seated)? (?:of|in|at) )?(?:the )?"
@@ -138,7 +138,7 @@ _AROUND = re.compile(
     re.IGNORECASE,
 )
 _AMERICA = r"(?:,? (?:united states of america|united states|usa|u\.s\.a\.|u\.s\.|us))?"
-_BEHIND = re.compile(
+_SUFFIX = re.compile(
     rf"{_AMERICA}(?: (?:state|contract|substantive|federal))?(?:,? (?:laws?|courts?|legislation))?{_AMERICA}"
     r"(?:,? without regard to .{0,100})?[.,]?$",
     re.IGNORECASE,
@@ -146,14 +146,14 @@ _BEHIND = re.compile(
 
 
 @cache
-def _parts() -> dict[str, Place]:
-    # Georgia is the country, unless the text says that it is the state.
-    found = {place.name.casefold(): place for place in _by_code().values() if place != GEORGIA}
+def _places_by_name() -> dict[str, Place]:
+    # `Georgia` means the country, unless the text says that it is the state.
+    by_name = {place.name.casefold(): place for place in _states_by_code().values() if place != GEORGIA}
     for line in _PARTS.strip().splitlines():
         country, _, names = line.partition(" ")
         for name in names.split("|"):
-            found[name.casefold()] = Place(country, name, name)
-    return found | {also: found[name.casefold()] for also, name in _ALSO.items()}
+            by_name[name.casefold()] = Place(country, name, name)
+    return by_name | {alias: by_name[name.casefold()] for alias, name in _ALIASES.items()}
 
 
 @cache
@@ -162,33 +162,33 @@ def _adjectives() -> dict[str, str]:
     return {name.casefold(): code for code, _, names in rows for name in names.split("|")}
 
 
-def place_of(what: str, value: Any) -> Place:
-    """The place that a text names; Unreadable lists the known ones where it names none."""
-    text = " ".join(text_of(what, value, _LONGEST).replace("\u2019", "'").split())
-    found = find_place(text)
-    if found is None:
-        raise unknown(what.replace("_", " "), text, known_places(), NAMES)
-    return found
+def parse_place(what: str, value: Any) -> Place:
+    """Return the place that the text names. Raise UnreadableInputError with the known names if it is unknown."""
+    text = " ".join(text_of(what, value, _MAX_NAME).replace("\u2019", "'").split())
+    place = find_place(text)
+    if place is None:
+        raise unknown_name_error(what.replace("_", " "), text, known_places(), NAMES)
+    return place
 
 
 def find_place(text: str) -> Place | None:
-    """The place of a country, a part of one, an adjective or a city that is a usual seat; None where there is none."""
+    """Return the place for a country, a part of one, an adjective or a city that is a usual seat, or None."""
     american = re.fullmatch(r"(?:US|U\.S\.)-([A-Z]{2})", text)
     if american:
-        return _by_code().get(american[1])
-    for tried in (text, _BEHIND.sub("", text), _AROUND.sub("", text), _AROUND.sub("", _BEHIND.sub("", text))):
-        found = _looked_up(tried.strip(" ,.").removeprefix("the ").removeprefix("The "))
-        if found is not None:
-            return _georgia(found, text)
-    return _of_pieces(text)
+        return _states_by_code().get(american[1])
+    for candidate in (text, _SUFFIX.sub("", text), _PREFIX.sub("", text), _PREFIX.sub("", _SUFFIX.sub("", text))):
+        place = _look_up(candidate.strip(" ,.").removeprefix("the ").removeprefix("The "))
+        if place is not None:
+            return _resolve_georgia(place, text)
+    return _parse_pieces(text)
 
 
-def _of_pieces(text: str) -> Place | None:
-    """`Paris, France` and `Cook County, Illinois`: what stands last, where the others do not contradict it."""
-    pieces = [piece.strip() for piece in _AROUND.sub("", text).split(",")]
+def _parse_pieces(text: str) -> Place | None:
+    """Parse `Paris, France` and `Cook County, Illinois`: the last piece, unless the others contradict it."""
+    pieces = [piece.strip() for piece in _PREFIX.sub("", text).split(",")]
     if len(pieces) < 2 or len(pieces) > 4:
         return None
-    *others, last = (_looked_up(piece) for piece in pieces)
+    *others, last = (_look_up(piece) for piece in pieces)
     if last is None or any(other is not None and other.country != last.country for other in others):
         return None
     parts = {place.part for place in (*others, last) if place is not None and place.part}
@@ -197,26 +197,26 @@ def _of_pieces(text: str) -> Place | None:
     return next((place for place in (*others, last) if place is not None and place.part), last)
 
 
-def _looked_up(text: str) -> Place | None:
+def _look_up(text: str) -> Place | None:
     name = text.casefold()
-    if name in _parts():
-        return _parts()[name]
+    if name in _places_by_name():
+        return _places_by_name()[name]
     country = find_country(text)
     code = country.code if country else _adjectives().get(name)
-    # `CA` is Canada; `NY` is no country, and then it is the state.
-    return _by_code().get(text) if code is None else Place(code, None, COUNTRIES[code].name)
+    # `CA` is Canada; `NY` is not a country code and so means the state.
+    return _states_by_code().get(text) if code is None else Place(code, None, COUNTRIES[code].name)
 
 
-def _georgia(found: Place, text: str) -> Place:
-    """The state, where the text says that it is one."""
+def _resolve_georgia(place: Place, text: str) -> Place:
+    """Return the US state if the text says so."""
     american = re.search(r"\b(?:state of georgia|georgia,? (?:usa|us|u\.s\.|united states))", text, re.IGNORECASE)
-    return GEORGIA if found.country == "GE" and american else found
+    return GEORGIA if place.country == "GE" and american else place
 
 
-def among(found: Place, parties: tuple[Place, ...]) -> Place:
-    """`Georgia` among parties of the United States, and none of the country, is the state."""
+def resolve_among_parties(place: Place, parties: tuple[Place, ...]) -> Place:
+    """Resolve `Georgia` to the US state if a party is in the United States and none in the country."""
     homes = {party.country for party in parties}
-    return GEORGIA if found.country == "GE" and "US" in homes and "GE" not in homes else found
+    return GEORGIA if place.country == "GE" and "US" in homes and "GE" not in homes else place
 
 
 _STATES = (
@@ -233,33 +233,33 @@ _CODES = (
 
 
 @cache
-def _by_code() -> dict[str, Place]:
-    """States by their postal codes, in the order of their names."""
-    found = {code: Place("US", name, name) for code, name in zip(_CODES.split(), _STATES.split("|"), strict=True)}
-    return found | {"GA": GEORGIA}
+def _states_by_code() -> dict[str, Place]:
+    """Return the US states by postal code, in the order of their names."""
+    by_code = {code: Place("US", name, name) for code, name in zip(_CODES.split(), _STATES.split("|"), strict=True)}
+    return by_code | {"GA": GEORGIA}
 
 
-def several(text: str) -> list[Place]:
-    """The places of a text that names more than one law: `English and New York law`."""
+def parse_several_laws(text: str) -> list[Place]:
+    """Return the places of a text that names more than one law: `English and New York law`."""
     if find_place(text) is not None:
         return []
-    pieces = re.split(r" and/or | and | or |/|, ", _BEHIND.sub("", _AROUND.sub("", text)))
-    found = [find_place(piece) for piece in pieces if piece.strip()]
-    return [place for place in found if place is not None] if len(found) > 1 and all(found) else []
+    pieces = re.split(r" and/or | and | or |/|, ", _SUFFIX.sub("", _PREFIX.sub("", text)))
+    places = [find_place(piece) for piece in pieces if piece.strip()]
+    return [place for place in places if place is not None] if len(places) > 1 and all(places) else []
 
 
 def known_places() -> tuple[str, ...]:
-    """What can be named: codes of countries, then the parts that have their own law."""
-    return (*COUNTRIES, *sorted({place.name for place in _parts().values()}))
+    """Return the accepted names: country codes, then the parts with their own law."""
+    return (*COUNTRIES, *sorted({place.name for place in _places_by_name().values()}))
 
 
-def parties_of(value: Any) -> tuple[Place, ...]:
-    """The places of the parties; Unreadable says what to write."""
-    if isinstance(value, str) and "," in value and find_place(" ".join(value[:_LONGEST].split())) is None:
-        raise Unreadable('the parties are read from a list of countries: write ["US", "DE"] for `US, DE`')
+def parse_parties(value: Any) -> tuple[Place, ...]:
+    """Return the places of the parties. Raise UnreadableInputError with a hint if they cannot be parsed."""
+    if isinstance(value, str) and "," in value and find_place(" ".join(value[:_MAX_NAME].split())) is None:
+        raise UnreadableInputError('the parties are read from a list of countries: write ["US", "DE"] for `US, DE`')
     if isinstance(value, str):
         value = [value]
     if not isinstance(value, list | tuple | set | frozenset) or not 1 <= len(value) <= 50:
-        raise Unreadable("the parties must be a list of 1 to 50 countries, such as `US` and `DE`")
-    listed = sorted(value, key=str) if isinstance(value, set | frozenset) else value
-    return tuple(place_of("country", each) for each in listed)
+        raise UnreadableInputError("the parties must be a list of 1 to 50 countries, such as `US` and `DE`")
+    parties = sorted(value, key=str) if isinstance(value, set | frozenset) else value
+    return tuple(parse_place("country", party) for party in parties)

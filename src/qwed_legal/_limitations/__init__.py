@@ -1,1 +1,1 @@
-"""The limitation periods, place by place, and how a last day is found."""
+"""Table of limitation periods, and its lookup by place and claim type."""

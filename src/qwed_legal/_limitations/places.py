@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from qwed.packs.result import Unreadable, unknown
+from qwed.packs.result import UnreadableInputError, unknown_name_error
 
 _STATES = """
 AL Alabama
@@ -70,7 +70,7 @@ _NAMES = {f"US-{line[:2]}": line[3:] for line in _STATES.strip().split("\n")} | 
 PLACES: Mapping[str, str] = MappingProxyType(_NAMES)
 """English names by code."""
 
-_ALSO = {
+_ALIASES = {
     "us federal": "US-FEDERAL",
     "federal": "US-FEDERAL",
     "us fed": "US-FEDERAL",
@@ -104,39 +104,41 @@ _COUNTRY = (
     ["us"],
 )
 _TITLES = (["state", "of"], ["commonwealth", "of"])
-_TWICE = {"DE": "US-DE", "IN": "US-IN"}
+_AMBIGUOUS_CODES = {"DE": "US-DE", "IN": "US-IN"}
 _BY_NAME = (
     {code.removeprefix("US-").casefold(): code for code in _NAMES if code not in ("US-DE", "US-IN")}
     | {code.casefold(): code for code in _NAMES}
     | {name.casefold(): code for code, name in _NAMES.items()}
-    | _ALSO
+    | _ALIASES
 )
 _STATES_OF_US = frozenset(code for code in _NAMES if code.startswith("US-"))
 _BLANK = str.maketrans(dict.fromkeys(",_/()", " "))
-_LONGEST = 60
-_ALSO_ELSEWHERE = {
+_MAX_NAME = 60
+_AMBIGUOUS_NAMES = {
     "georgia": "`Georgia` is the US state, the country is not in the table",
     "washington": "`Washington` is the state, write `DC` for the District of Columbia",
 }
 
 
-def place_of(given: object) -> str:
-    """The code of a place; Unreadable lists the known ones."""
-    text = given if isinstance(given, str) and len(given) <= _LONGEST else ""
+def parse_place(value: object) -> str:
+    """Return the code of the place. Raise UnreadableInputError with the known places if it is unknown."""
+    text = value if isinstance(value, str) and len(value) <= _MAX_NAME else ""
     plain = text.casefold().replace("usa-", "us-").replace(".", "").translate(_BLANK)
-    words, american = _without(plain.removeprefix("the ").split(), _COUNTRY)
+    words, american = _strip_phrases(plain.removeprefix("the ").split(), _COUNTRY)
     if american and not words:
-        raise Unreadable("the states have their own periods, write `US-CA` or `California`, or `US federal`", PLACES)
-    words, titled = _without(words, _TITLES, ends=False)
+        raise UnreadableInputError(
+            "the states have their own periods, write `US-CA` or `California`, or `US federal`", PLACES
+        )
+    words, titled = _strip_phrases(words, _TITLES, ends=False)
     name = " ".join(words)
-    code = _state_of(name) if american or titled else _BY_NAME.get(name, _state_of(name))
+    code = _find_state(name) if american or titled else _BY_NAME.get(name, _find_state(name))
     if code is None:
-        raise unknown("jurisdiction", given, PLACES, PLACES.values())
+        raise unknown_name_error("jurisdiction", value, PLACES, PLACES.values())
     return code
 
 
-def _without(words: list[str], phrases: tuple[list[str], ...], ends: bool = True) -> tuple[list[str], bool]:
-    """The words without those phrases before them, or after them, and whether there was one."""
+def _strip_phrases(words: list[str], phrases: tuple[list[str], ...], ends: bool = True) -> tuple[list[str], bool]:
+    """Strip one of the phrases from the start or the end of the words; return whether one was there."""
     for phrase in phrases:
         if words[: len(phrase)] == phrase:
             return words[len(phrase) :], True
@@ -145,16 +147,16 @@ def _without(words: list[str], phrases: tuple[list[str], ...], ends: bool = True
     return words, False
 
 
-def _state_of(name: str) -> str | None:
-    """A state, where it is known to be one of the US: there `IN` is Indiana."""
+def _find_state(name: str) -> str | None:
+    """Return the code of a US state; here `IN` is Indiana."""
     name = name.removesuffix(" state")
     return next((code for code in (f"US-{name.upper()}", _BY_NAME.get(name, "")) if code in _STATES_OF_US), None)
 
 
-def told_apart(code: str, given: object) -> str:
-    """What has to be said of a code that could be another place, or of a country that has several laws."""
-    if code in _TWICE and isinstance(given, str) and given.strip().upper() == code:
-        return f"`{code}` is {PLACES[code]}, write `{_TWICE[code]}` for {PLACES[_TWICE[code]]}"
-    if code == "GB-EAW" and isinstance(given, str) and given.casefold() not in ("england and wales", "gb-eaw"):
+def ambiguity_note(code: str, value: object) -> str:
+    """Return a note if the code could mean another place, or if the country has several laws."""
+    if code in _AMBIGUOUS_CODES and isinstance(value, str) and value.strip().upper() == code:
+        return f"`{code}` is {PLACES[code]}, write `{_AMBIGUOUS_CODES[code]}` for {PLACES[_AMBIGUOUS_CODES[code]]}"
+    if code == "GB-EAW" and isinstance(value, str) and value.casefold() not in ("england and wales", "gb-eaw"):
         return "the law is that of England and Wales, write `Scotland` or `Northern Ireland` for theirs"
-    return _ALSO_ELSEWHERE.get(given.strip().casefold(), "") if isinstance(given, str) else ""
+    return _AMBIGUOUS_NAMES.get(value.strip().casefold(), "") if isinstance(value, str) else ""

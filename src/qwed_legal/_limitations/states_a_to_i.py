@@ -1,4 +1,4 @@
-"""Limitation periods of the states of the US, Alabama to Iowa. How a line reads is said in rows.py."""
+"""Limitation periods of the US states, Alabama to Iowa, in the format of `table`."""
 
 TABLE = """
 US-AL Ala. Code

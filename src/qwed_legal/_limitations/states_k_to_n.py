@@ -1,4 +1,4 @@
-"""Limitation periods of the states of the US, Kansas to Nevada. How a line reads is said in rows.py."""
+"""Limitation periods of the US states, Kansas to Nevada, in the format of `table`."""
 
 TABLE = """
 US-KS Kan. Stat.

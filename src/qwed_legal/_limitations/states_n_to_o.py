@@ -1,4 +1,4 @@
-"""Limitation periods of the states of the US, New Hampshire to Oregon. How a line reads is said in rows.py."""
+"""Limitation periods of the US states, New Hampshire to Oregon, in the format of `table`."""
 
 TABLE = """
 US-NH N.H. Rev. Stat.

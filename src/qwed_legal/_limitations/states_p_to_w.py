@@ -1,4 +1,4 @@
-"""Limitation periods of the states of the US, Pennsylvania to Wyoming. How a line reads is said in rows.py."""
+"""Limitation periods of the US states, Pennsylvania to Wyoming, in the format of `table`."""
 
 TABLE = """
 US-PA 42 Pa. Cons. Stat.

@@ -1,1 +1,1 @@
-"""The parts of the provenance guard."""
+"""Implementation of the provenance guard."""

@@ -1,4 +1,4 @@
-"""Whether a text says of itself that a machine wrote it; that it speaks of such texts, or denies it, is not enough."""
+"""Detection of a disclosure that a machine wrote the text; mentions of other such texts and denials do not count."""
 
 import re
 from collections.abc import Iterator
@@ -8,13 +8,15 @@ _MACHINE = (
     r"generative ai|chatgpt|gpt[-\w.]{0,12}|claude(?: [\d.]{1,4})?|gemini|copilot|llama|mistral|chatbots?|"
     r"ai (?:systems?|tools?|assistants?|models?|agents?|software))(?!\w)"
 )
-_MADE = r"(?:generated|written|drafted|created|produced|prepared|authored|composed|assisted|summari[sz]ed|translated)"
+_CREATED = (
+    r"(?:generated|written|drafted|created|produced|prepared|authored|composed|assisted|summari[sz]ed|translated)"
+)
 _WITH = (
     r"(?:by|with|using|through|via|from)(?: the)?(?: (?:help|assistance|aid|support|use) of)?(?: an?| the| our| its)?"
     r"(?: [\w'-]{1,24})?"
 )
-_LABEL = rf"\b(?:{_MACHINE}|machine|computer)[- ]{_MADE}\b"
-_BY_MACHINE = rf"\b{_MADE}(?:,? (?:and|or) {_MADE})?(?: [\w'-]{{1,24}}){{0,2}}? {_WITH} {_MACHINE}"
+_LABEL = rf"\b(?:{_MACHINE}|machine|computer)[- ]{_CREATED}\b"
+_BY_MACHINE = rf"\b{_CREATED}(?:,? (?:and|or) {_CREATED})?(?: [\w'-]{{1,24}}){{0,2}}? {_WITH} {_MACHINE}"
 _THING = (
     r"(?:document|memo(?:randum)?|text|content|draft|letter|contract|agreement|report|summary|analysis|answer|response|"
     r"brief|email|message|page|article|opinion|clause|note|material|work(?: product)?|output|translation|filing|advice|"
@@ -32,7 +34,7 @@ _HEADING = re.compile(
     re.IGNORECASE,
 )
 _TAG = re.compile(rf"[\[(*]{{1,3}}\s?{_LABEL}(?: {_THING})?\s?[\])*]{{1,3}}(?=[\s:]|$)", re.IGNORECASE)
-"""`[AI-generated]` in front of a text is of the text, whatever that goes on to say."""
+"""`[AI-generated]` in front of a text describes that text, whatever follows."""
 _ITSELF = (
     rf"(?:\b(?:this|these|the (?:following|above|present|foregoing))\b|"
     rf"\b(?:parts?|portions?|sections?|some|all|much|most) of (?:this|these)\b|"
@@ -52,7 +54,7 @@ _SPEAKER = re.compile(
     r"\b(?:i am|i'm|as) an? (?:ai|artificial intelligence|(?:large )?language model)\b", re.IGNORECASE
 )
 _OTHERS = re.compile(r"\b(?:which|who|whose|that(?! follows)|about|concern\w*|govern\w*|regard\w*)\b", re.IGNORECASE)
-_DENIED = re.compile(
+_NEGATION = re.compile(
     r"\b(?:not|no|never|none|nor|neither|without|cannot|nothing|\w{2,6}n't|non|false|falsely|den(?:y|ies|ied)|untrue|"
     r"incorrect|incorrectly|rather than|instead of|human[- ](?:written|made|authored|drafted)|if|whether|unless|would|"
     r"could|might|may|should|must|shall|allegedly|claims?|claimed|reportedly|suppose|supposedly|hypothetically|"
@@ -66,30 +68,30 @@ _SENTENCE = re.compile(r"[^.!?;\n]{1,600}(?:\.(?=[\w])[^.!?;\n]{1,40}){0,3}[.!?;
 _ABBREVIATION = re.compile(r"\b(a)\.(i)\.", re.IGNORECASE)
 _EDGES = " \t\r*_#>[](){}<>|=~-.:;!"
 _PLAIN = str.maketrans({"\u2010": "-", "\u2011": "-", "\u2013": "-", "\u2014": "-", "\u2019": "'", "\u00a0": " "})
-_FAR = 160
-_MOST_MENTIONS = 5
+_MAX_DISTANCE = 160
+_MAX_MENTIONS = 5
 
 
-def discloses(text: str) -> bool:
-    """Whether some sentence of the text says of the text that a machine made it."""
+def has_disclosure(text: str) -> bool:
+    """Return True if some sentence says that a machine wrote this text."""
     plain = _ABBREVIATION.sub(r"\1\2", text.translate(_PLAIN))
-    return _TAG.match(plain.lstrip()) is not None or any(map(_says_so, _sentences(_QUOTED.sub(" ", plain))))
+    return _TAG.match(plain.lstrip()) is not None or any(map(_is_disclosure, _sentences(_QUOTED.sub(" ", plain))))
 
 
 def _sentences(text: str) -> Iterator[str]:
-    return (found[0] for found in _SENTENCE.finditer(text))
+    return (match[0] for match in _SENTENCE.finditer(text))
 
 
-def _says_so(sentence: str) -> bool:
+def _is_disclosure(sentence: str) -> bool:
     bare = " ".join(sentence.strip(_EDGES).split())
-    mentions = [mention for _, mention in zip(range(_MOST_MENTIONS), _MENTION.finditer(bare), strict=False)]
+    mentions = [mention for _, mention in zip(range(_MAX_MENTIONS), _MENTION.finditer(bare), strict=False)]
     speaks = _SPEAKER.search(bare)
-    if not (mentions or speaks) or sentence.endswith("?") or _DENIED.search(bare):
+    if not (mentions or speaks) or sentence.endswith("?") or _NEGATION.search(bare):
         return False
-    return bool(speaks or _HEADING.fullmatch(bare)) or any(_of_itself(bare, mention) for mention in mentions)
+    return bool(speaks or _HEADING.fullmatch(bare)) or any(_is_about_itself(bare, mention) for mention in mentions)
 
 
-def _of_itself(sentence: str, mention: re.Match[str]) -> bool:
-    before = sentence[max(0, mention.start() - _FAR) : mention.start()]
-    found = _DIRECT.search(before)
-    return found is not None and _OTHERS.search(found[0]) is None
+def _is_about_itself(sentence: str, mention: re.Match[str]) -> bool:
+    before = sentence[max(0, mention.start() - _MAX_DISTANCE) : mention.start()]
+    match = _DIRECT.search(before)
+    return match is not None and _OTHERS.search(match[0]) is None

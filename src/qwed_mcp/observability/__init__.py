@@ -1,1 +1,1 @@
-"""What an agent is made of, written down."""
+"""Bill of materials of an agent run."""

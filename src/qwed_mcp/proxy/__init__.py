@@ -1,1 +1,1 @@
-"""What stands before an MCP server of others: each call walks through the kernel before it reaches the server."""
+"""MCP proxy that authorizes each tool call before it reaches the server."""

@@ -1,76 +1,81 @@
-"""As whom the MCP proxy asks: the agent its environment names, or one it registers once and keeps."""
+"""Agent identity of the MCP proxy: named by the environment, or registered once and stored."""
 
 import os
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-from qwed.proxies.identity import SERVER, Papers, is_served
-from qwed.proxies.kernel import Identity, Kernel
-from qwed.words.home import DEFAULT_URL
-from qwed_mcp.command import PROGRAM, say
-from qwed_mcp.proxy.naming import whole_name
-from qwed_mcp.proxy.options import Options
-from qwed_sdk.errors import QWEDError
-from qwed_sdk.hook.call import Unusable
+from qwed.model.defaults import DEFAULT_URL
+from qwed.proxies.agent_identity import SERVER_VARIABLES, AgentRegistration, uses_server
+from qwed.proxies.backend import DecisionBackend, Identity
+from qwed_mcp.proxy.proxy_options import McpProxyOptions
+from qwed_mcp.proxy.server_name import qualified_tool_name
+from qwed_mcp.terminal import PROGRAM, echo
+from qwed_sdk.errors import QWEDError, UsageError
 
 PROTOCOL = "mcp"
-FILE = "agent.json"
-RELEASE = "release_tool_definition"
+AGENT_FILE = "agent.json"
+RELEASE_TOOL = "release_tool_definition"
 
 
-def fields_of(options: Options) -> dict[str, Any]:
-    """What the agent is registered with."""
-    told = options.registered
-    lists = {"allowed_paths": told.allowed_paths, "allowed_domains": told.allowed_domains}
-    lists |= {"allowed_tables": told.allowed_tables}
+def registration_fields(options: McpProxyOptions) -> dict[str, Any]:
+    """Return the fields that the agent is registered with."""
+    fields = options.registration
+    lists = {"allowed_paths": fields.allowed_paths, "allowed_domains": fields.allowed_domains}
+    lists |= {"allowed_tables": fields.allowed_tables}
     return {
         "name": f"mcp-{options.name}",
-        "type": told.type,
-        "principal_id": told.principal_id,
+        "type": fields.type,
+        "principal_id": fields.principal_id,
         "framework": "mcp",
         "permissions": {
-            "allowed_tools": [whole_name(options.name, "*"), RELEASE],
+            "allowed_tools": [qualified_tool_name(options.name, "*"), RELEASE_TOOL],
             **{name: list(entries) for name, entries in lists.items() if entries},
         },
     }
 
 
-async def kernel_for(options: Options, place: Path, stack: AsyncExitStack) -> Kernel:
-    """The kernel that decides, given back when the stack is left; Unusable where there is none to ask."""
-    papers = Papers(place / FILE, fields_of(options), lambda line: say(f"{PROGRAM}: {line}"))
-    kernel = await _served(papers) if is_served(os.environ) else _alone(papers, place, options.name)
-    stack.push_async_callback(kernel.close)
-    return kernel
+async def open_backend(options: McpProxyOptions, directory: Path, stack: AsyncExitStack) -> DecisionBackend:
+    """Open the decision backend, closed with the stack; raise UsageError if there is none."""
+    agent_registration = AgentRegistration(
+        directory / AGENT_FILE, registration_fields(options), lambda line: echo(f"{PROGRAM}: {line}")
+    )
+    backend = (
+        await _open_remote_backend(agent_registration)
+        if uses_server(os.environ)
+        else _open_local_backend(agent_registration, directory, options.name)
+    )
+    stack.push_async_callback(backend.close)
+    return backend
 
 
-async def _served(papers: Papers) -> Kernel:
-    from qwed.proxies.remote import Remote
+async def _open_remote_backend(agent_registration: AgentRegistration) -> DecisionBackend:
+    from qwed.proxies.remote_backend import RemoteBackend
     from qwed_sdk.client import QWEDAsyncClient
 
-    named = {name: os.environ.get(name, "").strip() for name in SERVER}
-    base_url = named["QWED_BASE_URL"] or DEFAULT_URL
+    variables = {name: os.environ.get(name, "").strip() for name in SERVER_VARIABLES}
+    base_url = variables["QWED_BASE_URL"] or DEFAULT_URL
     try:
-        if named["QWED_AGENT_ID"] and named["QWED_AGENT_TOKEN"]:
-            return Remote(Identity(named["QWED_AGENT_ID"], named["QWED_AGENT_TOKEN"]), base_url)
-        if named["QWED_AGENT_ID"] or named["QWED_AGENT_TOKEN"]:
-            raise Unusable("QWED_AGENT_ID and QWED_AGENT_TOKEN belong together: set both, or neither")
-        if not named["QWED_API_KEY"]:
-            raise Unusable("set QWED_AGENT_ID and QWED_AGENT_TOKEN, or QWED_API_KEY to register an agent with")
-        async with QWEDAsyncClient(named["QWED_API_KEY"], base_url) as client:
-            return Remote(await papers.shown_to(client, base_url), base_url)
+        if variables["QWED_AGENT_ID"] and variables["QWED_AGENT_TOKEN"]:
+            return RemoteBackend(Identity(variables["QWED_AGENT_ID"], variables["QWED_AGENT_TOKEN"]), base_url)
+        if variables["QWED_AGENT_ID"] or variables["QWED_AGENT_TOKEN"]:
+            raise UsageError("QWED_AGENT_ID and QWED_AGENT_TOKEN belong together: set both, or neither")
+        if not variables["QWED_API_KEY"]:
+            raise UsageError("set QWED_AGENT_ID and QWED_AGENT_TOKEN, or QWED_API_KEY to register an agent with")
+        async with QWEDAsyncClient(variables["QWED_API_KEY"], base_url) as client:
+            return RemoteBackend(await agent_registration.ensure_at_server(client, base_url), base_url)
     except ValueError as error:
-        raise Unusable(f"the server cannot be asked: {error}") from None
+        raise UsageError(f"the server cannot be asked: {error}") from None
     except QWEDError as error:
-        raise Unusable(f"no agent could be registered at {base_url}: {error.message}") from None
+        raise UsageError(f"no agent could be registered at {base_url}: {error.message}") from None
 
 
-def _alone(papers: Papers, place: Path, name: str) -> Kernel:
-    from qwed.proxies.own import Own, opened
+def _open_local_backend(agent_registration: AgentRegistration, directory: Path, name: str) -> DecisionBackend:
+    from qwed.proxies.local_backend import LocalBackend, open_proxy_gate
 
-    gate = opened(place, name)
+    gate = open_proxy_gate(directory, name)
     try:
-        return Own(gate, papers.shown_in(gate), place)
-    except Unusable:
+        return LocalBackend(gate, agent_registration.ensure_in_gate(gate), directory)
+    except UsageError:
         gate.close()
         raise

@@ -1,4 +1,4 @@
-"""The server behind the proxy: connected over its standard streams or over HTTP, and asked within bounds."""
+"""Connection to the server behind the proxy, over standard streams or HTTP, with time and size limits."""
 
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -23,140 +23,150 @@ from mcp_types import (
 from mcp_types.methods import serialize_server_result
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from qwed.guards.visible import visible
-from qwed_mcp.proxy.lane import CALL, Lane
-from qwed_mcp.proxy.lines import Streams
-from qwed_mcp.proxy.options import Options
-from qwed_mcp.proxy.process import Running, started
-from qwed_sdk.hook.call import Unusable
+from qwed.guards.safe_display import visible
+from qwed_mcp.proxy.framing import MessageStreams
+from qwed_mcp.proxy.proxy_options import McpProxyOptions
+from qwed_mcp.proxy.server_fast_path import TOOLS_CALL, ServerFastPath
+from qwed_mcp.proxy.server_process import ServerProcess, start_server
+from qwed_sdk.errors import UsageError
 
 T = TypeVar("T")
-PAGES = 100
-MOST_LISTED = 2_000
-LARGEST_LISTING = 8 << 20
-"""Characters of all that one listing says."""
+MAX_PAGES = 100
+MAX_LISTED = 2_000
+MAX_LISTING_CHARS = 8 << 20
+"""Largest listing in characters."""
 _RESULT: TypeAdapter[CallToolResult | InputRequiredResult] = TypeAdapter(CallToolResult | InputRequiredResult)
-_ENDING = 2.0
-"""Seconds in which a server that closed its streams is seen to have ended."""
+_EXIT_SECONDS = 2.0
+"""Seconds to wait for the exit of a server that closed its streams."""
 
 
-class Unanswered(Exception):
-    """The server gave no answer that can be passed on; the message says why."""
+class UnansweredRequestError(Exception):
+    """The server gave no usable answer; the message says why."""
 
 
 class Upstream:
-    """One connection to the server."""
+    """Connection to the server."""
 
-    def __init__(self, client: Client, timeout: float, running: Running | None, streams: Streams | None = None) -> None:
+    def __init__(
+        self, client: Client, timeout: float, process: ServerProcess | None, streams: MessageStreams | None = None
+    ) -> None:
         self.client = client
         self._timeout = timeout
-        self._running = running
+        self._process = process
         self._streams = streams
-        self._lane = None if streams is None else Lane(streams, timeout)
-        self._gone = False
+        self._fast_path = None if streams is None else ServerFastPath(streams, timeout)
+        self._was_gone = False
 
     @property
     def capabilities(self) -> ServerCapabilities:
-        """What the server says it can."""
+        """Capabilities that the server reports."""
         return self.client.server_capabilities
 
     @property
-    def died(self) -> bool:
-        """Whether it is over; over HTTP nobody knows before asking."""
-        return self._gone or (self._running is not None and self._running.ending is not None)
+    def has_died(self) -> bool:
+        """True if the server is gone; over HTTP this is known only after a request."""
+        return self._was_gone or (self._process is not None and self._process.exit_description is not None)
 
     async def call(
         self, params: CallToolRequestParams, progress: ProgressFnT | None
     ) -> CallToolResult | InputRequiredResult:
-        """The server's result as it came; MCPError where it answered with an error, Unanswered where it did not."""
-        if progress is None and self._lane is not None and self._lane.ready:
-            return await self.asked(self._by(self._lane, params))
+        """Return the server's result; raise MCPError for its error answer, UnansweredRequestError for none."""
+        if progress is None and self._fast_path is not None and self._fast_path.is_ready:
+            return await self.request_answer(self._call_fast(self._fast_path, params))
         request = CallToolRequest(params=params)
-        # Not `Client.call_tool`: whether a result keeps the schema its tool stated is between client and server.
-        return await self.asked(
+        # Not `Client.call_tool`: validating a result against its tool's schema is left to the client.
+        return await self.request_answer(
             self.client.session.send_request(request, _RESULT, self._timeout, progress_callback=progress)
         )
 
-    async def _by(self, lane: Lane, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
-        raw = await lane.call(params.model_dump(by_alias=True, mode="json", exclude_none=True))
-        # As the session reads a result: what the version that is spoken does not know is not there.
-        known = serialize_server_result(CALL, self.client.protocol_version, raw)
-        return _RESULT.validate_python({name: raw[name] for name in raw if name in known}, by_name=False)
+    async def _call_fast(
+        self, fast_path: ServerFastPath, params: CallToolRequestParams
+    ) -> CallToolResult | InputRequiredResult:
+        raw = await fast_path.call(params.model_dump(by_alias=True, mode="json", exclude_none=True))
+        # As the session does: members that the negotiated version does not define are dropped.
+        serialized = serialize_server_result(TOOLS_CALL, self.client.protocol_version, raw)
+        return _RESULT.validate_python({name: raw[name] for name in raw if name in serialized}, by_name=False)
 
-    async def asked(self, question: Awaitable[T]) -> T:
-        """What comes of a question to the server; Unanswered where nothing usable does."""
-        begun = anyio.current_time()
+    async def request_answer(self, request: Awaitable[T]) -> T:
+        """Await a request to the server; raise UnansweredRequestError if there is no usable answer."""
+        started = anyio.current_time()
         try:
             with anyio.fail_after(self._timeout + 1):
-                return await question
+                return await request
         except MCPError as error:
-            reason = await self._why(error, anyio.current_time() - begun)
+            reason = await self._failure_reason(error, anyio.current_time() - started)
             if reason is None:
                 raise
-            raise Unanswered(reason) from None
+            raise UnansweredRequestError(reason) from None
         except ValidationError:
-            raise Unanswered("the server's answer is none of the protocol") from None
+            raise UnansweredRequestError("the server's answer is not valid MCP") from None
         except TimeoutError:
-            raise Unanswered(f"the server did not answer within {self._timeout:g} seconds") from None
+            raise UnansweredRequestError(f"the server did not answer within {self._timeout:g} seconds") from None
         except (OSError, RuntimeError, anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
-            raise Unanswered(f"the server could not be asked: {error or type(error).__name__}") from None
+            raise UnansweredRequestError(f"the request to the server failed: {error or type(error).__name__}") from None
 
-    async def _why(self, error: MCPError, after: float) -> str | None:
-        """Why there is no answer; None where the error is the server's own answer, which may have the same number."""
+    async def _failure_reason(self, error: MCPError, after: float) -> str | None:
+        """Return the reason for a missing answer, or None if the error is the server's own, which may have the same
+        code."""
         if error.code == REQUEST_TIMEOUT and after >= self._timeout:
             return f"the server did not answer within {self._timeout:g} seconds"
         if error.code == CONNECTION_CLOSED and self._is_closed:
-            # Waited for once: one that only closed its streams may live on.
-            patience, self._gone = 0.0 if self._gone else _ENDING, self._running is not None
-            ending = None if self._running is None else await self._running.over(patience)
-            return f"the server behind the proxy is gone ({ending or 'its connection closed'}): start the proxy anew"
+            # Waited for once only: a server that closed its streams may keep running.
+            seconds, self._was_gone = 0.0 if self._was_gone else _EXIT_SECONDS, self._process is not None
+            exit_description = None if self._process is None else await self._process.wait_exit(seconds)
+            cause = exit_description or "its connection closed"
+            return f"the server behind the proxy is gone ({cause}): restart the proxy"
         return None
 
     @property
     def _is_closed(self) -> bool:
-        """Whether nothing can be heard or said any more; over HTTP the error alone tells."""
+        """True if a stream is closed; over HTTP the error alone decides."""
         return self._streams is None or self._streams.read.closed or self._streams.write.closed
 
-    async def tools(self) -> tuple[Tool, ...]:
-        """All tools of all pages, bounded in number and size; none where the server says that it has none."""
+    async def list_tools(self) -> tuple[Tool, ...]:
+        """Return the tools of all pages, limited in number and size; empty if the server reports none."""
         if self.capabilities.tools is None:
             return ()
         return tuple(
-            await self.pages(lambda cursor: self.client.list_tools(cursor=cursor, cache_mode="bypass"), "tools")
+            await self.list_pages(lambda cursor: self.client.list_tools(cursor=cursor, cache_mode="bypass"), "tools")
         )
 
-    async def pages(self, page: Callable[[str | None], Awaitable[Any]], member: str) -> list[Any]:
-        """Everything the pages of one listing hold; Unanswered where that is more than anybody needs, or later."""
+    async def list_pages(self, page: Callable[[str | None], Awaitable[Any]], member: str) -> list[Any]:
+        """Return the entries of all pages of a listing; raise UnansweredRequestError if it is too large or too slow."""
         try:
-            # For all of them together: whoever waits for the list waits for the last page.
+            # One timeout for all pages, because the caller waits for the last one.
             with anyio.fail_after(self._timeout + 1):
-                return await self._pages(page, member)
+                return await self._collect_pages(page, member)
         except TimeoutError:
-            raise Unanswered(f"the server did not list its {member} within {self._timeout:g} seconds") from None
+            raise UnansweredRequestError(
+                f"the server did not list its {member} within {self._timeout:g} seconds"
+            ) from None
 
-    async def _pages(self, page: Callable[[str | None], Awaitable[Any]], member: str) -> list[Any]:
-        found: list[BaseModel] = []
+    async def _collect_pages(self, page: Callable[[str | None], Awaitable[Any]], member: str) -> list[Any]:
+        entries: list[BaseModel] = []
         cursor, size = None, 0
-        for _ in range(PAGES):
-            listed = await self._page(page(cursor), member)
-            found += getattr(listed, member)
+        for _ in range(MAX_PAGES):
+            listed = await self._fetch_page(page(cursor), member)
+            entries += getattr(listed, member)
             size += len(listed.model_dump_json())
-            if len(found) > MOST_LISTED or size > LARGEST_LISTING:
-                raise Unanswered(f"the server lists more than {MOST_LISTED} {member}, or says too much of them")
+            if len(entries) > MAX_LISTED or size > MAX_LISTING_CHARS:
+                raise UnansweredRequestError(
+                    f"the server lists more than {MAX_LISTED} {member}, or their definitions are too large"
+                )
             cursor = listed.next_cursor
             if cursor is None:
-                return found
-        raise Unanswered(f"the server lists its {member} on more than {PAGES} pages")
+                return entries
+        raise UnansweredRequestError(f"the server lists its {member} on more than {MAX_PAGES} pages")
 
-    async def _page(self, page: Awaitable[T], member: str) -> T:
+    async def _fetch_page(self, page: Awaitable[T], member: str) -> T:
         try:
-            return await self.asked(page)
+            return await self.request_answer(page)
         except MCPError as error:
-            raise Unanswered(f"the server does not list its {member}: {visible(error.message)}") from None
+            raise UnansweredRequestError(f"the server does not list its {member}: {visible(error.message)}") from None
 
 
-class Hears(NamedTuple):
-    """What the server may say or ask unasked; what is None is refused."""
+class ServerCallbacks(NamedTuple):
+    """Callbacks for the server's notifications and requests; a missing one refuses the request."""
 
     message: MessageHandlerFnT | None = None
     sampling: SamplingFnT | None = None
@@ -165,61 +175,61 @@ class Hears(NamedTuple):
 
 
 @asynccontextmanager
-async def connected(options: Options, hears: Hears) -> AsyncIterator[Upstream]:
-    """The server, once it is known which version of the protocol it speaks; Unusable where there is none."""
+async def connect_upstream(options: McpProxyOptions, callbacks: ServerCallbacks) -> AsyncIterator[Upstream]:
+    """Connect to the server and negotiate the protocol version; raise UsageError if that fails."""
     async with AsyncExitStack() as stack:
-        running: Running | None = None
-        streams: Streams | None = None
+        process: ServerProcess | None = None
+        streams: MessageStreams | None = None
         if options.url is None:
-            running, streams = await stack.enter_async_context(started(options.command, os.environ))
-            transport: Any = _ready(streams)
+            process, streams = await stack.enter_async_context(start_server(options.command, os.environ))
+            transport: Any = _as_context(streams)
         else:
-            transport = await stack.enter_async_context(_over_http(options))
+            transport = await stack.enter_async_context(_http_transport(options))
         client = Client(
             transport,
             read_timeout_seconds=options.timeout,
-            message_handler=hears.message,
-            sampling_callback=hears.sampling,
-            elicitation_callback=hears.elicitation,
-            list_roots_callback=hears.roots,
+            message_handler=callbacks.message,
+            sampling_callback=callbacks.sampling,
+            elicitation_callback=callbacks.elicitation,
+            list_roots_callback=callbacks.roots,
             client_info=Implementation(name="qwed-mcp-proxy", version="1"),
             cache=None,
         )
-        await stack.enter_async_context(_entered(client, options))
-        yield Upstream(client, options.timeout, running, streams)
+        await stack.enter_async_context(_enter_client(client, options))
+        yield Upstream(client, options.timeout, process, streams)
 
 
 @asynccontextmanager
-async def _ready(streams: T) -> AsyncIterator[T]:
+async def _as_context(streams: T) -> AsyncIterator[T]:
     yield streams
 
 
 @asynccontextmanager
-async def _over_http(options: Options) -> AsyncIterator[Any]:
+async def _http_transport(options: McpProxyOptions) -> AsyncIterator[Any]:
     from mcp.client.streamable_http import streamable_http_client
 
-    from qwed_mcp.proxy.web import client
+    from qwed_mcp.proxy.http_client import bounded_http_client
 
-    async with client(options.headers, options.timeout) as http:
-        assert options.url is not None  # noqa: S101 - the caller looked
+    async with bounded_http_client(options.headers, options.timeout) as http:
+        assert options.url is not None  # noqa: S101 - the caller checked
         yield streamable_http_client(options.url, http_client=http)
 
 
 @asynccontextmanager
-async def _entered(client: Client, options: Options) -> AsyncIterator[Client]:
-    what = options.url or options.command[0]
+async def _enter_client(client: Client, options: McpProxyOptions) -> AsyncIterator[Client]:
+    target = options.url or options.command[0]
     async with AsyncExitStack() as stack:
         try:
-            # Within the client's own time for an answer: a scope around this would end inside one that outlives it.
+            # Limited by the client's own timeout: a cancel scope here would be exited before one opened inside it.
             await stack.enter_async_context(client)
         except (MCPError, TimeoutError, RuntimeError, OSError, ValidationError, ExceptionGroup) as error:
-            raise Unusable(f"`{what}` is no MCP server that answers: {_told(error)}") from None
+            raise UsageError(f"`{target}` does not answer as an MCP server: {_describe_error(error)}") from None
         yield client
 
 
-def _told(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, ValidationError):
-        return "what it says of itself is nothing of the protocol"
+        return "its handshake is not valid MCP"
     return visible(str(error)) or type(error).__name__

@@ -1,20 +1,29 @@
-"""Where code that is run for an agent runs: with no network, no secret, no other job and no host file."""
+"""Sandbox for agent code: no network, no secrets, no other jobs and no host files."""
 
 from qwed_mcp.sandbox.bubblewrap import Bubblewrap
-from qwed_mcp.sandbox.choice import sandbox_from
-from qwed_mcp.sandbox.outcome import Chosen, Ended, Failed, Job, Limits, Outcome, Sandbox, Unavailable
+from qwed_mcp.sandbox.job import (
+    EndReason,
+    JobLimits,
+    JobOutcome,
+    Sandbox,
+    SandboxError,
+    SandboxJob,
+    SandboxProvider,
+    SandboxUnavailable,
+)
+from qwed_mcp.sandbox.selection import sandbox_from
 from qwed_mcp.sandbox.unconfined import Unconfined
 
 __all__ = [
     "Bubblewrap",
-    "Chosen",
-    "Ended",
-    "Failed",
-    "Job",
-    "Limits",
-    "Outcome",
+    "EndReason",
+    "JobLimits",
+    "JobOutcome",
     "Sandbox",
-    "Unavailable",
+    "SandboxError",
+    "SandboxJob",
+    "SandboxProvider",
+    "SandboxUnavailable",
     "Unconfined",
     "sandbox_from",
 ]

@@ -1,6 +1,6 @@
-"""What decides before a tool of ours is dispatched."""
+"""Checks that run before a tool call is dispatched or a skill is loaded."""
 
-from qwed_mcp.security.gateway import Decision, Refusal, RiskBasedExecutionGateway
+from qwed_mcp.security.gateway import BlockedDecision, Decision, RiskBasedExecutionGateway
 from qwed_mcp.security.provenance import SkillProvenanceGuard
 
-__all__ = ["Decision", "Refusal", "RiskBasedExecutionGateway", "SkillProvenanceGuard"]
+__all__ = ["BlockedDecision", "Decision", "RiskBasedExecutionGateway", "SkillProvenanceGuard"]

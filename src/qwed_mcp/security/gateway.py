@@ -1,4 +1,4 @@
-"""Seed 004, RiskBasedExecutionGateway: what is decided about a tool call before anything is dispatched."""
+"""Decision about a tool call before it is dispatched (seed 004, RiskBasedExecutionGateway)."""
 
 import hashlib
 import secrets
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from qwed.guards.code_guard import CodeGuard, CodeSafety
-from qwed.words import Record
-from qwed.words.canonical import canonical
+from qwed.model import Record
+from qwed.model.canonical import canonical
 from qwed_mcp.settings import McpSettings, mcp_settings_from
 
 EXECUTE, STATUS = "execute_python_code", "verification_status"
 ALLOW_VERIFIED, BLOCKED, BLOCKED_ADMIN_POLICY = "ALLOW_VERIFIED", "BLOCKED", "BLOCKED_ADMIN_POLICY"
-MAX_SHOWN = 100
-"""Characters of a name that came in a request, where a message repeats it."""
+MAX_NAME_CHARS = 100
+"""Characters of a name from a request that a message repeats."""
 MAX_ISSUES = 20
 _UNSAFE = "QWED blocked python execution: {}"
 _DISABLED = (
@@ -25,20 +25,20 @@ _DISABLED = (
 )
 
 
-class Policy(NamedTuple):
-    """Seed 004, Tool policies: one row."""
+class ToolPolicy(NamedTuple):
+    """Row of the table of tool policies (seed 004)."""
 
     risk_level: str
     requires_verification: bool
 
 
-POLICIES: Mapping[str, Policy] = {EXECUTE: Policy("high", True), STATUS: Policy("low", True)}
-_UNKNOWN = Policy("high", True)
+POLICIES: Mapping[str, ToolPolicy] = {EXECUTE: ToolPolicy("high", True), STATUS: ToolPolicy("low", True)}
+_DEFAULT_POLICY = ToolPolicy("high", True)
 
 
 @dataclass(frozen=True)
 class Decision(Record):
-    """Seed 004, Decision response fields; `verified` says whether the call may be carried out."""
+    """Decision of the gateway (seed 004); `verified` is True if the call may be carried out."""
 
     verified: bool
     status: str
@@ -49,19 +49,19 @@ class Decision(Record):
 
 
 @dataclass(frozen=True)
-class Refusal(Decision):
-    """A decision that blocks."""
+class BlockedDecision(Decision):
+    """Decision that blocks the call."""
 
     error_code: str
 
     @property
     def text(self) -> str:
-        """What the caller of the tool reads."""
+        """Text of the tool result."""
         return f"{self.status}: {self.message} (verification_id={self.verification_id})"
 
 
-class _Checked(NamedTuple):
-    """What came of a tool's own checks: an error code where it is blocked, and the arguments that were good."""
+class _CheckResult(NamedTuple):
+    """Result of a tool's checks: the normalized arguments, and an error code if the call is blocked."""
 
     arguments: dict[str, Any]
     message: str
@@ -70,14 +70,17 @@ class _Checked(NamedTuple):
 
 
 class RiskBasedExecutionGateway:
-    """Policy, arguments, safety of the code, policy of the administrator: in this order, and the first no is final."""
+    """Gateway that checks each tool call.
+
+    The order is: tool policy, arguments, safety of the code, policy of the administrator. The first refusal is final.
+    """
 
     def __init__(
         self,
         settings: McpSettings | None = None,
         *,
         verify_code: Callable[[str], CodeSafety] | None = None,
-        policies: Mapping[str, Policy] = POLICIES,
+        policies: Mapping[str, ToolPolicy] = POLICIES,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.server_instance_id = secrets.token_hex(16)
@@ -85,30 +88,30 @@ class RiskBasedExecutionGateway:
         self._verify_code = verify_code or CodeGuard().verify_safety
         self._policies = policies
         self._clock = clock
-        self._handlers = {EXECUTE: self._execution, STATUS: self._status}
+        self._handlers = {EXECUTE: self._check_execution, STATUS: self._check_status}
 
     def evaluate_and_route(self, name: str, arguments: Mapping[str, Any] | None) -> Decision:
-        """What is decided about calling the tool `name`; nothing that is given makes it raise."""
+        """Decide about a call of the tool `name`; invalid input never raises."""
         tool = name if isinstance(name, str) else ""
-        return self._decided(tool, self._checked(tool, arguments if isinstance(arguments, Mapping) else {}))
+        return self._build_decision(tool, self._check(tool, arguments if isinstance(arguments, Mapping) else {}))
 
-    def _checked(self, tool: str, arguments: Mapping[str, Any]) -> _Checked:
+    def _check(self, tool: str, arguments: Mapping[str, Any]) -> _CheckResult:
         if tool not in self._policies:
-            return _Checked({}, f"Unknown MCP tool '{shown(tool)}' is blocked by default.", "QWED-MCP-RISK-001")
+            return _CheckResult({}, f"Unknown MCP tool '{sanitize(tool)}' is blocked by default.", "QWED-MCP-RISK-001")
         handler = self._handlers.get(tool)
         if handler is None:
-            return _Checked({}, f"MCP tool '{shown(tool)}' has no governance handler.", "QWED-MCP-RISK-002")
+            return _CheckResult({}, f"MCP tool '{sanitize(tool)}' has no governance handler.", "QWED-MCP-RISK-002")
         return handler(arguments)
 
-    def _decided(self, tool: str, checked: _Checked) -> Decision:
-        known = self._policies.get(tool, _UNKNOWN)
+    def _build_decision(self, tool: str, checked: _CheckResult) -> Decision:
+        policy = self._policies.get(tool, _DEFAULT_POLICY)
         fingerprint = self._fingerprint(tool, checked.arguments)
         if not checked.error_code:
-            return Decision(True, ALLOW_VERIFIED, known.risk_level, fingerprint, checked.arguments, checked.message)
-        return Refusal(
+            return Decision(True, ALLOW_VERIFIED, policy.risk_level, fingerprint, checked.arguments, checked.message)
+        return BlockedDecision(
             False,
             checked.status,
-            known.risk_level,
+            policy.risk_level,
             fingerprint,
             checked.arguments,
             checked.message,
@@ -125,39 +128,39 @@ class RiskBasedExecutionGateway:
         }
         return hashlib.sha256(canonical(bound)).hexdigest()
 
-    def _execution(self, arguments: Mapping[str, Any]) -> _Checked:
+    def _check_execution(self, arguments: Mapping[str, Any]) -> _CheckResult:
         code, background = arguments.get("code"), arguments.get("background", False)
         if not isinstance(code, str) or not code.strip():
-            return _Checked({}, "Missing required non-empty 'code' argument.", "QWED-MCP-RISK-003")
+            return _CheckResult({}, "Missing required non-empty 'code' argument.", "QWED-MCP-RISK-003")
         if not isinstance(background, bool):
-            return _Checked({}, "'background' must be a boolean when provided.", "QWED-MCP-RISK-004")
-        if not _is_text(code):
-            return _Checked({}, _UNSAFE.format("the code is not valid Unicode"), "QWED-MCP-RISK-005")
-        return self._safe({"code": code, "background": background})
+            return _CheckResult({}, "'background' must be a boolean when provided.", "QWED-MCP-RISK-004")
+        if not _is_encodable(code):
+            return _CheckResult({}, _UNSAFE.format("the code is not valid Unicode"), "QWED-MCP-RISK-005")
+        return self._check_safety({"code": code, "background": background})
 
-    def _safe(self, normalized: dict[str, Any]) -> _Checked:
+    def _check_safety(self, normalized: dict[str, Any]) -> _CheckResult:
         try:
-            found = self._verify_code(normalized["code"])
-        except Exception:  # noqa: BLE001 - the MCP boundary: seed 004 counts a surprise of the guard as a no
-            return _Checked(normalized, _UNSAFE.format("its verification raised an error"), "QWED-MCP-RISK-005")
-        if found.verified is not True:
-            return _Checked(normalized, _UNSAFE.format(_issues(found)), "QWED-MCP-RISK-005")
+            safety = self._verify_code(normalized["code"])
+        except Exception:  # noqa: BLE001 - the MCP boundary: seed 004 counts an error of the guard as a refusal
+            return _CheckResult(normalized, _UNSAFE.format("its verification raised an error"), "QWED-MCP-RISK-005")
+        if safety.verified is not True:
+            return _CheckResult(normalized, _UNSAFE.format(_format_violations(safety)), "QWED-MCP-RISK-005")
         if not self._settings.trusted_code_execution:
-            return _Checked(normalized, _DISABLED, "QWED-MCP-RISK-006", BLOCKED_ADMIN_POLICY)
-        return _Checked(normalized, "Python execution was verified.")
+            return _CheckResult(normalized, _DISABLED, "QWED-MCP-RISK-006", BLOCKED_ADMIN_POLICY)
+        return _CheckResult(normalized, "Python execution was verified.")
 
-    def _status(self, arguments: Mapping[str, Any]) -> _Checked:
+    def _check_status(self, arguments: Mapping[str, Any]) -> _CheckResult:
         job_id = arguments.get("job_id")
         if not isinstance(job_id, str) or not job_id.strip():
-            return _Checked({}, "Missing required non-empty 'job_id' argument.", "QWED-MCP-RISK-007")
+            return _CheckResult({}, "Missing required non-empty 'job_id' argument.", "QWED-MCP-RISK-007")
         if not _is_canonical_uuid(job_id):
-            return _Checked({}, "Invalid job_id format. Expected a canonical UUID.", "QWED-MCP-RISK-008")
-        return _Checked({"job_id": job_id.lower()}, "The request for the state of a job was verified.")
+            return _CheckResult({}, "Invalid job_id format. Expected a canonical UUID.", "QWED-MCP-RISK-008")
+        return _CheckResult({"job_id": job_id.lower()}, "The request for the state of a job was verified.")
 
 
-def held_back(decision: Decision, reason: str) -> Refusal:
-    """The decision, now that there is nowhere to run the code: policy of the server, like a tool that is disabled."""
-    return Refusal(
+def block_by_policy(decision: Decision, reason: str) -> BlockedDecision:
+    """Return the decision as a refusal by server policy, because no sandbox can run the code."""
+    return BlockedDecision(
         False,
         BLOCKED_ADMIN_POLICY,
         decision.risk_level,
@@ -168,19 +171,19 @@ def held_back(decision: Decision, reason: str) -> Refusal:
     )
 
 
-def shown(text: str, most: int = MAX_SHOWN) -> str:
-    """Text of a request as a message may repeat it: bounded, and nothing in it that a reader would obey."""
+def sanitize(text: str, most: int = MAX_NAME_CHARS) -> str:
+    """Return text of a request as a message may repeat it: shortened, with unprintable characters escaped."""
     plain = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text[:most])
     return plain if len(text) <= most else f"{plain}..."
 
 
-def _issues(found: CodeSafety) -> str:
-    told = "; ".join(shown(issue, 200) for issue in found.violations[:MAX_ISSUES])
-    left = len(found.violations) - MAX_ISSUES
-    return f"{told}; and {left} more" if left > 0 else told or "it could not be verified"
+def _format_violations(safety: CodeSafety) -> str:
+    listed = "; ".join(sanitize(issue, 200) for issue in safety.violations[:MAX_ISSUES])
+    left = len(safety.violations) - MAX_ISSUES
+    return f"{listed}; and {left} more" if left > 0 else listed or "it could not be verified"
 
 
-def _is_text(code: str) -> bool:
+def _is_encodable(code: str) -> bool:
     try:
         code.encode()
     except UnicodeEncodeError:

@@ -1,1 +1,1 @@
-"""The import names of the published documents for engines and guards."""
+"""Tool approval under its published import name."""

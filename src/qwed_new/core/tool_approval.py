@@ -1,4 +1,4 @@
-"""The tool approval system under its published name."""
+"""Tool approval system under its published import name."""
 
 from qwed.guards.tool_approval import ToolApproval, ToolApprovalSystem
 

@@ -1,1 +1,1 @@
-"""The engines under their published names."""
+"""Engines under their published import names."""

@@ -1,4 +1,4 @@
-"""The logic engine under its published name."""
+"""Logic engine under its published import name."""
 
 from qwed.engines.logic import LogicResult, verify_logic_statement
 

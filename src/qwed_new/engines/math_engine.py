@@ -1,4 +1,4 @@
-"""`verify_math_expression`, as the published documents import it."""
+"""Math engine under its published import name."""
 
 from qwed.engines.math import verify_math_expression
 

@@ -1,1 +1,1 @@
-"""The import names of the published documents for guards."""
+"""Guards under their published import names."""

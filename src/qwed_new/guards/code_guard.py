@@ -1,4 +1,4 @@
-"""The code guard under its published name."""
+"""Code guard under its published import name."""
 
 from qwed.guards.code_guard import CodeGuard, CodeSafety
 

@@ -1,4 +1,4 @@
-"""SQLGuard under its published name."""
+"""SQL guard under its published import name."""
 
 from qwed.engines.sql_guard import SQLGuard, SQLSafety
 

@@ -1,56 +1,61 @@
-"""What a cached result is bound to: who answered, with what, under which rules, for whom and where."""
+"""Context that a cached result is bound to."""
 
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
-from qwed.words import NotCanonical, canonical, sha256_of
+from qwed.model import CanonicalJsonError, canonical, sha256_of
 
-MAX_FIELD = 4096
-"""Characters that one field of a context may have."""
-_OPTIONAL = frozenset({"tenant_id", "env_fingerprint"})
+MAX_FIELD_CHARS = 4096
+"""Largest number of characters in a field."""
+_OPTIONAL_FIELDS = frozenset({"tenant_id", "env_fingerprint"})
 _VERSION = "cache_v2"
 
 
 @dataclass(frozen=True)
 class CacheContext:
-    """The trust-bound context of an entry; two contexts are one only where every field is the same."""
+    """Context that a cached result depends on; two contexts are equal if every field is."""
 
     provider: str
+    """Service that answered, such as `openai`."""
     model: str
+    """Model or deployment."""
     policy_version: str
+    """Version of your rules; another one misses every older entry."""
     tenant_id: str | None = None
+    """Customer or team that asked."""
     env_fingerprint: str | None = None
+    """Hash of anything else that the result depends on."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            _require(field.name, getattr(self, field.name))
+            _require_text(field.name, getattr(self, field.name))
 
     @cached_property
     def text(self) -> str:
-        """The context as canonical JSON, in which nothing runs into its neighbour and None is no text."""
+        """Canonical JSON of the fields."""
         return canonical([getattr(self, field.name) for field in fields(CacheContext)]).decode()
 
     @cached_property
     def fingerprint(self) -> str:
-        """Lowercase hex SHA-256 of the context."""
+        """SHA-256 of the context, in lower-case hex."""
         return sha256_of([_VERSION, self.text])
 
 
-def _require(name: str, value: Any) -> None:
-    if value is None and name in _OPTIONAL:
+def _require_text(name: str, value: Any) -> None:
+    if value is None and name in _OPTIONAL_FIELDS:
         return
     if not isinstance(value, str):
         raise TypeError(f"`{name}` is a {type(value).__name__}: give a string{_or_none(name)}")
     if not value.strip():
         raise ValueError(f"`{name}` is blank: give a name{_or_none(name)}")
-    if len(value) > MAX_FIELD:
-        raise ValueError(f"`{name}` has {len(value)} characters, at most {MAX_FIELD} are taken")
+    if len(value) > MAX_FIELD_CHARS:
+        raise ValueError(f"`{name}` has {len(value)} characters; at most {MAX_FIELD_CHARS} are allowed")
     try:
         canonical(value)
-    except NotCanonical as error:
-        raise ValueError(f"`{name}` is no Unicode text: {error}") from None
+    except CanonicalJsonError as error:
+        raise ValueError(f"`{name}` is not valid Unicode: {error}") from None
 
 
 def _or_none(name: str) -> str:
-    return " or None" if name in _OPTIONAL else ""
+    return " or None" if name in _OPTIONAL_FIELDS else ""

@@ -1,4 +1,4 @@
-"""How well a cache does."""
+"""Counts of a cache, and their text form."""
 
 import importlib
 import os
@@ -7,22 +7,26 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class CacheStats:
-    """The counts of every process that uses the cache, since it was last cleared."""
+    """Counts of all processes that use a cache, since it was last cleared."""
 
     hits: int
+    """Lookups that found an entry."""
     misses: int
+    """Lookups that did not."""
     total_entries: int
+    """Stored entries, including expired ones that were not read since."""
     cache_size_bytes: int
+    """Size of the file."""
 
     @property
     def hit_rate(self) -> float:
-        """The share of lookups that were answered, between 0 and 1; 0 where nothing was asked."""
-        asked = self.hits + self.misses
-        return self.hits / asked if asked else 0.0
+        """Share of lookups that were hits, from 0 to 1."""
+        lookups = self.hits + self.misses
+        return self.hits / lookups if lookups else 0.0
 
 
-def rows(stats: CacheStats) -> list[tuple[str, str]]:
-    """The counts as people read them."""
+def stats_rows(stats: CacheStats) -> list[tuple[str, str]]:
+    """Return the counts as pairs of label and text."""
     return [
         ("hits", f"{stats.hits:,}"),
         ("misses", f"{stats.misses:,}"),
@@ -32,10 +36,10 @@ def rows(stats: CacheStats) -> list[tuple[str, str]]:
     ]
 
 
-def summary(stats: CacheStats) -> str:
-    """The counts in a few lines, in colours where colorama is installed and NO_COLOR is not set."""
+def format_stats(stats: CacheStats) -> str:
+    """Return the counts as text, coloured if colorama is installed and NO_COLOR is not set."""
     bright, plain = _colours()
-    lines = [f"  {name:<9} {bright}{value}{plain}" for name, value in rows(stats)]
+    lines = [f"  {name:<9} {bright}{value}{plain}" for name, value in stats_rows(stats)]
     return "\n".join(["Verification cache", *lines, ""])
 
 

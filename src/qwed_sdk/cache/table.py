@@ -1,4 +1,4 @@
-"""The table `cache_v2`. What an older version left in a table `cache` is neither read nor touched."""
+"""Table `cache_v2`. A table `cache` of an older version is neither read nor changed."""
 
 import hashlib
 import sqlite3
@@ -24,12 +24,12 @@ CREATE TABLE IF NOT EXISTS cache_v2_counts (hits INTEGER NOT NULL, misses INTEGE
 INSERT INTO cache_v2_counts SELECT 0, 0 WHERE NOT EXISTS (SELECT 1 FROM cache_v2_counts);
 COMMIT;
 """
-# The next number rather than the time: it orders what several processes do, whatever their clock.
-_NEXT = "(SELECT coalesce(max(accessed), 0) + 1 FROM cache_v2)"
-_HERE = "key = ? AND context_fingerprint = ?"
-_FIND = f"SELECT {', '.join(_COLUMNS)} FROM cache_v2 WHERE {_HERE}"  # noqa: S608  # constants alone
-_KEEP = f"INSERT OR REPLACE INTO cache_v2 VALUES (?, ?, ?, ?, ?, ?, {_NEXT})"  # noqa: S608  # constants alone
-_TOUCH = f"UPDATE cache_v2 SET accessed = {_NEXT} WHERE {_HERE}"  # noqa: S608  # constants alone
+# A sequence number instead of the time: it orders accesses of several processes with different clocks.
+_NEXT_ACCESS = "(SELECT coalesce(max(accessed), 0) + 1 FROM cache_v2)"
+_BY_KEY = "key = ? AND context_fingerprint = ?"
+_FIND = f"SELECT {', '.join(_COLUMNS)} FROM cache_v2 WHERE {_BY_KEY}"  # noqa: S608  # constants only
+_STORE = f"INSERT OR REPLACE INTO cache_v2 VALUES (?, ?, ?, ?, ?, ?, {_NEXT_ACCESS})"  # noqa: S608  # constants only
+_TOUCH = f"UPDATE cache_v2 SET accessed = {_NEXT_ACCESS} WHERE {_BY_KEY}"  # noqa: S608  # constants only
 _EVICT = """
 DELETE FROM cache_v2 WHERE rowid IN (
     SELECT rowid FROM cache_v2 ORDER BY accessed LIMIT max(0, (SELECT count(*) FROM cache_v2) - ?)
@@ -37,8 +37,8 @@ DELETE FROM cache_v2 WHERE rowid IN (
 """
 
 
-class Entry(NamedTuple):
-    """One row as it stands in the file, which is not yet believed."""
+class CacheEntry(NamedTuple):
+    """Row of the table, not yet validated."""
 
     key: str
     context_fingerprint: str
@@ -48,56 +48,58 @@ class Entry(NamedTuple):
     created_at: float
     accessed: int
 
-    def is_of(self, key: str, context: CacheContext) -> bool:
-        """Whether the row is whole, and was written for this query in this context."""
+    def matches(self, key: str, context: CacheContext) -> bool:
+        """Return True if the row is intact, and was written for this query in this context."""
         written_for = (self.key, self.context_fingerprint, self.context)
         return written_for == (key, context.fingerprint, context.text) and self.digest == _digest(
             *self[:4], self.created_at
         )
 
 
-def prepare(connection: sqlite3.Connection) -> None:
-    """Make the tables, where they are not there yet."""
-    there = tuple(row[1] for row in connection.execute("PRAGMA table_info(cache_v2)"))
-    if there == _COLUMNS and connection.execute("PRAGMA table_info(cache_v2_counts)").fetchone():
+def create_tables(connection: sqlite3.Connection) -> None:
+    """Create the tables if they are missing."""
+    columns = tuple(row[1] for row in connection.execute("PRAGMA table_info(cache_v2)"))
+    if columns == _COLUMNS and connection.execute("PRAGMA table_info(cache_v2_counts)").fetchone():
         return
-    if there not in ((), _COLUMNS):
-        # Rows in columns we do not know can be neither checked nor returned.
+    if columns not in ((), _COLUMNS):
+        # Rows with unknown columns can be neither validated nor returned.
         connection.execute("DROP TABLE cache_v2")
     connection.executescript(_SCHEMA)
 
 
-def find(connection: sqlite3.Connection, key: str, context: CacheContext) -> Entry | None:
-    """The row of this query in this context."""
+def find_entry(connection: sqlite3.Connection, key: str, context: CacheContext) -> CacheEntry | None:
+    """Return the row of this query in this context, or None."""
     row = connection.execute(_FIND, (key, context.fingerprint)).fetchone()
-    return None if row is None else Entry(*row)
+    return None if row is None else CacheEntry(*row)
 
 
-def keep(connection: sqlite3.Connection, key: str, context: CacheContext, result: str, now: float, most: int) -> None:
-    """Write a row, and let those go that were not asked for the longest, where there are more than `most`."""
+def store_entry(
+    connection: sqlite3.Connection, key: str, context: CacheContext, result: str, now: float, most: int
+) -> None:
+    """Write a row, and evict the least recently used rows above `most`."""
     digest = _digest(key, context.fingerprint, context.text, result, now)
-    connection.execute(_KEEP, (key, context.fingerprint, context.text, result, digest, now))
+    connection.execute(_STORE, (key, context.fingerprint, context.text, result, digest, now))
     connection.execute(_EVICT, (most,))
 
 
-def touch(connection: sqlite3.Connection, entry: Entry) -> None:
-    """Note that the row was asked for last."""
+def mark_used(connection: sqlite3.Connection, entry: CacheEntry) -> None:
+    """Mark the row as the most recently used."""
     connection.execute(_TOUCH, entry[:2])
 
 
-def forget(connection: sqlite3.Connection, entry: Entry) -> None:
-    """Take the row away, unless another stands there by now."""
-    connection.execute(f"DELETE FROM cache_v2 WHERE {_HERE} AND digest = ?", (*entry[:2], entry.digest))  # noqa: S608  # constants alone
+def delete_entry(connection: sqlite3.Connection, entry: CacheEntry) -> None:
+    """Delete the row, unless it was replaced meanwhile."""
+    connection.execute(f"DELETE FROM cache_v2 WHERE {_BY_KEY} AND digest = ?", (*entry[:2], entry.digest))  # noqa: S608  # constants only
 
 
-def forget_all(connection: sqlite3.Connection) -> None:
-    """Take every row away and count from nothing."""
+def delete_all(connection: sqlite3.Connection) -> None:
+    """Delete every row, and reset the counts."""
     connection.execute("DELETE FROM cache_v2")
     connection.execute("UPDATE cache_v2_counts SET hits = 0, misses = 0")
 
 
-def entries(connection: sqlite3.Connection) -> int:
-    """How many rows there are."""
+def count_entries(connection: sqlite3.Connection) -> int:
+    """Return the number of rows."""
     count: int = connection.execute("SELECT count(*) FROM cache_v2").fetchone()[0]
     return count
 
@@ -107,12 +109,12 @@ def add_counts(connection: sqlite3.Connection, hits: int, misses: int) -> None:
     connection.execute("UPDATE cache_v2_counts SET hits = hits + ?, misses = misses + ?", (hits, misses))
 
 
-def counts(connection: sqlite3.Connection) -> tuple[int, int]:
-    """The hits and misses of all processes."""
+def read_counts(connection: sqlite3.Connection) -> tuple[int, int]:
+    """Return hits and misses of all processes."""
     hits, misses = connection.execute("SELECT total(hits), total(misses) FROM cache_v2_counts").fetchone()
     return int(hits), int(misses)
 
 
 def _digest(key: str, fingerprint: str, context: str, result: str, created_at: float) -> str:
-    whole = "\0".join((str(key), str(fingerprint), str(context), str(result), repr(created_at)))
-    return hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()
+    text = "\0".join((str(key), str(fingerprint), str(context), str(result), repr(created_at)))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

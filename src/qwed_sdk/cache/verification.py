@@ -1,4 +1,4 @@
-"""The cache: results of verification by query and trust-bound context, in a file that survives the process."""
+"""VerificationCache: verification results by query and context, in a file that outlives the process."""
 
 import hashlib
 import math
@@ -10,23 +10,23 @@ from os import PathLike
 from types import TracebackType
 from typing import Any, Final, Self
 
-from qwed_sdk.cache import place, stats, table
+from qwed_sdk.cache import directory, stats, table
+from qwed_sdk.cache.cache_errors import CacheError
 from qwed_sdk.cache.context import CacheContext
-from qwed_sdk.cache.errors import CacheError
-from qwed_sdk.cache.file import CacheFile
-from qwed_sdk.cache.normal import exact, normal
-from qwed_sdk.cache.result import read, written
+from qwed_sdk.cache.normalize import exact_form, normalize_query
+from qwed_sdk.cache.serialize import decode_result, encode_result
+from qwed_sdk.cache.sqlite_file import CacheFile
 
 MAX_ENTRIES: Final = 1000
-"""How many entries a cache keeps."""
+"""Largest number of entries in a cache."""
 TTL: Final = 86_400
-"""How long an entry lives, in seconds."""
-MAX_QUERY: Final = 1_048_576
-"""Characters that a query may have."""
+"""Lifetime of an entry, in seconds."""
+MAX_QUERY_CHARS: Final = 1_048_576
+"""Largest number of characters in a query."""
 
 
 class VerificationCache:
-    """Results kept by (query, context); whatever does not match exactly is a miss."""
+    """Cache of verification results by query and context, in a SQLite file."""
 
     MAX_ENTRIES = MAX_ENTRIES
 
@@ -37,60 +37,110 @@ class VerificationCache:
         *,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """Open the cache; CacheError where the directory is not ours, or cannot be written."""
-        self.ttl = _lifetime(ttl)
-        self.cache_dir = place.directory_of(cache_dir)
+        """Open the cache.
+
+        Args:
+            cache_dir: Directory of the file; `~/.qwed/cache` by default.
+            ttl: Seconds that an entry lives.
+            clock: Function that returns the current time in seconds.
+
+        Raises:
+            CacheError: The directory belongs to another user, or cannot be written.
+        """
+        self.ttl = _parse_ttl(ttl)
+        self.cache_dir = directory.cache_directory(cache_dir)
         self._clock = clock
         self._file = CacheFile(self.cache_dir)
-        # A damaged file is told by whoever writes; reading it misses.
+        # A damaged file is reported on writing; a lookup is a miss.
         with suppress(CacheError), self._file.reading():
             pass
 
     def get(self, query: str, context: CacheContext, *, normalize: bool = True) -> dict[str, Any] | None:
-        """The result kept for this query in this context, or None; trouble with the file is a miss."""
+        """Return the stored result for a query in a context, or None.
+
+        A problem with the file is a miss.
+
+        Args:
+            query: The query.
+            context: Context in which the result was stored.
+            normalize: Whether capitals and spaces are normalised where they carry no meaning.
+
+        Returns:
+            A new dict, or None.
+
+        Raises:
+            TypeError: The query is not a string, or the context is not a CacheContext.
+        """
         _require_context(context)
-        key = _key(query, normalize=normalize)
-        found = self._find(key, context) if key is not None else None
-        self._file.count(found is not None)
-        return found
+        key = _cache_key(query, normalize=normalize)
+        result = self._find(key, context) if key is not None else None
+        self._file.count(result is not None)
+        return result
 
     def set(self, query: str, result: Mapping[str, Any], context: CacheContext, *, normalize: bool = True) -> None:
-        """Keep a result; TypeError or ValueError where it is none to keep, CacheError where the file takes nothing."""
+        """Store a result.
+
+        Args:
+            query: The query.
+            result: Mapping of JSON values, at most 256 KiB.
+            context: Context that the result depends on.
+            normalize: As for `get`.
+
+        Raises:
+            TypeError: The result contains a value that is not JSON.
+            ValueError: The result or the query is too large, or a number is not finite.
+            CacheError: The file cannot be written.
+        """
         _require_context(context)
-        key = _key(query, normalize=normalize)
+        key = _cache_key(query, normalize=normalize)
         if key is None:
-            raise ValueError(f"the query has {len(query)} characters, at most {MAX_QUERY} are taken")
-        text = written(result)
+            raise ValueError(f"the query has {len(query)} characters; at most {MAX_QUERY_CHARS} are allowed")
+        text = encode_result(result)
         with self._file.writing() as connection:
-            table.keep(connection, key, context, text, self._clock(), self.MAX_ENTRIES)
+            table.store_entry(connection, key, context, text, self._clock(), self.MAX_ENTRIES)
 
     def clear(self) -> None:
-        """Remove every entry and count from nothing; a damaged file is replaced."""
+        """Remove every entry and every count; a damaged file is replaced.
+
+        Raises:
+            CacheError: The file cannot be written.
+        """
         try:
             with self._file.writing() as connection:
                 self._file.forget_counts()
-                table.forget_all(connection)
+                table.delete_all(connection)
         except CacheError as error:
             if not error.damaged:
                 raise
-            self._file.start_anew()
+            self._file.recreate()
         with suppress(CacheError), self._file.reading() as connection:
             connection.execute("VACUUM")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def get_stats(self) -> stats.CacheStats:
-        """The counts of every process that uses this cache; CacheError where they cannot be read."""
+        """Return the counts of all processes that use this cache.
+
+        Returns:
+            The counts.
+
+        Raises:
+            CacheError: The file cannot be read.
+        """
         with self._file.reading() as connection:
             hits, misses = self._file.counted(connection)
-            entries = table.entries(connection)
-        return stats.CacheStats(hits, misses, entries, place.size(self._file.path))
+            entries = table.count_entries(connection)
+        return stats.CacheStats(hits, misses, entries, directory.total_size(self._file.path))
 
     def print_stats(self) -> None:
-        """Print the counts to stdout."""
-        sys.stdout.write(stats.summary(self.get_stats()))
+        """Print the counts to standard output.
+
+        Raises:
+            CacheError: The file cannot be read.
+        """
+        sys.stdout.write(stats.format_stats(self.get_stats()))
 
     def close(self) -> None:
-        """Let go of the file; using the cache again opens it again."""
+        """Close the file; the next use opens it again."""
         self._file.close()
 
     def __enter__(self) -> Self:
@@ -104,20 +154,21 @@ class VerificationCache:
     def _find(self, key: str, context: CacheContext) -> dict[str, Any] | None:
         try:
             with self._file.reading() as connection:
-                entry = table.find(connection, key, context)
+                entry = table.find_entry(connection, key, context)
         except CacheError:
             return None
         if entry is None:
             return None
-        found = read(entry.result) if self._holds(entry, key, context) else None
-        # Neither of these changes the answer.
+        result = decode_result(entry.result) if self._is_valid(entry, key, context) else None
+        # A failure of either does not change the result.
         with suppress(CacheError), self._file.reading() as connection:
-            (table.forget if found is None else table.touch)(connection, entry)
-        return found
+            (table.delete_entry if result is None else table.mark_used)(connection, entry)
+        return result
 
-    def _holds(self, entry: table.Entry, key: str, context: CacheContext) -> bool:
-        """Whether the entry is whole, ours and young; one from the future tells of a clock that was set back."""
-        return entry.is_of(key, context) and 0 <= self._clock() - entry.created_at < self.ttl
+    def _is_valid(self, entry: table.CacheEntry, key: str, context: CacheContext) -> bool:
+        """Return True if the entry is intact, matches and is not expired; one from the future means that a clock was
+        set back."""
+        return entry.matches(key, context) and 0 <= self._clock() - entry.created_at < self.ttl
 
 
 def _require_context(context: Any) -> None:
@@ -125,7 +176,7 @@ def _require_context(context: Any) -> None:
         raise TypeError(f"the context is a {type(context).__name__}: give a CacheContext")
 
 
-def _lifetime(ttl: Any) -> float:
+def _parse_ttl(ttl: Any) -> float:
     if isinstance(ttl, bool) or not isinstance(ttl, int | float):
         raise TypeError(f"`ttl` is a {type(ttl).__name__}: give a number of seconds")
     if not math.isfinite(ttl) or ttl < 0:
@@ -133,11 +184,11 @@ def _lifetime(ttl: Any) -> float:
     return ttl
 
 
-def _key(query: Any, *, normalize: bool) -> str | None:
-    """What the query is found by; None where it is longer than any that is kept."""
+def _cache_key(query: Any, *, normalize: bool) -> str | None:
+    """Return the key of the query, or None if the query is too long to be stored."""
     if not isinstance(query, str):
         raise TypeError(f"the query is a {type(query).__name__}: give a string")
-    if len(query) > MAX_QUERY:
+    if len(query) > MAX_QUERY_CHARS:
         return None
-    form = normal(query) if normalize else exact(query)
+    form = normalize_query(query) if normalize else exact_form(query)
     return hashlib.sha256(form.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,4 +1,4 @@
-"""CrewAI: `QWEDVerifiedAgent` is a `crewai.Agent` none of whose tools runs before qwed has permitted it."""
+"""CrewAI integration: `QWEDVerifiedAgent` is a `crewai.Agent` whose tools run only with permission."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ except ImportError as problem:
     _MISSING = f"QWEDVerifiedAgent needs crewai 1.15.30 or newer: pip install crewai ({problem})"
 
     class QWEDVerifiedAgent:  # type: ignore[no-redef]
-        """Stands in where CrewAI is not installed: making one says what to install."""
+        """Placeholder when CrewAI is not installed; its constructor raises ImportError."""
 
         def __init__(self, *_: Any, **__: Any) -> None:
             raise ImportError(_MISSING)

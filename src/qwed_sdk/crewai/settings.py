@@ -1,46 +1,48 @@
-"""What `qwed_settings` and the keywords of a verified agent may say."""
+"""Settings of a verified CrewAI agent: `qwed_settings` and keywords."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from qwed_sdk.checkpoint import Asks, Checkpoint
+from qwed_sdk.tool_guard import Checkpoint, CheckpointOptions
 
-_OF_THE_CHECKPOINT = frozenset(Asks.__annotations__)
+_CHECKPOINT_SETTINGS = frozenset(CheckpointOptions.__annotations__)
 _SWITCHES = frozenset({"require_attestation", "verify_all_tools"})
-KNOWN = _OF_THE_CHECKPOINT | _SWITCHES
+KNOWN_SETTINGS = _CHECKPOINT_SETTINGS | _SWITCHES
 
 
-class Guard(NamedTuple):
-    """What every tool of one agent is asked of; `attested` makes a permit without a signature none."""
+class GuardSettings(NamedTuple):
+    """Checkpoint of an agent's tools; `attested` rejects permits without an attestation."""
 
     checkpoint: Checkpoint
     attested: bool
 
 
-def guard_from(settings: Mapping[str, Any] | None, given: Mapping[str, Any]) -> Guard:
-    """The guard that `qwed_settings` and the keywords that were given describe."""
+def parse_settings(settings: Mapping[str, Any] | None, keywords: Mapping[str, Any]) -> GuardSettings:
+    """Return the settings that `qwed_settings` and the keywords describe; raise ValueError if they are invalid."""
     if settings is not None and not isinstance(settings, Mapping):
         raise TypeError("`qwed_settings` must be a mapping from the names of settings to their values")
-    said = _together(settings or {}, {name: value for name, value in given.items() if value is not None})
-    if said.get("verify_all_tools") is False:
+    merged = _merge_settings(settings or {}, {name: value for name, value in keywords.items() if value is not None})
+    if merged.get("verify_all_tools") is False:
         raise ValueError("`verify_all_tools` cannot be false: give tools that need no verification to another agent")
-    options = dict(said.get("options") or {})
-    if "require_attestation" in said:
-        options["require_attestation"] = said["require_attestation"]
-    of_the_checkpoint = {name: said[name] for name in _OF_THE_CHECKPOINT & said.keys()}
-    checkpoint = Checkpoint(**of_the_checkpoint | ({"options": options} if options else {}))
-    return Guard(checkpoint, bool(options.get("require_attestation")))
+    options = dict(merged.get("options") or {})
+    if "require_attestation" in merged:
+        options["require_attestation"] = merged["require_attestation"]
+    checkpoint_settings = {name: merged[name] for name in _CHECKPOINT_SETTINGS & merged.keys()}
+    checkpoint = Checkpoint(**checkpoint_settings | ({"options": options} if options else {}))
+    return GuardSettings(checkpoint, bool(options.get("require_attestation")))
 
 
-def _together(settings: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    unknown = sorted(settings.keys() - KNOWN)
+def _merge_settings(settings: Mapping[str, Any], keywords: Mapping[str, Any]) -> dict[str, Any]:
+    unknown = sorted(settings.keys() - KNOWN_SETTINGS)
     if unknown:
-        raise ValueError(f"unknown setting `{unknown[0]}` in qwed_settings: known are {', '.join(sorted(KNOWN))}")
-    twice = sorted(settings.keys() & given.keys())
+        raise ValueError(
+            f"unknown setting `{unknown[0]}` in qwed_settings: known are {', '.join(sorted(KNOWN_SETTINGS))}"
+        )
+    twice = sorted(settings.keys() & keywords.keys())
     if twice:
         raise ValueError(f"`{twice[0]}` is given twice: in qwed_settings and as a keyword")
-    said = {**settings, **given}
-    for name in sorted(_SWITCHES & said.keys()):
-        if not isinstance(said[name], bool):
+    merged = {**settings, **keywords}
+    for name in sorted(_SWITCHES & merged.keys()):
+        if not isinstance(merged[name], bool):
             raise ValueError(f"`{name}` must be True or False")
-    return said
+    return merged

@@ -1,4 +1,4 @@
-"""A tool of a verified agent: asks, runs what was permitted, says how it went."""
+"""Tool of a verified CrewAI agent: verifies the call, runs the permitted arguments, records the outcome."""
 
 import asyncio
 import inspect
@@ -13,33 +13,33 @@ from crewai.tools.tool_failure import ToolFailure
 from crewai.utilities.string_utils import sanitize_tool_name
 from pydantic import PrivateAttr
 
-from qwed_sdk.calls.checks import Permit, Refusal
-from qwed_sdk.checkpoint import Checkpoint
-from qwed_sdk.crewai.settings import Guard
+from qwed_sdk.crewai.settings import GuardSettings
+from qwed_sdk.operations.tool_check import Permit, Refusal
+from qwed_sdk.tool_guard import Checkpoint
 
-READERS = (LoadSkillTool, DeferredToolResultReader)
-"""The framework's own: they show the model what the developer attached, or a result it was already given."""
+READ_ONLY_TOOLS = (LoadSkillTool, DeferredToolResultReader)
+"""CrewAI's own tools that show the model attached skills or earlier results; they are not verified."""
 
 
 def never_cached(_arguments: Any = None, _result: Any = None) -> bool:
-    """No: an answer out of a cache is one that nobody verified."""
+    """Return False: a cached result was not verified."""
     return False
 
 
 class VerifiedTool(BaseTool):  # type: ignore[misc] # CrewAI is not installed where types are checked
-    """Looks like the tool inside to CrewAI and to the model; without a guard it refuses everything."""
+    """Wrapper that looks like the inner tool; without settings it refuses every call."""
 
     _inner: Any = PrivateAttr(default=None)
-    _guard: Guard | None = PrivateAttr(default=None)
+    _guard: GuardSettings | None = PrivateAttr(default=None)
     _conversation: str | None = PrivateAttr(default=None)
 
     def _run(self, **arguments: Any) -> Any:
         if self._guard is None:
-            return self._not_run("it has lost its connection to qwed")
+            return self._not_run("it has no connection to qwed")
         checkpoint, attested = self._guard
         answer = checkpoint.before(sanitize_tool_name(self.name), arguments, self._conversation)
         if not isinstance(answer, Permit):
-            return _told(answer)
+            return _failure_of(answer)
         if attested and not answer.attestation:
             checkpoint.after(answer, False)
             return self._not_run("its permit has no attestation")
@@ -49,7 +49,7 @@ class VerifiedTool(BaseTool):  # type: ignore[misc] # CrewAI is not installed wh
         result: Any = None
         succeeded = False
         try:
-            # What qwed corrected is JSON that the tool's schema has not seen yet.
+            # Corrected arguments are JSON that the tool's schema has not validated yet.
             corrected = permit.answer.corrected is not None
             result = self._inner._run(**self._validate_kwargs(permit.arguments) if corrected else permit.arguments)
             if inspect.iscoroutine(result):
@@ -63,27 +63,27 @@ class VerifiedTool(BaseTool):  # type: ignore[misc] # CrewAI is not installed wh
         return ToolFailure(message=f"`{sanitize_tool_name(self.name)}` was not run: {why}")
 
     def format_output_for_agent(self, raw_result: Any) -> str:
-        """What the tool inside would show the model, and a refusal as its sentence."""
-        shower: Any = super() if isinstance(raw_result, ToolFailure) else self._inner
-        shown: str = shower.format_output_for_agent(raw_result)
-        return shown
+        """Return the inner tool's text for the model, or the text of a refusal."""
+        formatter: Any = super() if isinstance(raw_result, ToolFailure) else self._inner
+        text: str = formatter.format_output_for_agent(raw_result)
+        return text
 
 
-def verified(tools: Iterable[Any], guard: Guard | None) -> list[Any]:
-    """The tools of one run, each of which asks first; one run is one conversation."""
+def wrap_tools(tools: Iterable[Any], guard: GuardSettings | None) -> list[Any]:
+    """Return the tools of one run, wrapped; one run is one conversation."""
     conversation = uuid4().hex
-    return [tool if type(tool) in READERS else _wrapped(tool, guard, conversation) for tool in tools]
+    return [tool if type(tool) in READ_ONLY_TOOLS else _wrap_tool(tool, guard, conversation) for tool in tools]
 
 
-def _wrapped(tool: Any, guard: Guard | None, conversation: str) -> VerifiedTool:
-    shown = ("name", "description", "env_vars", "args_schema", "result_schema")
-    rules = ("result_as_answer", "max_usage_count", "tool_failure_policy")
-    wrapped = VerifiedTool(cache_function=never_cached, **{name: getattr(tool, name) for name in shown + rules})
+def _wrap_tool(tool: Any, guard: GuardSettings | None, conversation: str) -> VerifiedTool:
+    description = ("name", "description", "env_vars", "args_schema", "result_schema")
+    limits = ("result_as_answer", "max_usage_count", "tool_failure_policy")
+    wrapped = VerifiedTool(cache_function=never_cached, **{name: getattr(tool, name) for name in description + limits})
     wrapped._inner, wrapped._guard, wrapped._conversation = tool, guard, conversation
     return wrapped
 
 
-def _told(refusal: Refusal) -> ToolFailure:
-    # Not as `code`, which CrewAI would write behind a sentence that names it already.
+def _failure_of(refusal: Refusal) -> ToolFailure:
+    # Not as `code`, which CrewAI appends to a message that already contains it.
     details = {"code": refusal.code, "decision": refusal.decision}
     return ToolFailure(message=str(refusal), details=details)

@@ -1,1 +1,1 @@
-"""Guards a program embeds: each judges one kind of input by itself, without a server."""
+"""Guards for use inside a program, without a server."""

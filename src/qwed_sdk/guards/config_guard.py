@@ -1,4 +1,4 @@
-"""Secrets in configuration: files and objects that name a secret instead of holding it pass."""
+"""ConfigGuard: finds secrets in configuration; references to a secret are allowed."""
 
 import json
 import re
@@ -8,8 +8,8 @@ from itertools import islice
 from typing import Any
 
 from qwed.guards.secrets import find_secrets
-from qwed.guards.text import UNSCANNED
-from qwed.words import Record, Risk
+from qwed.guards.text_scan import UNSCANNED
+from qwed.model import Record, Risk
 
 MAX_DEPTH = 64
 MAX_VALUES = 10_000
@@ -17,12 +17,12 @@ MAX_CHARACTERS = 1 << 20
 MAX_PATTERNS = 50
 MAX_PATTERN_LENGTH = 500
 MAX_PATTERN_TEXT = 4_096
-"""Characters of one value that a custom pattern is tried on."""
+"""Characters of a value that custom patterns are applied to."""
 MAX_NAME = 64
-_SHOWN = 2
-_SHORTEST_SHOWN = 12
+_UNMASKED_CHARS = 2
+_MIN_SECRET_CHARS = 12
 
-# A repetition inside a repeated group is what makes a pattern take forever.
+# Nested repetition causes catastrophic backtracking.
 _NESTED_REPEAT = re.compile(
     r"\([^()]*[*+}][^()]*\)\s*[*+{]|\([^()]*\|[^()]*\)\s*[*+{]|\([^()]*\([^()]*[*+}]|\\[1-9]|\(\?P="
 )
@@ -34,7 +34,7 @@ PatternTable = Mapping[str, str] | Iterable[str] | None
 
 @dataclass(frozen=True)
 class Violation(Record):
-    """One secret: the key it stands under, what it is, and enough of it to find it again."""
+    """Secret in a configuration: its key path, its type, and a masked excerpt."""
 
     path: str
     type: str
@@ -44,7 +44,7 @@ class Violation(Record):
 
 @dataclass(frozen=True)
 class ConfigSafety(Record):
-    """Whether a configuration holds no secret, and if not where they are; `risk` is low, medium or critical."""
+    """Result for a configuration; `risk` is low, medium or critical."""
 
     verified: bool
     message: str
@@ -54,7 +54,7 @@ class ConfigSafety(Record):
 
 @dataclass(frozen=True)
 class ScannedString(Record):
-    """Whether a text holds no secret, and if not what was found."""
+    """Result for a text."""
 
     verified: bool
     message: str
@@ -65,76 +65,80 @@ class ScannedString(Record):
 class ConfigGuard:
     """Finds secrets in configuration. Custom patterns are regular expressions, by name or in a list.
 
-    A custom pattern may not repeat a group that repeats or chooses, nor refer back: such patterns can take forever.
-    One that is refused raises ValueError here, and never later.
+    A custom pattern may not repeat a group that repeats or has alternatives, nor use back-references, because such
+    patterns can backtrack without end. The constructor raises ValueError for a pattern that is not accepted.
     """
 
     def __init__(self, custom_patterns: PatternTable = None) -> None:
-        self._patterns = _compiled(custom_patterns)
+        self._patterns = _compile_patterns(custom_patterns)
 
     def verify_config_safety(self, data: Any) -> ConfigSafety:
-        """Every secret in a nested configuration of mappings, lists, texts and bytes, or in one written as JSON."""
-        # A key that is said twice has one value once it is read: the text is looked at as well.
-        violations = self._within(_written(data)) or self._within(data)
+        """Find every secret in a nested configuration of mappings, lists, texts and bytes, or in a JSON text."""
+        # Parsing drops all but one value of a duplicate key, so the text is scanned too.
+        violations = self._scan_values(_parse_json(data)) or self._scan_values(data)
         return ConfigSafety(not violations, _message(violations), _risk(violations), tuple(violations))
 
-    def _within(self, data: Any) -> list[Violation]:
+    def _scan_values(self, data: Any) -> list[Violation]:
         violations: list[Violation] = []
-        for path, value in _values(data):
-            violations += [_unread(path)] if value is None else self._found(path, value)
+        for path, value in _iterate_values(data):
+            violations += [_unscanned(path)] if value is None else self._scan_text(path, value)
         return violations
 
     def scan_string(self, text: str | bytes) -> ScannedString:
-        """Every secret in a text: a file, a line, a value."""
+        """Find every secret in a text: a file, a line, a value."""
         if not isinstance(text, str | bytes | bytearray):
-            found = [_unread("", "it is no text")]
+            violations = [_unscanned("", "it is not text")]
         else:
-            found = self._found("", _decoded(text))
-        return ScannedString(not found, _message(found), _risk(found), tuple(found))
+            violations = self._scan_text("", _decode(text))
+        return ScannedString(not violations, _message(violations), _risk(violations), tuple(violations))
 
-    def _found(self, path: str, text: str) -> list[Violation]:
-        found = [
-            _unread(path) if each.kind == UNSCANNED else _violation(path, each.kind, text[each.start : each.end])
-            for each in find_secrets(text)
+    def _scan_text(self, path: str, text: str) -> list[Violation]:
+        violations = [
+            _unscanned(path)
+            if secret.kind == UNSCANNED
+            else _violation(path, secret.kind, text[secret.start : secret.end])
+            for secret in find_secrets(text)
         ]
-        if not found:
-            found = _told_by_name(path, text)
-        return found + list(self._custom(path, text))
+        if not violations:
+            violations = _secret_by_key(path, text)
+        return violations + list(self._scan_custom(path, text))
 
-    def _custom(self, path: str, text: str) -> Iterator[Violation]:
+    def _scan_custom(self, path: str, text: str) -> Iterator[Violation]:
         for name, pattern in self._patterns:
             match = pattern.search(text, 0, MAX_PATTERN_TEXT)
             if match and match[0]:
                 yield _violation(path, name, match[0])
         if self._patterns and len(text) > MAX_PATTERN_TEXT:
-            yield _unread(
-                path, f"custom patterns are tried on {MAX_PATTERN_TEXT} characters of a value, and it is longer"
+            yield _unscanned(
+                path, f"custom patterns are applied to {MAX_PATTERN_TEXT} characters of a value, and it is longer"
             )
 
 
-def _compiled(custom: PatternTable) -> tuple[tuple[str, re.Pattern[str]], ...]:
+def _compile_patterns(custom: PatternTable) -> tuple[tuple[str, re.Pattern[str]], ...]:
     if isinstance(custom, str | bytes):
         raise ValueError("custom patterns must be a mapping of names to patterns, or a list of patterns")
-    named = list(custom.items()) if isinstance(custom, Mapping) else [("custom", each) for each in custom or ()]
-    if len(named) > MAX_PATTERNS:
+    sources = list(custom.items()) if isinstance(custom, Mapping) else [("custom", pattern) for pattern in custom or ()]
+    if len(sources) > MAX_PATTERNS:
         raise ValueError(f"more than {MAX_PATTERNS} custom patterns")
-    return tuple((str(name)[:MAX_NAME], _pattern(source)) for name, source in named)
+    return tuple((str(name)[:MAX_NAME], _compile_pattern(source)) for name, source in sources)
 
 
-def _pattern(source: Any) -> re.Pattern[str]:
+def _compile_pattern(source: Any) -> re.Pattern[str]:
     text = source.pattern if isinstance(source, re.Pattern) else source
     if not isinstance(text, str) or not text or len(text) > MAX_PATTERN_LENGTH:
         raise ValueError(f"a custom pattern must be a text of 1 to {MAX_PATTERN_LENGTH} characters")
     if _NESTED_REPEAT.search(text) or len(_REPEATS.findall(text)) > _MAX_REPEATS:
-        raise ValueError(f"`{text[:MAX_NAME]}` may take forever: do not repeat a group that repeats or chooses")
+        raise ValueError(
+            f"`{text[:MAX_NAME]}` may backtrack without end: do not repeat a group that repeats or has alternatives"
+        )
     try:
         return re.compile(text)
     except (re.error, OverflowError, RecursionError) as problem:
-        raise ValueError(f"`{text[:MAX_NAME]}` is no regular expression: {problem}") from problem
+        raise ValueError(f"`{text[:MAX_NAME]}` is not a valid regular expression: {problem}") from problem
 
 
-def _written(data: Any) -> Any:
-    """What a text of JSON says, None for anything else."""
+def _parse_json(data: Any) -> Any:
+    """Return the value of a JSON text, or None."""
     if not isinstance(data, str | bytes | bytearray) or len(data) > MAX_CHARACTERS:
         return None
     try:
@@ -143,8 +147,8 @@ def _written(data: Any) -> Any:
         return None
 
 
-def _values(data: Any) -> Iterator[tuple[str, str | None]]:
-    """(path, text) of every value and every name; the text is None where a bound cut the walk short."""
+def _iterate_values(data: Any) -> Iterator[tuple[str, str | None]]:
+    """Yield path and text of every value and every key; the text is None where a limit stopped the scan."""
     waiting: list[tuple[str, Any, int]] = [("", data, 0)]
     seen = characters = 0
     while waiting:
@@ -154,7 +158,7 @@ def _values(data: Any) -> Iterator[tuple[str, str | None]]:
             yield path, None
             return
         if isinstance(value, str | bytes | bytearray):
-            text = _decoded(value)
+            text = _decode(value)
             characters += len(text)
             yield path, text
         elif isinstance(value, Mapping | list | tuple | set | frozenset):
@@ -167,53 +171,53 @@ def _members(path: str, value: Any, depth: int) -> Iterator[tuple[str, Any, int]
     if not isinstance(value, Mapping):
         yield from ((f"{path}[{index}]", item, depth) for index, item in enumerate(islice(value, MAX_VALUES + 1)))
         return
-    for name, held in islice(value.items(), MAX_VALUES + 1):
-        shown = _shown_name(name)
-        yield f"{path}.{shown}" if path else shown, held, depth
-        if isinstance(name, str) and len(name) > _SHORTEST_SHOWN:
+    for name, member in islice(value.items(), MAX_VALUES + 1):
+        part = _path_part(name)
+        yield f"{path}.{part}" if path else part, member, depth
+        if isinstance(name, str) and len(name) > _MIN_SECRET_CHARS:
             yield path, name, depth
 
 
-def _shown_name(name: Any) -> str:
-    """A key as a path shows it; a secret may stand in the place of a key."""
+def _path_part(name: Any) -> str:
+    """Return a key as a path shows it; a key that contains a secret is replaced."""
     text = name if isinstance(name, str) else f"{name}" if isinstance(name, int | float) else type(name).__name__
     return "[secret]" if find_secrets(text) else text[:MAX_NAME]
 
 
-def _decoded(text: str | bytes | bytearray) -> str:
+def _decode(text: str | bytes | bytearray) -> str:
     return text if isinstance(text, str) else bytes(text).decode("utf-8", "replace")
 
 
-def _told_by_name(path: str, text: str) -> list[Violation]:
-    """A value that only its key makes a secret."""
+def _secret_by_key(path: str, text: str) -> list[Violation]:
+    """Return a violation for a value that is a secret because of its key."""
     name = next((part for part in reversed(re.split(r"[.\[\]]+", path)) if part and not part.isdigit()), "")
-    found = find_secrets(f'{name} = "{text}"') if name and text else ()
-    return [_violation(path, each.kind, text) for each in found[:1] if each.kind != UNSCANNED]
+    secrets = find_secrets(f'{name} = "{text}"') if name and text else ()
+    return [_violation(path, secret.kind, text) for secret in secrets[:1] if secret.kind != UNSCANNED]
 
 
 def _violation(path: str, kind: str, secret: str) -> Violation:
     where = f"`{path}`" if path else "the text"
-    return Violation(path, kind, _masked(secret), f"{where} holds a secret ({kind}): name it by reference instead")
+    return Violation(path, kind, _mask(secret), f"{where} contains a secret ({kind}): use a reference to it instead")
 
 
-def _unread(path: str, reason: str = "it is larger or deeper than is looked at") -> Violation:
+def _unscanned(path: str, reason: str = "it exceeds the limits of the scan") -> Violation:
     where = f"`{path}`" if path else "the text"
-    return Violation(path, UNSCANNED, "", f"{where} was not looked at: {reason}")
+    return Violation(path, UNSCANNED, "", f"{where} was not scanned: {reason}")
 
 
-def _masked(secret: str) -> str:
-    """The first characters of a long secret, none of a short one."""
-    shown = secret[:_SHOWN] if len(secret) >= _SHORTEST_SHOWN and secret.isprintable() else ""
-    return f"{shown}***"
+def _mask(secret: str) -> str:
+    """Return the first characters of a long secret, and none of a short one."""
+    prefix = secret[:_UNMASKED_CHARS] if len(secret) >= _MIN_SECRET_CHARS and secret.isprintable() else ""
+    return f"{prefix}***"
 
 
-def _message(found: list[Violation]) -> str:
-    if not found:
+def _message(violations: list[Violation]) -> str:
+    if not violations:
         return "no secret found"
-    return found[0].message if len(found) == 1 else f"{len(found)} found: {found[0].message}"
+    return violations[0].message if len(violations) == 1 else f"{len(violations)} found: {violations[0].message}"
 
 
-def _risk(found: list[Violation]) -> str:
-    if not found:
+def _risk(violations: list[Violation]) -> str:
+    if not violations:
         return Risk.LOW.word
-    return (Risk.MEDIUM if all(each.type == UNSCANNED for each in found) else Risk.CRITICAL).word
+    return (Risk.MEDIUM if all(violation.type == UNSCANNED for violation in violations) else Risk.CRITICAL).word

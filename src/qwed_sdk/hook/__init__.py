@@ -1,1 +1,1 @@
-"""The hook of a coding agent: one tool call in, a yes or a no out. `qwed hook` is the command around it."""
+"""Hook of coding agents: decides about one tool call; `qwed hook` is the command around it."""

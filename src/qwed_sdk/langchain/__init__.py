@@ -1,6 +1,6 @@
-"""LangChain: a callback for executors, graphs and single tools, a middleware for `create_agent`.
+"""LangChain integration: a callback for executors, graphs and single tools, and a middleware for `create_agent`.
 
-Each class is loaded when it is asked for: the callback needs langchain-core alone, the middleware all of langchain.
+Each class is imported on first use: the callback needs langchain-core only, the middleware needs langchain.
 """
 
 from importlib import import_module
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 __all__ = ["QWEDMiddleware", "QWEDVerificationCallback"]
 
-_LIVES_IN = {"QWEDMiddleware": "middleware", "QWEDVerificationCallback": "callback"}
+_MODULE_OF_NAME = {"QWEDMiddleware": "middleware", "QWEDVerificationCallback": "callback"}
 
 
 def __getattr__(name: str) -> object:
-    if name not in _LIVES_IN:
+    if name not in _MODULE_OF_NAME:
         raise AttributeError(f"module `{__name__}` has no `{name}`")
-    return getattr(import_module(f"{__name__}.{_LIVES_IN[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_MODULE_OF_NAME[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -1,1 +1,1 @@
-"""The parts of US payroll: what is asked, what FICA and Publication 15-T come to, and what was claimed."""
+"""Parts of US payroll: input, FICA, Publication 15-T and claims."""

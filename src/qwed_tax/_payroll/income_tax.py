@@ -1,10 +1,10 @@
-"""Federal income tax: what Publication 15-T has withheld from a payment, and what the year's tax is."""
+"""Federal income tax: withholding by Publication 15-T, and the tax of the year."""
 
 from fractions import Fraction
 
-from qwed.packs.result import Unreadable, unknown
-from qwed_tax._payroll.asked import Payment
-from qwed_tax._payroll.part import Part, brackets, line_of
+from qwed.packs.result import UnreadableInputError, unknown_name_error
+from qwed_tax._payroll.input import Payment
+from qwed_tax._payroll.line_item import PayslipLine, bracket_tax, schedule_step
 from qwed_tax.money import money, percent, rounded
 from qwed_tax.tables.federal import (
     LINE_1G,
@@ -18,12 +18,12 @@ from qwed_tax.tables.federal import (
 )
 
 
-def withheld(payment: Payment) -> Part:
-    """Worksheet 1A for a Form W-4 of 2020 or later, each line in cents."""
+def federal_withholding(payment: Payment) -> PayslipLine:
+    """Compute worksheet 1A for a Form W-4 of 2020 or later, each line in cents."""
     if payment.year not in WITHHOLDING_YEARS:
-        raise unknown("year of withholding", payment.year, map(str, WITHHOLDING_YEARS))
+        raise unknown_name_error("year of withholding", payment.year, map(str, WITHHOLDING_YEARS))
     adjusted, first = _adjusted(payment)
-    line = line_of(withholding(payment.year, payment.status, payment.checked), adjusted)
+    line = schedule_step(withholding(payment.year, payment.status, payment.checked), adjusted)
     annual = line.base + line.rate * (adjusted - line.start)
     tentative, credit = annual / payment.periods, payment.credits / payment.periods
     lined = max(Fraction(0), _cents(tentative) - _cents(credit)) + payment.extra
@@ -38,14 +38,14 @@ def withheld(payment: Payment) -> Part:
     return _part(payment, lined, exact, steps)
 
 
-def _part(payment: Payment, lined: Fraction, exact: Fraction, steps: tuple[str, ...]) -> Part:
+def _part(payment: Payment, lined: Fraction, exact: Fraction, steps: tuple[str, ...]) -> PayslipLine:
     table = "step 2(c) checked" if payment.checked else "standard"
-    named = f"{table} schedule of {on_w4(payment.status)}"
-    rule = f"IRS Publication 15-T ({payment.year}), worksheet 1A, percentage method, {named}"
+    schedule_name = f"{table} schedule of {on_w4(payment.status)}"
+    rule = f"IRS Publication 15-T ({payment.year}), worksheet 1A, percentage method, {schedule_name}"
     if payment.whole_dollars:
         dollars = Fraction(rounded(exact, 0))
-        return Part(dollars, rule, (*steps, f"in whole dollars: {money(dollars)}"))
-    return Part(lined, rule, steps, () if _cents(exact) == lined else (rounded(exact),))
+        return PayslipLine(dollars, rule, (*steps, f"in whole dollars: {money(dollars)}"))
+    return PayslipLine(lined, rule, steps, () if _cents(exact) == lined else (rounded(exact),))
 
 
 def _adjusted(payment: Payment) -> tuple[Fraction, tuple[str, ...]]:
@@ -63,21 +63,21 @@ def _cents(exact: Fraction) -> Fraction:
     return Fraction(rounded(exact))
 
 
-def income_tax(payment: Payment, taxable: Fraction | None) -> Part:
-    """The tax of the year on `taxable`, or on the year's wages less the standard deduction."""
+def income_tax(payment: Payment, taxable: Fraction | None) -> PayslipLine:
+    """Compute the year's tax on `taxable`, or on the year's wages less the standard deduction."""
     if payment.year not in YEARS:
-        raise unknown("year of income tax", payment.year, map(str, YEARS))
+        raise unknown_name_error("year of income tax", payment.year, map(str, YEARS))
     steps: tuple[str, ...] = ()
     if taxable is None:
         taxable, steps = _taxable(payment)
-    tax, lines = brackets(schedule(payment.year, payment.status), taxable)
+    tax, lines = bracket_tax(schedule(payment.year, payment.status), taxable)
     rule = f"26 U.S.C. 1(j), {SOURCES[payment.year]}: tax rate schedule of {payment.status} for {payment.year}"
-    return Part(tax, rule, (*steps, *lines))
+    return PayslipLine(tax, rule, (*steps, *lines))
 
 
 def _taxable(payment: Payment) -> tuple[Fraction, tuple[str, ...]]:
     if payment.periods != 1:
-        raise Unreadable("the income tax of a year needs `taxable_income`, or `pay_frequency` `annual`")
+        raise UnreadableInputError("the income tax of a year needs `taxable_income`, or `pay_frequency` `annual`")
     deduction = federal(payment.year, payment.status).deduction
     taxable = max(Fraction(0), payment.gross - payment.pretax - deduction)
     return taxable, (

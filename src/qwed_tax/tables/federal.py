@@ -1,4 +1,4 @@
-"""Federal income tax by year and filing status, and the schedules of Publication 15-T that follow from it."""
+"""Federal income tax by year and filing status, and the derived schedules of Publication 15-T."""
 
 from collections.abc import Mapping
 from fractions import Fraction
@@ -30,7 +30,7 @@ SEPARATE, HEAD = "married_filing_separately", "head_of_household"
 SURVIVING = "qualifying_surviving_spouse"
 STATUSES = (SINGLE, JOINT, SEPARATE, HEAD, SURVIVING)
 
-# The year, the status, where each bracket ends, and the standard deduction.
+# Year, status, end of each bracket, standard deduction.
 _TABLE = """
 2018 single 9525 38700 82500 157500 200000 500000 12000
 2018 joint 19050 77400 165000 315000 400000 600000 24000
@@ -72,34 +72,34 @@ _TABLE = """
 _STATUS = {"single": SINGLE, "joint": JOINT, "separate": SEPARATE, "head": HEAD}
 
 
-class Year(NamedTuple):
-    """Of one year and status."""
+class FederalYear(NamedTuple):
+    """Table row of one year and filing status."""
 
     ends: tuple[int, ...]
     deduction: int
 
 
-def _read() -> dict[tuple[int, str], Year]:
-    read: dict[tuple[int, str], Year] = {}
-    for line in _TABLE.split("\n"):
-        if line:
-            year, status, *numbers = line.split()
+def _read() -> dict[tuple[int, str], FederalYear]:
+    rows: dict[tuple[int, str], FederalYear] = {}
+    for text_line in _TABLE.split("\n"):
+        if text_line:
+            year, status, *numbers = text_line.split()
             *ends, deduction = map(int, numbers)
-            read[int(year), _STATUS[status]] = Year(tuple(ends), deduction)
-    return read
+            rows[int(year), _STATUS[status]] = FederalYear(tuple(ends), deduction)
+    return rows
 
 
-FEDERAL: Mapping[tuple[int, str], Year] = MappingProxyType(_read())
+FEDERAL: Mapping[tuple[int, str], FederalYear] = MappingProxyType(_read())
 YEARS = tuple(SOURCES)
 
 
-def federal(year: int, status: str) -> Year:
-    """The row of a year that is in `YEARS`; a surviving spouse has the joint one."""
+def federal(year: int, status: str) -> FederalYear:
+    """Return the row of a year in `YEARS`; a surviving spouse uses the joint one."""
     return FEDERAL[year, JOINT if status == SURVIVING else status]
 
 
-class Step(NamedTuple):
-    """One line of a schedule: from `start` on, `base` and `rate` of what is above `start`."""
+class BracketStep(NamedTuple):
+    """One row of a schedule: `base` plus `rate` of the income above `start`."""
 
     start: int
     base: Fraction
@@ -107,33 +107,33 @@ class Step(NamedTuple):
 
 
 @cache
-def schedule(year: int, status: str) -> tuple[Step, ...]:
-    """The tax on taxable income, as the tax rate schedules of Form 1040 print it."""
+def schedule(year: int, status: str) -> tuple[BracketStep, ...]:
+    """Return the tax rate schedule of Form 1040."""
     return _steps(0, federal(year, status).ends)[1:]
 
 
 WITHHOLDING_YEARS = tuple(year for year in YEARS if year >= 2020)
 """Publication 15-T exists since 2020."""
 _WITHHELD_2025 = {SINGLE: 15_000, JOINT: 30_000, HEAD: 22_500}
-"""The schedules of 2025 stayed as they were printed before Pub. L. 119-21 raised the standard deduction."""
+"""The 2025 schedules were printed before Pub. L. 119-21 raised the standard deduction and were kept."""
 LINE_1G = {SINGLE: 8_600, JOINT: 12_900, HEAD: 8_600}
 """Worksheet 1A, line 1g, for a Form W-4 of 2020 or later without the box of step 2(c)."""
 
 
 def on_w4(status: str) -> str:
-    """The three statuses of Form W-4, step 1(c)."""
+    """Return the status of Form W-4, step 1(c)."""
     return {SEPARATE: SINGLE, SURVIVING: JOINT}.get(status, status)
 
 
 def withheld_deduction(year: int, status: str) -> int:
-    """The standard deduction that the schedules of Publication 15-T were made with."""
+    """Return the standard deduction behind the schedules of Publication 15-T."""
     known = on_w4(status)
     return _WITHHELD_2025[known] if year == 2025 else FEDERAL[year, known].deduction
 
 
 @cache
-def withholding(year: int, status: str, checked: bool) -> tuple[Step, ...]:
-    """The annual schedule of Publication 15-T, section 1: standard, or with the box of step 2(c) checked."""
+def withholding(year: int, status: str, checked: bool) -> tuple[BracketStep, ...]:
+    """Return the annual schedule of Publication 15-T, section 1: standard, or with step 2(c) checked."""
     known = on_w4(status)
     deduction = withheld_deduction(year, known)
     ends = FEDERAL[year, known].ends
@@ -141,14 +141,14 @@ def withholding(year: int, status: str, checked: bool) -> tuple[Step, ...]:
         return _steps(deduction - LINE_1G[known], ends)
     # Half of everything; the publication prints whole dollars for where a line starts, and cents for its base.
     return tuple(
-        Step(int(rounded(Fraction(step.start, 2), 0)), Fraction(rounded(step.base / 2)), step.rate)
+        BracketStep(int(rounded(Fraction(step.start, 2), 0)), Fraction(rounded(step.base / 2)), step.rate)
         for step in _steps(deduction, ends)
     )
 
 
-def _steps(zero: int, ends: tuple[int, ...]) -> tuple[Step, ...]:
-    steps = [Step(0, Fraction(0), Fraction(0)), Step(zero, Fraction(0), RATES[0])]
+def _steps(zero: int, ends: tuple[int, ...]) -> tuple[BracketStep, ...]:
+    steps = [BracketStep(0, Fraction(0), Fraction(0)), BracketStep(zero, Fraction(0), RATES[0])]
     for end, rate in zip(ends, RATES[1:], strict=True):
         last = steps[-1]
-        steps.append(Step(zero + end, last.base + last.rate * (zero + end - last.start), rate))
+        steps.append(BracketStep(zero + end, last.base + last.rate * (zero + end - last.start), rate))
     return tuple(steps)

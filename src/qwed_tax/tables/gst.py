@@ -1,4 +1,4 @@
-"""GST by country and day, each rate with the law it stands in."""
+"""GST rates by country and day, each with its legal source."""
 
 from collections.abc import Mapping
 from datetime import date
@@ -7,8 +7,8 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 
-class Rates(NamedTuple):
-    """The rates of a country from `since` to before `until`, in percent."""
+class GstRates(NamedTuple):
+    """Rates of a country from `since` to before `until`, in percent."""
 
     since: date
     until: date
@@ -40,17 +40,17 @@ _TABLE: tuple[tuple[str, str, str, str], ...] = (
 )
 
 
-def _read() -> dict[str, tuple[Rates, ...]]:
-    read: dict[str, tuple[Rates, ...]] = {}
+def _read() -> dict[str, tuple[GstRates, ...]]:
+    read: dict[str, tuple[GstRates, ...]] = {}
     for place, (country, first, rates, source) in enumerate(_TABLE):
         following = _TABLE[place + 1] if place + 1 < len(_TABLE) else None
         until = date.fromisoformat(following[1]) if following and following[0] == country else _ENDED.get(country, _END)
         slabs = tuple(Fraction(rate) for rate in rates.split())
-        read[country] = (*read.get(country, ()), Rates(date.fromisoformat(first), until, slabs, source))
+        read[country] = (*read.get(country, ()), GstRates(date.fromisoformat(first), until, slabs, source))
     return read
 
 
-GST: Mapping[str, tuple[Rates, ...]] = MappingProxyType(_read())
+GST: Mapping[str, tuple[GstRates, ...]] = MappingProxyType(_read())
 
 SPECIAL: Mapping[Fraction, str] = MappingProxyType(
     {
@@ -62,8 +62,8 @@ SPECIAL: Mapping[Fraction, str] = MappingProxyType(
         Fraction(28): "tobacco and pan masala until 2026-01-31 (Notification 19/2025-Central Tax (Rate))",
     }
 )
-"""Rates of India that hold for few things only: whether one of them is right cannot be told from an amount."""
+"""Rates of India for few goods; an amount alone does not show whether one applies."""
 SPECIAL_UNTIL: Mapping[Fraction, date] = MappingProxyType({Fraction(28): date(2026, 2, 1)})
-"""Those that have ended."""
+"""End dates of special rates."""
 CURRENCY: Mapping[str, str] = MappingProxyType({"IN": "INR", "MY": "MYR"})
-"""The others write `$`, which is taken for no other currency's sign."""
+"""Currencies with their own sign; the other countries write `$`."""

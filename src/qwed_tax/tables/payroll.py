@@ -52,7 +52,7 @@ MEDICARE = Fraction(145, 10_000)
 ADDITIONAL_MEDICARE = Fraction(9, 1000)
 ADDITIONAL_SINCE = 2013
 WITHHOLDING_THRESHOLD = 200_000
-"""26 U.S.C. 3102(f): the employer looks at its own wages only, whatever the filing status."""
+"""26 U.S.C. 3102(f): per employer, whatever the filing status."""
 LIABILITY_THRESHOLD: Mapping[str, int] = MappingProxyType(
     {
         "single": 200_000,
@@ -66,5 +66,5 @@ LIABILITY_THRESHOLD: Mapping[str, int] = MappingProxyType(
 
 
 def social_security_rate(year: int) -> Fraction:
-    """The employee's share."""
+    """Return the employee's share."""
     return HOLIDAY if year in HOLIDAY_YEARS else SOCIAL_SECURITY

@@ -1,4 +1,4 @@
-"""General statewide sales tax rates of the US states, dated; what counties, cities and districts add is not in here.
+"""General statewide sales tax rates of the US states, dated, without county, city and district taxes.
 
 Where a local part is levied everywhere in the state at one rate (California, Nevada, Utah, Virginia), it is included.
 Sources: the states' revenue departments, as gathered by the Federation of Tax Administrators (state sales tax rates)
@@ -12,18 +12,18 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 
-class Rate(NamedTuple):
-    """The general rate of a state from `since` to before `until`."""
+class SalesTaxRate(NamedTuple):
+    """General rate of a state from `since` to before `until`."""
 
     since: date
     until: date
     rate: Fraction
     local: bool
-    """Whether counties, cities or districts may add to it."""
+    """True if counties, cities or districts may add to it."""
 
 
 _OPEN = date(2027, 1, 1)
-"""What the law says later is not known here."""
+"""Later rates are unknown."""
 
 # Code, name, percent, `+` where there are local taxes, first day if later than 2019-01-01, last day if there is one.
 _TABLE = """
@@ -85,19 +85,19 @@ WY Wyoming 4 +
 """
 
 
-def _row(line: str) -> tuple[str, str, Rate]:
+def _row(line: str) -> tuple[str, str, SalesTaxRate]:
     words = line.split()
     place = next(number for number, word in enumerate(words) if word in "+=")
     days = [date.fromisoformat(word) for word in words[place + 1 :]]
     since = days[0] if days else date(2019, 1, 1)
     until = date.fromordinal(days[1].toordinal() + 1) if len(days) > 1 else _OPEN
     rate = Fraction(words[place - 1]) / 100
-    return words[0], " ".join(words[1 : place - 1]), Rate(since, until, rate, words[place] == "+")
+    return words[0], " ".join(words[1 : place - 1]), SalesTaxRate(since, until, rate, words[place] == "+")
 
 
 _ROWS = tuple(_row(line) for line in _TABLE.split("\n") if line)
 STATES: Mapping[str, str] = MappingProxyType({code: name for code, name, _ in _ROWS})
-RATES: Mapping[str, tuple[Rate, ...]] = MappingProxyType(
+RATES: Mapping[str, tuple[SalesTaxRate, ...]] = MappingProxyType(
     {code: tuple(rate for each, _, rate in _ROWS if each == code) for code in STATES}
 )
 LAST_DAY = date.fromordinal(_OPEN.toordinal() - 1)

@@ -1,19 +1,19 @@
-"""One proxy before one agent for all of them: starting them is what takes time."""
+"""One proxy and one agent for all tests, because starting them takes time."""
 
 from collections.abc import Iterator
 
 import pytest
 
-from tests.support.a2a_proxies import Scene, scene
+from tests.support.a2a_proxies import ProxyEnvironment, proxy_environment
 
 
 @pytest.fixture(scope="session")
-def started() -> Iterator[Scene]:
-    with scene() as found:
-        yield found
+def started() -> Iterator[ProxyEnvironment]:
+    with proxy_environment() as environment:
+        yield environment
 
 
 @pytest.fixture
-def between(started: Scene) -> Scene:
+def env(started: ProxyEnvironment) -> ProxyEnvironment:
     started.clear()
     return started

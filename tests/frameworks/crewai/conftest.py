@@ -1,4 +1,4 @@
-"""CrewAI reads fields of its own that it has deprecated, in every agent it makes."""
+"""CrewAI uses deprecated fields of its own in every agent."""
 
 import pytest
 
@@ -12,5 +12,5 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def me(agent: QWEDAgentClient) -> QWEDAgentClient:
-    """The agent, where `agent` is CrewAI's word for another thing."""
+    """The agent, under another name: `agent` means another thing in CrewAI."""
     return agent

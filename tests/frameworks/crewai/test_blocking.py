@@ -1,4 +1,4 @@
-"""A tool of a verified agent runs after it was permitted, and not otherwise, however CrewAI is asked to run it."""
+"""A tool of a verified agent runs only after it was permitted, however CrewAI runs it."""
 
 import asyncio
 import threading
@@ -16,17 +16,17 @@ from tests.frameworks.crewai.script import (
     DELETE,
     EMAIL,
     SEARCH,
-    Asked,
+    CallSpec,
     analyst,
-    asked,
     crew_of,
+    decisions_of,
     scripted,
     task_of,
     toolbox,
 )
-from tests.support.provider import providing, raw
+from tests.support.chat_completions_server import answer_bytes, chat_server
 
-OTHER: Asked = ("search_web", {"query": "bergen"})
+OTHER: CallSpec = ("search_web", {"query": "bergen"})
 CLOSED = "http://127.0.0.1:9"
 
 Way = Callable[[Any], Any]
@@ -58,24 +58,24 @@ each_style = pytest.mark.parametrize("native", [False, True], ids=["text", "nati
 @each_way
 @each_style
 def test_a_permitted_tool_runs_and_a_denied_one_does_not(
-    way: Way, native: bool, me: QWEDAgentClient, ran: list[Asked]
+    way: Way, native: bool, me: QWEDAgentClient, ran: list[CallSpec]
 ) -> None:
     model = scripted([SEARCH], [DELETE], native=native)
     way(analyst(model, toolbox(ran), me))
     assert ran == [SEARCH]
     assert "found oslo" in model.heard
     assert "qwed did not permit `delete_database`" in model.heard
-    assert asked(me) == [("search_web", "APPROVED"), ("delete_database", "DENIED")]
+    assert decisions_of(me) == [("search_web", "APPROVED"), ("delete_database", "DENIED")]
 
 
 @each_style
-def test_the_outcome_is_logged_after_the_tool(native: bool, me: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_the_outcome_is_logged_after_the_tool(native: bool, me: QWEDAgentClient, ran: list[CallSpec]) -> None:
     crew_of(analyst(scripted([SEARCH], native=native), toolbox(ran), me)).kickoff()
     entry = me.get_activity()[0]
     assert me.get_action(entry.action_id).execution["success"] is True
 
 
-def test_a_refusal_is_on_the_output_of_the_task(me: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_a_refusal_is_on_the_output_of_the_task(me: QWEDAgentClient, ran: list[CallSpec]) -> None:
     output = crew_of(analyst(scripted([DELETE]), toolbox(ran), me)).kickoff()
     (failed,) = output.tasks_output[0].tool_failures
     assert failed.tool_name == "delete_database"
@@ -83,16 +83,16 @@ def test_a_refusal_is_on_the_output_of_the_task(me: QWEDAgentClient, ran: list[A
 
 
 @each_style
-def test_what_waits_for_a_person_does_not_run(native: bool, me: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_what_waits_for_a_person_does_not_run(native: bool, me: QWEDAgentClient, ran: list[CallSpec]) -> None:
     model = scripted([EMAIL], native=native)
     crew_of(analyst(model, toolbox(ran), me)).kickoff()
     assert ran == []
     assert "a person must approve" in model.heard
 
 
-def test_it_runs_once_a_person_approved_it_in_time(me: QWEDAgentClient, owner: QWEDClient, ran: list[Asked]) -> None:
+def test_it_runs_once_a_person_approved_it_in_time(me: QWEDAgentClient, owner: QWEDClient, ran: list[CallSpec]) -> None:
     def approve() -> None:
-        while not (waiting := [each for each in owner.list_approvals() if each.agent_id == me.agent_id]):
+        while not (waiting := [approval for approval in owner.list_approvals() if approval.agent_id == me.agent_id]):
             continue
         owner.approve(waiting[0].approval_id, "go ahead")
 
@@ -105,42 +105,42 @@ def test_it_runs_once_a_person_approved_it_in_time(me: QWEDAgentClient, owner: Q
 
 @each_style
 def test_what_was_corrected_runs_as_it_was_corrected(native: bool, me: QWEDAgentClient) -> None:
-    told: list[tuple[str, int]] = []
+    calls: list[tuple[str, int]] = []
 
     @tool
     def compute(claim: str, digits: int = 2) -> str:
         """Note a claim."""
-        told.append((claim, digits))
+        calls.append((claim, digits))
         return "noted"
 
     model = scripted([("compute", {"claim": "2+2 = 5", "digits": 3})], native=native)
     actions = {"compute": {"type": "calculate", "query": "claim"}}
     crew_of(analyst(model, [compute], me, actions=actions)).kickoff()
-    assert told == [("2+2 = 4", 3)]
+    assert calls == [("2+2 = 4", 3)]
 
 
-def test_calls_made_at_once_are_asked_about_one_by_one(me: QWEDAgentClient, ran: list[Asked]) -> None:
-    cities: list[Asked] = [("search_web", {"query": f"city {number}"}) for number in range(6)]
+def test_calls_made_at_once_are_asked_about_one_by_one(me: QWEDAgentClient, ran: list[CallSpec]) -> None:
+    cities: list[CallSpec] = [("search_web", {"query": f"city {number}"}) for number in range(6)]
     crew_of(analyst(scripted([*cities, DELETE, EMAIL], native=True), toolbox(ran), me)).kickoff()
     assert sorted(ran, key=str) == cities
-    assert sorted(each.decision for each in me.get_activity()) == ["APPROVED"] * 6 + ["DENIED", "PENDING"]
+    assert sorted(entry.decision for entry in me.get_activity()) == ["APPROVED"] * 6 + ["DENIED", "PENDING"]
 
 
 NO_ANSWER = {
-    "rubbish": raw(b"<html>it works</html>"),
-    "an error": raw(b'{"error": {"code": "QWED-SYSTEM-001", "message": "broken"}}', 500),
-    "nothing": raw(b""),
-    "a yes without an action": raw(b'{"decision": "APPROVED"}'),
-    "another word for yes": raw(b'{"decision": "SURE", "action_id": "act_1"}'),
-    "a correction that never came": raw(b'{"decision": "CORRECTED", "action_id": "act_1"}'),
-    "a list": raw(b"[1, 2]"),
+    "rubbish": answer_bytes(b"<html>it works</html>"),
+    "an error": answer_bytes(b'{"error": {"code": "QWED-SYSTEM-001", "message": "broken"}}', 500),
+    "nothing": answer_bytes(b""),
+    "a yes without an action": answer_bytes(b'{"decision": "APPROVED"}'),
+    "another word for yes": answer_bytes(b'{"decision": "SURE", "action_id": "act_1"}'),
+    "a correction that never came": answer_bytes(b'{"decision": "CORRECTED", "action_id": "act_1"}'),
+    "a list": answer_bytes(b"[1, 2]"),
 }
 
 
 @pytest.mark.parametrize("answer", NO_ANSWER.values(), ids=NO_ANSWER)
 @each_style
-def test_a_verifier_that_does_not_answer_as_it_should_blocks(answer: Any, native: bool, ran: list[Asked]) -> None:
-    with providing(answer) as verifier, QWEDClient("qwed_live_x", verifier.base_url, retries=0) as client:
+def test_a_verifier_that_does_not_answer_as_it_should_blocks(answer: Any, native: bool, ran: list[CallSpec]) -> None:
+    with chat_server(answer) as verifier, QWEDClient("qwed_live_x", verifier.base_url, retries=0) as client:
         me = QWEDAgentClient("agent_x", client=client)
         crew_of(analyst(scripted([SEARCH], native=native), toolbox(ran), me)).kickoff()
         assert verifier.heard
@@ -148,7 +148,7 @@ def test_a_verifier_that_does_not_answer_as_it_should_blocks(answer: Any, native
 
 
 @each_style
-def test_a_verifier_that_cannot_be_reached_blocks(native: bool, ran: list[Asked]) -> None:
+def test_a_verifier_that_cannot_be_reached_blocks(native: bool, ran: list[CallSpec]) -> None:
     model = scripted([SEARCH], native=native)
     client = QWEDClient("qwed_live_x", CLOSED, retries=0)
     crew_of(analyst(model, toolbox(ran), QWEDAgentClient("agent_x", client=client))).kickoff()
@@ -156,10 +156,10 @@ def test_a_verifier_that_cannot_be_reached_blocks(native: bool, ran: list[Asked]
     assert "it could not be verified" in model.heard
 
 
-def test_a_verifier_that_is_slow_blocks(ran: list[Asked]) -> None:
+def test_a_verifier_that_is_slow_blocks(ran: list[CallSpec]) -> None:
     model = scripted([SEARCH])
     hold = threading.Event()
-    with providing(lambda _: hold.wait() and None) as verifier:
+    with chat_server(lambda _: hold.wait() and None) as verifier:
         client = QWEDClient("qwed_live_x", verifier.base_url, 0.2, retries=0)
         crew_of(analyst(model, toolbox(ran), QWEDAgentClient("agent_x", client=client))).kickoff()
         hold.set()
@@ -168,7 +168,7 @@ def test_a_verifier_that_is_slow_blocks(ran: list[Asked]) -> None:
 
 
 class Broken(QWEDAgentClient):
-    """An agent whose client has a mistake in it."""
+    """Agent client with a defect."""
 
     def run(self, call: Any) -> Any:  # noqa: ARG002 # the signature it has
         raise ZeroDivisionError("a mistake")
@@ -176,12 +176,12 @@ class Broken(QWEDAgentClient):
 
 @each_way
 @each_style
-def test_a_mistake_of_our_own_blocks(way: Way, native: bool, ran: list[Asked]) -> None:
+def test_a_mistake_of_our_own_blocks(way: Way, native: bool, ran: list[CallSpec]) -> None:
     way(analyst(scripted([SEARCH], native=native), toolbox(ran), Broken("agent_x", api_key="qwed_live_x")))
     assert ran == []
 
 
-def test_a_tool_that_the_agent_does_not_have_is_not_found(me: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_a_tool_that_the_agent_does_not_have_is_not_found(me: QWEDAgentClient, ran: list[CallSpec]) -> None:
     crew_of(analyst(scripted([DELETE]), toolbox(ran)[:1], me)).kickoff()
     assert (ran, me.get_activity()) == ([], [])
 
@@ -213,10 +213,10 @@ def test_a_tool_that_raises_is_logged_as_failed_and_asked_about_again(native: bo
         raise RuntimeError("no line")
 
     crew_of(analyst(scripted([SEARCH], native=native), [search_web], me)).kickoff()
-    approved = [each for each in me.get_activity() if each.decision == "APPROVED"]
-    # CrewAI tries six times where a model writes text; the third alike is a loop.
+    approved = [entry for entry in me.get_activity() if entry.decision == "APPROVED"]
+    # CrewAI tries six times if a model writes text; the third identical call is refused as a loop.
     assert len(tries) == len(approved) == (1 if native else 2)
-    assert [me.get_action(each.action_id).execution["success"] for each in approved] == [False] * len(tries)
+    assert [me.get_action(entry.action_id).execution["success"] for entry in approved] == [False] * len(tries)
 
 
 def test_a_tool_that_reports_its_own_failure_is_logged_as_failed(me: QWEDAgentClient) -> None:
@@ -233,7 +233,7 @@ def test_a_tool_that_reports_its_own_failure_is_logged_as_failed(me: QWEDAgentCl
 
 @each_style
 def test_a_policy_that_raises_ends_the_run_at_the_first_refusal(
-    native: bool, me: QWEDAgentClient, ran: list[Asked]
+    native: bool, me: QWEDAgentClient, ran: list[CallSpec]
 ) -> None:
     agent = analyst(scripted([DELETE], [SEARCH], native=native), toolbox(ran), me, tool_failure_policy="raise")
     with pytest.raises(Exception, match="did not permit `delete_database`"):
@@ -241,23 +241,23 @@ def test_a_policy_that_raises_ends_the_run_at_the_first_refusal(
     assert ran == []
 
 
-def test_one_run_is_one_conversation_and_the_next_begins_anew(me: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_one_run_is_one_conversation_and_the_next_begins_anew(me: QWEDAgentClient, ran: list[CallSpec]) -> None:
     crew = crew_of(analyst(scripted([SEARCH], [OTHER]), toolbox(ran), me))
     crew.kickoff()
     crew.agents[0].llm._turns = [[SEARCH]]
     crew.kickoff()
-    conversations = [each.conversation_id for each in me.get_activity()]
+    conversations = [entry.conversation_id for entry in me.get_activity()]
     assert conversations[1] == conversations[2] != conversations[0]
 
 
-def test_the_same_thing_over_and_over_is_stopped(me: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_the_same_thing_over_and_over_is_stopped(me: QWEDAgentClient, ran: list[CallSpec]) -> None:
     model = scripted(*[[SEARCH]] * 4, native=True)
     crew_of(analyst(model, toolbox(ran), me)).kickoff()
     assert ran == [SEARCH, SEARCH]
     assert "QWED-AGENT-LOOP-003" in model.heard
 
 
-def test_another_agent_of_the_crew_is_left_alone(me: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_another_agent_of_the_crew_is_left_alone(me: QWEDAgentClient, ran: list[CallSpec]) -> None:
     free = Agent(role="Clerk", goal="g", backstory="b", llm=scripted([DELETE]), tools=toolbox(ran))
     agent = analyst(scripted([DELETE]), toolbox(ran), me)
     Crew(agents=[agent, free], tasks=[task_of(agent), task_of(free)]).kickoff()

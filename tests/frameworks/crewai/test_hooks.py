@@ -1,4 +1,4 @@
-"""CrewAI's own hooks: what ours adds, what others' cannot take away, and why hooks are not what holds."""
+"""CrewAI's own hooks: what ours adds, what others cannot remove, and why hooks alone are not enough."""
 
 from typing import Any
 
@@ -16,19 +16,29 @@ from crewai.tools import tool
 from qwed_sdk import QWEDAgentClient
 from qwed_sdk.crewai import QWEDVerifiedAgent
 from qwed_sdk.crewai.agent import stop_unverified
-from tests.frameworks.crewai.script import DELETE, SEARCH, Asked, Script, analyst, asked, crew_of, scripted, toolbox
+from tests.frameworks.crewai.script import (
+    DELETE,
+    SEARCH,
+    CallSpec,
+    Script,
+    analyst,
+    crew_of,
+    decisions_of,
+    scripted,
+    toolbox,
+)
 
 each_style = pytest.mark.parametrize("native", [False, True], ids=["text", "native"])
 
 
-def test_the_hook_is_there_once_however_many_agents(me: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_the_hook_is_there_once_however_many_agents(me: QWEDAgentClient, ran: list[CallSpec]) -> None:
     for _ in range(3):
         crew_of(analyst(scripted(), toolbox(ran), me)).kickoff()
     assert get_before_tool_call_hooks().count(stop_unverified) == 1
 
 
 @each_style
-def test_whoever_clears_all_hooks_opens_nothing(native: bool, me: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_whoever_clears_all_hooks_opens_nothing(native: bool, me: QWEDAgentClient, ran: list[CallSpec]) -> None:
     def clearing(_: Any) -> None:
         clear_all_hooks()
 
@@ -38,7 +48,9 @@ def test_whoever_clears_all_hooks_opens_nothing(native: bool, me: QWEDAgentClien
 
 
 @each_style
-def test_what_another_hook_changes_is_what_is_asked_about(native: bool, me: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_what_another_hook_changes_is_what_is_asked_about(
+    native: bool, me: QWEDAgentClient, ran: list[CallSpec]
+) -> None:
     def changing(context: Any) -> None:
         context.tool_input["query"] = "bergen"
 
@@ -50,7 +62,7 @@ def test_what_another_hook_changes_is_what_is_asked_about(native: bool, me: QWED
 
 
 class Changed(QWEDVerifiedAgent):
-    """As if CrewAI no longer passed where the tools are wrapped."""
+    """Agent as if CrewAI no longer called the method that wraps the tools."""
 
     def _add_skill_loader_tool(self, *tools: Any, **_: Any) -> list[Any]:
         super()._add_skill_loader_tool(*tools)
@@ -58,15 +70,15 @@ class Changed(QWEDVerifiedAgent):
 
 
 @each_style
-def test_a_tool_that_slipped_by_is_stopped(native: bool, me: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_a_tool_that_slipped_by_is_stopped(native: bool, me: QWEDAgentClient, ran: list[CallSpec]) -> None:
     model = scripted([SEARCH], native=native)
     crew_of(Changed(role="Analyst", goal="g", llm=model, tools=toolbox(ran), client=me)).kickoff()
-    assert (ran, asked(me)) == ([], [])
+    assert (ran, decisions_of(me)) == ([], [])
     assert "blocked by hook" in model.heard
 
 
 def with_hook(hook: Any, *tools: Any) -> Script:
-    """A plain agent under a hook. What follows is what the page says about hooks, and why they are not what holds."""
+    """Run a plain agent with a hook. The tests below show why hooks alone are not enough, as the docs say."""
     register_before_tool_call_hook(hook)
     model = scripted([SEARCH])
     crew_of(Agent(role="r", goal="g", backstory="b", llm=model, tools=list(tools))).kickoff()
@@ -74,7 +86,7 @@ def with_hook(hook: Any, *tools: Any) -> Script:
     return model
 
 
-def test_a_hook_that_raises_does_not_stop_the_tool(ran: list[Asked]) -> None:
+def test_a_hook_that_raises_does_not_stop_the_tool(ran: list[CallSpec]) -> None:
     def unreachable(_: Any) -> None:
         raise ConnectionError("the verifier is down")
 
@@ -82,7 +94,7 @@ def test_a_hook_that_raises_does_not_stop_the_tool(ran: list[Asked]) -> None:
     assert ran == [SEARCH]
 
 
-def test_the_reason_of_a_hook_does_not_reach_the_model(ran: list[Asked]) -> None:
+def test_the_reason_of_a_hook_does_not_reach_the_model(ran: list[CallSpec]) -> None:
     def refusing(_: Any) -> None:
         raise HookAborted("ask for less")
 
@@ -91,7 +103,7 @@ def test_the_reason_of_a_hook_does_not_reach_the_model(ran: list[Asked]) -> None
     assert "ask for less" not in model.heard
 
 
-def test_a_hook_is_asked_once_for_six_tries(ran: list[Asked]) -> None:
+def test_a_hook_is_asked_once_for_six_tries(ran: list[CallSpec]) -> None:
     calls: list[str] = []
 
     @tool
@@ -107,7 +119,7 @@ def test_a_hook_is_asked_once_for_six_tries(ran: list[Asked]) -> None:
     assert (len(calls), len(ran)) == (1, 6)
 
 
-def test_a_later_hook_changes_what_an_earlier_one_permitted(ran: list[Asked]) -> None:
+def test_a_later_hook_changes_what_an_earlier_one_permitted(ran: list[CallSpec]) -> None:
     def permitting(context: Any) -> bool:
         return bool(context.tool_input["query"] == "oslo")
 

@@ -1,4 +1,4 @@
-"""Which tools a verified agent asks about: its own, the task's, the crew's, the framework's, those of other servers."""
+"""A verified agent verifies all tools: its own, the task's, the team's, the framework's, those of MCP servers."""
 
 import asyncio
 import json
@@ -24,11 +24,11 @@ from qwed_sdk.crewai import QWEDVerifiedAgent
 from tests.frameworks.crewai.script import (
     DELETE,
     SEARCH,
-    Asked,
+    CallSpec,
     Script,
     analyst,
-    asked,
     crew_of,
+    decisions_of,
     scripted,
     task_of,
     toolbox,
@@ -38,21 +38,21 @@ each_style = pytest.mark.parametrize("native", [False, True], ids=["text", "nati
 
 
 @each_style
-def test_tools_of_the_task(native: bool, me: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_tools_of_the_task(native: bool, me: QWEDAgentClient, ran: list[CallSpec]) -> None:
     agent = analyst(scripted([SEARCH], [DELETE], native=native), [], me)
     crew_of(agent, tasks=[task_of(agent, tools=toolbox(ran))]).kickoff()
     assert ran == [SEARCH]
-    assert asked(me) == [("search_web", "APPROVED"), ("delete_database", "DENIED")]
+    assert decisions_of(me) == [("search_web", "APPROVED"), ("delete_database", "DENIED")]
 
 
-def test_tools_that_were_added_later(me: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_tools_that_were_added_later(me: QWEDAgentClient, ran: list[CallSpec]) -> None:
     agent = analyst(scripted([DELETE]), [], me)
     agent.tools.extend(toolbox(ran))
     crew_of(agent).kickoff()
-    assert (ran, asked(me)) == ([], [("delete_database", "DENIED")])
+    assert (ran, decisions_of(me)) == ([], [("delete_database", "DENIED")])
 
 
-def test_tools_of_langchain(me: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_tools_of_langchain(me: QWEDAgentClient, ran: list[CallSpec]) -> None:
     class Foreign:
         name = "delete_database"
         description = "delete a database"
@@ -63,10 +63,10 @@ def test_tools_of_langchain(me: QWEDAgentClient, ran: list[Asked]) -> None:
             return "deleted"
 
     crew_of(analyst(scripted([DELETE]), [Tool.from_langchain(Foreign())], me)).kickoff()
-    assert (ran, asked(me)) == ([], [("delete_database", "DENIED")])
+    assert (ran, decisions_of(me)) == ([], [("delete_database", "DENIED")])
 
 
-def coworkers(me: QWEDAgentClient, ran: list[Asked]) -> tuple[QWEDVerifiedAgent, Agent]:
+def coworkers(me: QWEDAgentClient, ran: list[CallSpec]) -> tuple[QWEDVerifiedAgent, Agent]:
     order = {"task": "delete it", "context": "all", "coworker": "Clerk"}
     clerk = Agent(role="Clerk", goal="g", backstory="b", llm=scripted([DELETE]), tools=toolbox(ran))
     boss = analyst(scripted([("delegate_work_to_coworker", order)]), [], me, allow_delegation=True)
@@ -74,21 +74,21 @@ def coworkers(me: QWEDAgentClient, ran: list[Asked]) -> tuple[QWEDVerifiedAgent,
 
 
 def test_delegation_is_denied_until_the_organisation_knows_it_and_the_coworker_is_then_on_its_own(
-    owner: QWEDClient, me: QWEDAgentClient, ran: list[Asked]
+    owner: QWEDClient, me: QWEDAgentClient, ran: list[CallSpec]
 ) -> None:
     crew_of(*coworkers(me, ran)).kickoff()
-    assert (ran, asked(me)) == ([], [("delegate_work_to_coworker", "DENIED")])
+    assert (ran, decisions_of(me)) == ([], [("delegate_work_to_coworker", "DENIED")])
     owner.put_tool("delegate_work_to_coworker", risk_level="low")
     crew_of(*coworkers(me, ran)).kickoff()
-    assert (ran, asked(me)[1:]) == ([DELETE], [("delegate_work_to_coworker", "APPROVED")])
+    assert (ran, decisions_of(me)[1:]) == ([DELETE], [("delegate_work_to_coworker", "APPROVED")])
 
 
-def test_a_manager(me: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_a_manager(me: QWEDAgentClient, ran: list[CallSpec]) -> None:
     boss, clerk = coworkers(me, ran)
     boss.llm._turns = [[("ask_question_to_coworker", {"question": "?", "context": "all", "coworker": "Clerk"})]]
     task = task_of(None)
     Crew(agents=[clerk], tasks=[task], process=Process.hierarchical, manager_agent=boss).kickoff()
-    assert (ran, asked(me)) == ([], [("ask_question_to_coworker", "DENIED")])
+    assert (ran, decisions_of(me)) == ([], [("ask_question_to_coworker", "DENIED")])
 
 
 SERVER = textwrap.dedent('''
@@ -108,7 +108,7 @@ SERVER = textwrap.dedent('''
 
 
 class Choosing(Script):  # type: ignore[misc]
-    """Asks for the first tool by whatever name CrewAI gave it."""
+    """Model that calls the first tool under the name that CrewAI gave it."""
 
     def call(self, messages: Any, tools: Any = None, **rest: Any) -> Any:
         if self._turns:
@@ -127,7 +127,7 @@ def test_tools_of_a_server_that_speaks_mcp(me: QWEDAgentClient, tmp_path: Path) 
     gone = tmp_path / "gone"
     place = MCPServerStdio(command=sys.executable, args=[str(tmp_path / "server.py"), str(gone)])
     crew_of(analyst(choosing(), [], me, mcps=[place])).kickoff()
-    assert [decision for _, decision in asked(me)] == ["DENIED"]
+    assert [decision for _, decision in decisions_of(me)] == ["DENIED"]
     assert not gone.exists()
     crew_of(Agent(role="r", goal="g", backstory="b", llm=choosing(), mcps=[place])).kickoff()
     assert gone.read_text() == "prod"
@@ -136,18 +136,18 @@ def test_tools_of_a_server_that_speaks_mcp(me: QWEDAgentClient, tmp_path: Path) 
 def test_the_memory_of_the_crew_is_asked_about_like_any_tool(me: QWEDAgentClient) -> None:
     from crewai.memory.unified_memory import Memory
 
-    kept = Memory(llm=scripted(), embedder=lambda texts: [[0.0] * 8 for _ in texts])
+    memory = Memory(llm=scripted(), embedder=lambda texts: [[0.0] * 8 for _ in texts])
     model = scripted([("save_to_memory", {"contents": ["the key is 123"]})], native=True)
-    analyst(model, [], me, memory=kept).kickoff("go")
-    assert asked(me) == [("save_to_memory", "DENIED")]
+    analyst(model, [], me, memory=memory).kickoff("go")
+    assert decisions_of(me) == [("save_to_memory", "DENIED")]
 
 
-def test_planned_steps(me: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_planned_steps(me: QWEDAgentClient, ran: list[CallSpec]) -> None:
     class Planning(Script):  # type: ignore[misc]
         """Makes a plan of one step first."""
 
         def call(self, messages: Any, tools: Any = None, **rest: Any) -> Any:
-            names = [each["function"]["name"] for each in tools or []]
+            names = [tool["function"]["name"] for tool in tools or []]
             if "create_reasoning_plan" in names:
                 steps = [
                     {"step_number": 1, "description": "delete it", "tool_to_use": "delete_database", "depends_on": []}
@@ -159,20 +159,20 @@ def test_planned_steps(me: QWEDAgentClient, ran: list[Asked]) -> None:
     model._turns = [[DELETE], [SEARCH]]
     crew_of(analyst(model, toolbox(ran), me, planning=True)).kickoff()
     assert ran == [SEARCH]
-    assert asked(me) == [("delete_database", "DENIED"), ("search_web", "APPROVED")]
+    assert decisions_of(me) == [("delete_database", "DENIED"), ("search_web", "APPROVED")]
 
 
 @each_style
-def test_the_cache_of_the_crew_answers_nothing(native: bool, me: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_the_cache_of_the_crew_answers_nothing(native: bool, me: QWEDAgentClient, ran: list[CallSpec]) -> None:
     free = Agent(role="Clerk", goal="g", backstory="b", llm=scripted([DELETE], native=native), tools=toolbox(ran))
     own = CacheHandler()
     own.add("search_web", json.dumps(SEARCH[1]), "found in the cache")
     model = scripted([DELETE], [SEARCH], native=native)
     agent = analyst(model, toolbox(ran), me, cache=True, cache_handler=own, tools_handler=ToolsHandler(cache=own))
     agents = [free, agent]
-    Crew(agents=agents, tasks=[task_of(each) for each in agents], cache=True).kickoff()
+    Crew(agents=agents, tasks=[task_of(member) for member in agents], cache=True).kickoff()
     assert ran == [DELETE, SEARCH]
-    assert asked(me) == [("delete_database", "DENIED"), ("search_web", "APPROVED")]
+    assert decisions_of(me) == [("delete_database", "DENIED"), ("search_web", "APPROVED")]
     assert "in the cache" not in model.heard
 
 
@@ -214,23 +214,23 @@ class Size(BaseModel):
 
 @each_style
 def test_the_tool_is_given_what_its_schema_makes_of_the_arguments(native: bool, me: QWEDAgentClient) -> None:
-    given: list[Any] = []
+    received: list[Any] = []
 
     @tool
     def search_web(day: date, colour: Colour, size: Size, note: str = "none") -> str:
         """Search the web."""
-        given.extend([day, colour, size, note])
+        received.extend([day, colour, size, note])
         return "found"
 
     arguments = {"day": "2026-05-17", "colour": "red", "size": {"wide": 3}}
     crew_of(analyst(scripted([("search_web", arguments)], native=native), [search_web], me)).kickoff()
-    assert given == [date(2026, 5, 17), Colour.RED, {"wide": 3}, "none"]
+    assert received == [date(2026, 5, 17), Colour.RED, {"wide": 3}, "none"]
     assert me.get_activity()[0].action["parameters"] == {**arguments, "note": "none"}
 
 
 @pytest.mark.parametrize("awaited", [False, True], ids=["", "awaited"])
 @each_style
-def test_a_tool_that_is_a_coroutine(native: bool, awaited: bool, me: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_a_tool_that_is_a_coroutine(native: bool, awaited: bool, me: QWEDAgentClient, ran: list[CallSpec]) -> None:
     @tool
     async def search_web(query: str) -> str:
         """Search the web."""
@@ -253,11 +253,11 @@ def test_the_tool_is_asked_about_under_the_name_the_model_calls_it_by(me: QWEDAg
         return f"found {query}"
 
     crew_of(analyst(scripted([SEARCH]), [search], me)).kickoff()
-    assert asked(me) == [("search_web", "APPROVED")]
+    assert decisions_of(me) == [("search_web", "APPROVED")]
 
 
 class Search(BaseTool):  # type: ignore[misc]
-    """A tool that a checkpoint can hold: a class, not a function."""
+    """Tool that a CrewAI checkpoint can store: a class, not a function."""
 
     name: str = "search_web"
     description: str = "search the web"
@@ -277,8 +277,8 @@ def test_a_tool_formats_its_own_result_and_we_our_refusals(me: QWEDAgentClient) 
 
 
 def test_what_crewai_restores_from_a_checkpoint_is_a_plain_agent(me: QWEDAgentClient, tmp_path: Path) -> None:
-    kept = CheckpointConfig(location=str(tmp_path), on_events=["*"])
-    crew_of(analyst(scripted(), [Search()], me), checkpoint=kept).kickoff()
+    config = CheckpointConfig(location=str(tmp_path), on_events=["*"])
+    crew_of(analyst(scripted(), [Search()], me), checkpoint=config).kickoff()
     written = CheckpointConfig(restore_from=str(max(tmp_path.rglob("*.json"))))
     assert [type(agent) for agent in Crew.from_checkpoint(written).agents] == [Agent]
     with pytest.raises(ValueError, match="No QWEDVerifiedAgent"):
@@ -287,14 +287,14 @@ def test_what_crewai_restores_from_a_checkpoint_is_a_plain_agent(me: QWEDAgentCl
 
 @each_style
 def test_an_agent_that_has_lost_its_checkpoint_runs_nothing(
-    native: bool, me: QWEDAgentClient, ran: list[Asked]
+    native: bool, me: QWEDAgentClient, ran: list[CallSpec]
 ) -> None:
     model = scripted([SEARCH], native=native)
     agent = analyst(model, toolbox(ran), me)
     agent._qwed = None
     crew_of(agent).kickoff()
     assert ran == []
-    assert "lost its connection to qwed" in model.heard
+    assert "it has no connection to qwed" in model.heard
 
 
 def test_skills_are_read_without_asking(me: QWEDAgentClient, tmp_path: Path) -> None:
@@ -304,7 +304,7 @@ def test_skills_are_read_without_asking(me: QWEDAgentClient, tmp_path: Path) -> 
     model = scripted([("load_skill", {"skill_name": "greeting"})], native=True)
     crew_of(analyst(model, [], me, skills=[str(tmp_path)])).kickoff()
     assert "Say hello twice." in model.heard
-    assert asked(me) == []
+    assert decisions_of(me) == []
 
 
 def test_a_result_that_is_too_long_is_read_on_without_asking_again(me: QWEDAgentClient) -> None:
@@ -314,13 +314,13 @@ def test_a_result_that_is_too_long_is_read_on_without_asking_again(me: QWEDAgent
         return "\n".join(f"line {number} about {query}" for number in range(20_000))
 
     class Reading(Script):  # type: ignore[misc]
-        """Reads on where it was told that there is more."""
+        """Model that continues to read a shortened result."""
 
         def call(self, messages: Any, tools: Any = None, **rest: Any) -> Any:
             last = str(messages[-1].get("content"))
             if "relative file path `" in last:
                 path = last.split("relative file path `")[1].split("`")[0]
-                reader = next(each["function"]["name"] for each in tools if "deferred" in each["function"]["name"])
+                reader = next(entry["function"]["name"] for entry in tools if "deferred" in entry["function"]["name"])
                 self._turns = [[(reader, {"file_path": path, "start_line": 19_000, "line_count": 2})]]
             return super().call(messages, **rest)
 
@@ -328,4 +328,4 @@ def test_a_result_that_is_too_long_is_read_on_without_asking_again(me: QWEDAgent
     model._turns = [[SEARCH]]
     crew_of(analyst(model, [search_web], me)).kickoff()
     assert "line 19000 about oslo" in model.heard
-    assert asked(me) == [("search_web", "APPROVED")]
+    assert decisions_of(me) == [("search_web", "APPROVED")]

@@ -1,4 +1,4 @@
-"""The blocks of the documents about CrewAI, run as printed, and a crew sent to work with what they make."""
+"""The printed examples about CrewAI run as printed, and their agents work."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 from crewai import Agent
 
 from qwed_sdk import QWEDAgentClient
-from tests.frameworks.crewai.script import DELETE, SEARCH, Asked, asked, crew_of, scripted, toolbox
+from tests.frameworks.crewai.script import DELETE, SEARCH, CallSpec, crew_of, decisions_of, scripted, toolbox
 from tests.seeds.blocks import block
 from tests.spec.sections import spec
 from tests.support.server import Server
@@ -22,31 +22,31 @@ def run(monkeypatch: pytest.MonkeyPatch, server: Server, me: QWEDAgentClient) ->
     monkeypatch.setenv("QWED_BASE_URL", server.base_url)
 
     def call(name: str, **names: Any) -> dict[str, Any]:
-        made = dict(names)
-        exec(compile(block(name, agent_abc123=me.agent_id), name, "exec"), made)
-        return made
+        namespace = dict(names)
+        exec(compile(block(name, agent_abc123=me.agent_id), name, "exec"), namespace)
+        return namespace
 
     return call
 
 
 @spec("guide/Framework integration")
 def test_the_agent_of_the_guide_runs_what_is_permitted_and_nothing_else(
-    run: Run, me: QWEDAgentClient, ran: list[Asked]
+    run: Run, me: QWEDAgentClient, ran: list[CallSpec]
 ) -> None:
     analyst = run("crewai_guide")["analyst"]
-    # The block gives neither a model nor tools: CrewAI takes them later too.
+    # The example sets neither a model nor tools: CrewAI accepts them later.
     analyst.llm, analyst.tools = scripted([SEARCH], [DELETE]), toolbox(ran)
     crew_of(analyst).kickoff()
     assert ran == [SEARCH]
-    assert asked(me) == [("search_web", "APPROVED"), ("delete_database", "DENIED")]
+    assert decisions_of(me) == [("search_web", "APPROVED"), ("delete_database", "DENIED")]
 
 
 @spec("10.3")
 def test_the_wrapped_agent_of_the_specification_runs_what_is_permitted_and_nothing_else(
-    run: Run, me: QWEDAgentClient, ran: list[Asked]
+    run: Run, me: QWEDAgentClient, ran: list[CallSpec]
 ) -> None:
     researcher = Agent(role="Researcher", goal="g", backstory="b", llm=scripted([SEARCH], [DELETE]), tools=toolbox(ran))
     crew_of(run("crewai_integration", researcher=researcher)["verified_agent"]).kickoff()
     assert ran == [SEARCH]
-    approved = next(each for each in me.get_activity() if each.decision == "APPROVED")
+    approved = next(entry for entry in me.get_activity() if entry.decision == "APPROVED")
     assert approved.attestation_id is not None

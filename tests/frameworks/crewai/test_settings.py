@@ -1,4 +1,4 @@
-"""The two forms of the constructor, and what may be said in them."""
+"""The two forms of the constructor, and their settings."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,21 +9,21 @@ from crewai.lite_agent import LiteAgent
 
 from qwed_sdk import QWEDAgentClient, QWEDClient
 from qwed_sdk.crewai import QWEDVerifiedAgent
-from tests.frameworks.crewai.script import DELETE, SEARCH, Asked, crew_of, scripted, toolbox
-from tests.support.provider import providing, raw
+from tests.frameworks.crewai.script import DELETE, SEARCH, CallSpec, crew_of, scripted, toolbox
+from tests.support.chat_completions_server import answer_bytes, chat_server
 from tests.support.server import Server
 
 
 @pytest.fixture
 def named(monkeypatch: pytest.MonkeyPatch, server: Server, me: QWEDAgentClient) -> None:
-    """The environment says who the agent is and where it asks."""
+    """Set the agent and the server in the environment."""
     monkeypatch.setenv("QWED_AGENT_ID", me.agent_id)
     monkeypatch.setenv("QWED_AGENT_TOKEN", str(me.agent_token))
     monkeypatch.setenv("QWED_BASE_URL", server.base_url)
 
 
 @pytest.mark.usefixtures("named")
-def test_an_agent_is_wrapped_as_the_protocol_prints_it(me: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_an_agent_is_wrapped_as_the_protocol_prints_it(me: QWEDAgentClient, ran: list[CallSpec]) -> None:
     researcher = Agent(role="Researcher", goal="g", backstory="b", llm=scripted([SEARCH], [DELETE]), tools=toolbox(ran))
     verified_agent = QWEDVerifiedAgent(
         agent=researcher, qwed_settings={"verify_all_tools": True, "require_attestation": True}
@@ -31,7 +31,7 @@ def test_an_agent_is_wrapped_as_the_protocol_prints_it(me: QWEDAgentClient, ran:
     task = Task(description="d", expected_output="e", agent=verified_agent)
     Crew(agents=[verified_agent], tasks=[task]).kickoff()
     assert ran == [SEARCH]
-    approved = next(each for each in me.get_activity() if each.decision == "APPROVED")
+    approved = next(entry for entry in me.get_activity() if entry.decision == "APPROVED")
     assert approved.attestation_id
     assert isinstance(verified_agent, Agent)
 
@@ -44,7 +44,7 @@ def test_an_agent_is_made_as_the_protocol_prints_it(monkeypatch: pytest.MonkeyPa
     assert analyst._qwed.checkpoint.agent.agent_id == "agent_abc123"
 
 
-def test_what_the_agent_was_told_is_kept(me: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_what_the_agent_was_told_is_kept(me: QWEDAgentClient, ran: list[CallSpec]) -> None:
     model = scripted()
     plain = Agent(role="R", goal="G", backstory="B", llm=model, tools=toolbox(ran), max_iter=7, allow_delegation=True)
     agent = QWEDVerifiedAgent(agent=plain, client=me)
@@ -53,14 +53,14 @@ def test_what_the_agent_was_told_is_kept(me: QWEDAgentClient, ran: list[Asked]) 
     assert agent.id != plain.id
 
 
-def test_the_agent_that_was_wrapped_stays_as_it_was(me: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_the_agent_that_was_wrapped_stays_as_it_was(me: QWEDAgentClient, ran: list[CallSpec]) -> None:
     plain = Agent(role="R", goal="G", backstory="B", llm=scripted([DELETE]), tools=toolbox(ran))
     QWEDVerifiedAgent(agent=plain, client=me)
     crew_of(plain).kickoff()
     assert (ran, me.get_activity()) == ([DELETE], [])
 
 
-def test_an_agent_that_has_run_can_be_wrapped(me: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_an_agent_that_has_run_can_be_wrapped(me: QWEDAgentClient, ran: list[CallSpec]) -> None:
     plain = Agent(role="R", goal="G", backstory="B", llm=scripted([SEARCH]), tools=toolbox(ran))
     crew_of(plain).kickoff()
     plain.llm._turns = [[DELETE]]
@@ -73,7 +73,7 @@ def test_a_description_may_come_from_a_file(me: QWEDAgentClient) -> None:
     assert QWEDVerifiedAgent(config=described, llm=scripted(), client=me).backstory == "from a file"
 
 
-def test_a_class_of_ones_own_inherits(me: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_a_class_of_ones_own_inherits(me: QWEDAgentClient, ran: list[CallSpec]) -> None:
     class Careful(QWEDVerifiedAgent):
         limit: int = 3
 
@@ -83,7 +83,7 @@ def test_a_class_of_ones_own_inherits(me: QWEDAgentClient, ran: list[Asked]) -> 
 
 
 class Own(Agent):  # type: ignore[misc]
-    """A class that does not inherit from ours."""
+    """Class that does not inherit from ours."""
 
 
 def own() -> Agent:
@@ -96,7 +96,7 @@ REFUSED: dict[str, tuple[Callable[[], dict[str, Any]], type[Exception], str]] = 
     "no switch": (lambda: {"qwed_settings": {"require_attestation": "yes"}}, ValueError, "must be True or False"),
     "the same twice": (lambda: {"qwed_settings": {"wait": 3}, "wait": 3.0}, ValueError, "`wait` is given twice"),
     "no settings": (lambda: {"qwed_settings": ["verify_all_tools"]}, TypeError, "must be a mapping"),
-    "no agent": (lambda: {"role": "r", "goal": "g"}, ValueError, "which agent?"),
+    "no agent": (lambda: {"role": "r", "goal": "g"}, ValueError, "no agent is named"),
     "an agent and a field": (
         lambda: {"agent": own(), "role": "r", "agent_id": "agent_x"},
         TypeError,
@@ -113,18 +113,18 @@ REFUSED: dict[str, tuple[Callable[[], dict[str, Any]], type[Exception], str]] = 
 }
 
 
-@pytest.mark.parametrize(("given", "kind", "message"), REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize(("fields", "kind", "message"), REFUSED.values(), ids=REFUSED)
 @pytest.mark.filterwarnings("ignore:LiteAgent is deprecated")
 def test_what_cannot_be_meant_is_refused(
-    given: Callable[[], dict[str, Any]], kind: type[Exception], message: str, monkeypatch: pytest.MonkeyPatch
+    fields: Callable[[], dict[str, Any]], kind: type[Exception], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("QWED_AGENT_ID", raising=False)
     monkeypatch.setenv("QWED_API_KEY", "qwed_live_x")
     with pytest.raises(kind, match=message):
-        QWEDVerifiedAgent(**given())
+        QWEDVerifiedAgent(**fields())
 
 
-def test_settings_say_who_asks(owner: QWEDClient, me: QWEDAgentClient, ran: list[Asked]) -> None:
+def test_settings_say_who_asks(owner: QWEDClient, me: QWEDAgentClient, ran: list[CallSpec]) -> None:
     settings = {"agent_id": me.agent_id, "agent_token": me.agent_token, "client": owner, "wait": 0}
     crew_of(
         QWEDVerifiedAgent(role="r", goal="g", llm=scripted([SEARCH]), tools=toolbox(ran), qwed_settings=settings)
@@ -133,8 +133,8 @@ def test_settings_say_who_asks(owner: QWEDClient, me: QWEDAgentClient, ran: list
 
 
 @pytest.mark.parametrize("required", [True, False])
-def test_a_permit_without_an_attestation_is_none_where_one_is_required(required: bool, ran: list[Asked]) -> None:
-    with providing(raw(b'{"decision": "APPROVED", "action_id": "act_1"}')) as verifier:
+def test_a_permit_without_an_attestation_is_none_where_one_is_required(required: bool, ran: list[CallSpec]) -> None:
+    with chat_server(answer_bytes(b'{"decision": "APPROVED", "action_id": "act_1"}')) as verifier:
         client = QWEDClient("qwed_live_x", verifier.base_url, retries=0)
         settings = {"require_attestation": required, "agent_id": "agent_x", "client": client}
         model = scripted([SEARCH])

@@ -1,4 +1,4 @@
-"""A coding agent: before each tool it runs `qwed hook` as Claude Code does, and takes exit code 2 alone for a no."""
+"""Coding agent that runs `qwed hook` before each tool as Claude Code does; only exit code 2 is a denial."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from qwed_sdk import QWEDAgentClient
-from tests.frameworks.scene import Outcome
+from tests.frameworks.scene import SceneOutcome
 
 NAME = "Coding agents"
 PACKAGE = None
@@ -17,31 +17,31 @@ HOOK = "`qwed hook`"
 _BLOCKS = 2
 
 
-def run(agent: QWEDAgentClient, calls: list[tuple[str, dict[str, Any]]]) -> Outcome:
-    """What ran, and everything the model was told."""
+def run(agent: QWEDAgentClient, calls: list[tuple[str, dict[str, Any]]]) -> SceneOutcome:
+    """Return the tools that ran, and the text that the model received."""
     ran: list[tuple[str, dict[str, Any]]] = []
-    said: list[str] = []
+    texts: list[str] = []
     with tempfile.TemporaryDirectory() as home:
         for number, (tool, arguments) in enumerate(calls):
-            told = {
+            event = {
                 "hook_event_name": "PreToolUse",
                 "session_id": agent.conversation_id,
                 "tool_name": tool,
                 "tool_input": arguments,
                 "tool_use_id": f"toolu_{number}",
             }
-            answer = _hook(agent, told, Path(home))
+            answer = _hook(agent, event, Path(home))
             if answer.returncode != _BLOCKS:
                 ran.append((tool, arguments))
-                _hook(agent, {**told, "hook_event_name": "PostToolUse"}, Path(home))
-            said.append(answer.stderr or "done")
-    return Outcome(ran, "\n".join([*said, "done"]))
+                _hook(agent, {**event, "hook_event_name": "PostToolUse"}, Path(home))
+            texts.append(answer.stderr or "done")
+    return SceneOutcome(ran, "\n".join([*texts, "done"]))
 
 
-def _hook(agent: QWEDAgentClient, told: dict[str, Any], home: Path) -> subprocess.CompletedProcess[str]:
+def _hook(agent: QWEDAgentClient, event: dict[str, Any], home: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "qwed.cli", "hook"],
-        input=json.dumps(told),
+        input=json.dumps(event),
         env={
             "PATH": os.environ["PATH"],
             "HOME": str(home),

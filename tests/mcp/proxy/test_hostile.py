@@ -1,4 +1,4 @@
-"""Servers that do the proxy harm as far as they can: it stays small, answers its client and ends when it is told to."""
+"""Hostile servers: the proxy stays small, answers its client and ends on a signal."""
 
 import signal
 import sys
@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.mcp.proxy.test_endings import Plain
-from tests.support.proxies import PROXY, UPSTREAM
+from tests.mcp.proxy.test_shutdown import RawClient
+from tests.support.mcp_proxies import PROXY, UPSTREAM
 
 HOSTILE = [sys.executable, str(UPSTREAM.with_name("mcp_hostile.py"))]
 _LARGEST = 400 << 10
-"""KiB of memory: several times what a proxy needs."""
+"""Memory limit in KiB: several times what a proxy needs."""
 
 
 @pytest.mark.drill
@@ -19,10 +19,10 @@ _LARGEST = 400 << 10
 def test_a_server_that_never_stops_talking_neither_grows_the_proxy_nor_keeps_it_from_ending(
     way: str, tmp_path: Path
 ) -> None:
-    client = Plain([*PROXY, "--timeout", "2", "--", *HOSTILE, way], tmp_path / "home")
-    told = client.ask("tools/call", name="get_time", arguments={})["result"]
-    assert told["isError"]
-    assert "the server" in told["content"][0]["text"]
+    client = RawClient([*PROXY, "--timeout", "2", "--", *HOSTILE, way], tmp_path / "home")
+    answer = client.ask("tools/call", name="get_time", arguments={})["result"]
+    assert answer["isError"]
+    assert "the server" in answer["content"][0]["text"]
     status = Path(f"/proc/{client.process.pid}/status").read_text()
     assert int(status.partition("VmHWM:")[2].split()[0]) < _LARGEST
     client.process.send_signal(signal.SIGTERM)
@@ -33,14 +33,14 @@ def test_a_server_that_never_stops_talking_neither_grows_the_proxy_nor_keeps_it_
 @pytest.mark.drill
 @pytest.mark.parametrize("code", ["-32000", "-32001"])
 def test_an_error_of_the_server_is_its_answer_whatever_number_it_has(code: str, tmp_path: Path) -> None:
-    client = Plain([*PROXY, "--", *HOSTILE, code], tmp_path / "home")
-    told = client.ask("tools/call", name="get_time", arguments={})
-    assert told["error"] == {"code": int(code), "message": "of my own"}
+    client = RawClient([*PROXY, "--", *HOSTILE, code], tmp_path / "home")
+    answer = client.ask("tools/call", name="get_time", arguments={})
+    assert answer["error"] == {"code": int(code), "message": "of my own"}
     assert client.leave() == 0
 
 
 @pytest.mark.drill
 def test_a_listing_whose_pages_come_slowly_is_waited_for_no_longer_than_an_answer(tmp_path: Path) -> None:
-    client = Plain([*PROXY, "--timeout", "1", "--", *HOSTILE, "pages"], tmp_path / "home")
+    client = RawClient([*PROXY, "--timeout", "1", "--", *HOSTILE, "pages"], tmp_path / "home")
     assert "did not list its tools within 1 seconds" in client.ask("tools/list")["error"]["message"]
     assert client.leave() == 0

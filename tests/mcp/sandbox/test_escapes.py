@@ -1,6 +1,7 @@
-"""What a hostile program reaches: no file, secret, socket or process of the host, no other job, no more than its share.
+"""Hostile programs in the sandbox reach no file, secret, socket or process of the host, no other job, and no more than
+their share of resources.
 
-The static gate is off: these are programs it would refuse.
+The static check is off, because it would refuse these programs.
 """
 
 import fcntl
@@ -12,44 +13,44 @@ from pathlib import Path
 
 import pytest
 
-from qwed_mcp.sandbox import Ended, Limits, Outcome, Sandbox, Unconfined, sandbox_from
+from qwed_mcp.sandbox import EndReason, JobLimits, JobOutcome, Sandbox, Unconfined, sandbox_from
 from qwed_mcp.settings import McpSettings
-from tests.support.escapes import Attempt, Host, attempts, host, namespaces_below, processes_in
-from tests.support.figures import Figure, campaign, figure
+from tests.support.campaign_table import Figure, campaign, figure
+from tests.support.sandbox_escapes import CanaryHost, EscapeAttempt, attempts, host, namespaces_below, processes_in
 
 __all__ = ["figure"]
 
 EVERY = attempts()
 QUICK = [attempt for attempt in EVERY if attempt.quick]
 START_AND_DEATH = 1.0
-"""Seconds from the limit to the death of the last process, with the start before it."""
+"""Seconds from the limit to the death of the last process, including the start."""
 OUTSIDE = [attempt for attempt in EVERY if attempt.tried_outside]
 
 
 @pytest.fixture(scope="module")
-def canaries() -> Iterator[Host]:
+def canaries() -> Iterator[CanaryHost]:
     with host() as planted:
         yield planted
 
 
 @pytest.fixture(scope="module")
-def bubblewrap(canaries: Host) -> Iterator[Sandbox]:
+def bubblewrap(canaries: CanaryHost) -> Iterator[Sandbox]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("QWED_DATA_DIR", str(canaries.data))
-        found = sandbox_from(McpSettings())()
-        assert not isinstance(found, tuple), found
-        with canaries.neighbour(found):
-            yield found
+        sandbox = sandbox_from(McpSettings())()
+        assert not isinstance(sandbox, tuple), sandbox
+        with canaries.neighbour(sandbox):
+            yield sandbox
 
 
 @pytest.fixture(scope="module")
-def unconfined(canaries: Host) -> Iterator[Sandbox]:
+def unconfined(canaries: CanaryHost) -> Iterator[Sandbox]:
     with canaries.neighbour(Unconfined()):
         yield Unconfined()
 
 
-def _turn(how: int) -> Iterator[None]:
-    """Without a sandbox an attempt tries every port of the machine, those of another test process's canaries too."""
+def _hold_lock(how: int) -> Iterator[None]:
+    """Hold a lock, because attempts without a sandbox try every port, those of other test processes too."""
     with Path(tempfile.gettempdir(), "qwed-escapes.lock").open("w") as file:
         fcntl.flock(file, how)
         yield
@@ -57,18 +58,18 @@ def _turn(how: int) -> Iterator[None]:
 
 @pytest.fixture
 def among_others() -> Iterator[None]:
-    yield from _turn(fcntl.LOCK_SH)
+    yield from _hold_lock(fcntl.LOCK_SH)
 
 
 @pytest.fixture
 def alone() -> Iterator[None]:
-    yield from _turn(fcntl.LOCK_EX)
+    yield from _hold_lock(fcntl.LOCK_EX)
 
 
-def run(sandbox: Sandbox, canaries: Host, attempt: Attempt) -> Outcome:
-    """The outcome, after which nobody is left in any pid namespace that the job was seen in."""
+def run(sandbox: Sandbox, canaries: CanaryHost, attempt: EscapeAttempt) -> JobOutcome:
+    """Run the attempt and return its outcome; no process may be left in its pid namespaces."""
     others = namespaces_below(os.getpid())
-    job = sandbox.start(canaries.program(attempt), Limits(seconds=attempt.seconds))
+    job = sandbox.start(canaries.program(attempt), JobLimits(seconds=attempt.seconds))
     own = namespaces_below(os.getpid()) - others
     outcome = job.wait()
     assert processes_in(own) == []
@@ -77,7 +78,7 @@ def run(sandbox: Sandbox, canaries: Host, attempt: Attempt) -> Outcome:
 
 @pytest.mark.usefixtures("among_others")
 @pytest.mark.parametrize("attempt", QUICK, ids=str)
-def test_nothing_of_the_host_is_reached(bubblewrap: Sandbox, canaries: Host, attempt: Attempt) -> None:
+def test_nothing_of_the_host_is_reached(bubblewrap: Sandbox, canaries: CanaryHost, attempt: EscapeAttempt) -> None:
     outcome = run(bubblewrap, canaries, attempt)
     assert canaries.reached(outcome) == set(), outcome
 
@@ -87,15 +88,15 @@ def test_nothing_of_the_host_is_reached(bubblewrap: Sandbox, canaries: Host, att
 @campaign("P6", "escapes from the sandbox")
 @pytest.mark.parametrize("attempt", EVERY, ids=str)
 def test_nothing_of_the_host_is_reached_by_any_attempt(
-    bubblewrap: Sandbox, canaries: Host, attempt: Attempt, figure: Figure
+    bubblewrap: Sandbox, canaries: CanaryHost, attempt: EscapeAttempt, figure: Figure
 ) -> None:
     begun = time.monotonic()
     outcome = run(bubblewrap, canaries, attempt)
     assert canaries.reached(outcome) == set(), outcome
     figure("attempts", 1)
-    if outcome.ended is not Ended.EXITED:
+    if outcome.ended is not EndReason.EXITED:
         figure("ended by a limit", 1)
-    if outcome.ended is Ended.TIMED_OUT:
+    if outcome.ended is EndReason.TIMED_OUT:
         assert time.monotonic() - begun < attempt.seconds + START_AND_DEATH
 
 
@@ -104,13 +105,13 @@ def test_nothing_of_the_host_is_reached_by_any_attempt(
 @campaign("P6", "the same attempts without a sandbox")
 @pytest.mark.parametrize("attempt", OUTSIDE, ids=str)
 def test_the_same_attempt_comes_through_without_a_sandbox(
-    unconfined: Sandbox, canaries: Host, attempt: Attempt, figure: Figure
+    unconfined: Sandbox, canaries: CanaryHost, attempt: EscapeAttempt, figure: Figure
 ) -> None:
-    outcome = unconfined.start(canaries.program(attempt), Limits(seconds=attempt.seconds)).wait()
+    outcome = unconfined.start(canaries.program(attempt), JobLimits(seconds=attempt.seconds)).wait()
     try:
         assert attempt.sign in canaries.reached(outcome), outcome
     finally:
-        canaries.mend()
+        canaries.restore()
     figure("came through", 1)
 
 

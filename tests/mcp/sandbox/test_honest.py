@@ -1,6 +1,6 @@
-"""What the sandbox takes away is nothing that a program which computes would miss."""
+"""Programs that only compute work in the sandbox."""
 
-from qwed_mcp.sandbox import Ended, Limits, sandbox_from
+from qwed_mcp.sandbox import EndReason, JobLimits, sandbox_from
 from qwed_mcp.settings import McpSettings
 
 _PROGRAM = """
@@ -27,8 +27,8 @@ with tempfile.NamedTemporaryFile() as file:
 
 
 def test_loops_pools_databases_and_files_of_its_own_are_there() -> None:
-    found = sandbox_from(McpSettings())()
-    assert not isinstance(found, tuple), found
-    outcome = found.start(_PROGRAM, Limits(seconds=30)).wait()
+    sandbox = sandbox_from(McpSettings())()
+    assert not isinstance(sandbox, tuple), sandbox
+    outcome = sandbox.start(_PROGRAM, JobLimits(seconds=30)).wait()
     assert (outcome.stdout, outcome.stderr) == ("3\n1 2\n3 4\n5 6\n7\n8\n9\n", "")
-    assert (outcome.ended, outcome.return_code) == (Ended.EXITED, 0)
+    assert (outcome.ended, outcome.return_code) == (EndReason.EXITED, 0)

@@ -1,4 +1,4 @@
-"""A program may be over before anybody has looked at it."""
+"""Programs that end before they are inspected."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""INTERFACES 6: of all tokens only the one that was signed for a message is believed, the others each for a reason."""
+"""Attestations of messages (INTERFACES 6): only the signed token is valid; others are refused for a reason."""
 
 import base64
 import json
@@ -9,20 +9,20 @@ import pytest
 from joserfc import jwt as independent
 from joserfc.jwk import KeySet
 
+from qwed.ledger.attestation_verifier import UNREAD, check_attestation
 from qwed.ledger.keyring import Keyring, fresh_keyring
-from qwed.ledger.tokens import UNREAD, check_attestation
-from qwed.words import canonical
+from qwed.model import canonical
 from qwed_a2a import EngineName, VerdictStatus, verify_attestation
-from qwed_a2a.attestation import TYPE, own_keyring, sign
+from qwed_a2a.attestation import TYPE, ephemeral_keyring, sign
 
 NOW = 1_790_000_000
-SIGNER, STRANGER = own_keyring(), own_keyring()
+SIGNER, OTHER_SIGNER = ephemeral_keyring(), ephemeral_keyring()
 JWKS = {"keys": SIGNER.public_jwks()}
 DIGEST = "ab" * 32
 
 
 def token(signer: Keyring = SIGNER, **more: Any) -> str:
-    said: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "digest": DIGEST,
         "trace_id": "a2a_0123456789ab",
         "at": NOW + 0.75,
@@ -31,7 +31,7 @@ def token(signer: Keyring = SIGNER, **more: Any) -> str:
         "sender": "buyer",
         "receiver": "seller",
     }
-    return sign(signer, **{**said, **more})
+    return sign(signer, **{**fields, **more})
 
 
 CLAIMS: dict[str, Any] = {
@@ -68,8 +68,12 @@ def signed(claims: Any, typ: str = TYPE, signer: Keyring = SIGNER) -> str:
 
 def without(name: str) -> dict[str, Any]:
     outer, _, inner = name.partition(".")
-    kept = {each: value for each, value in CLAIMS.items() if each != name}
-    return {**kept, outer: {each: value for each, value in CLAIMS[outer].items() if each != inner}} if inner else kept
+    others = {claim: value for claim, value in CLAIMS.items() if claim != name}
+    return (
+        {**others, outer: {claim: value for claim, value in CLAIMS[outer].items() if claim != inner}}
+        if inner
+        else others
+    )
 
 
 def changed(name: str, value: Any) -> dict[str, Any]:
@@ -98,7 +102,7 @@ def test_the_same_words_are_signed_with_the_same_bytes() -> None:
 
 def test_a_key_of_the_process_has_a_name_of_its_own() -> None:
     assert SIGNER.issuer.startswith("did:qwed:a2a:")
-    assert SIGNER.issuer != STRANGER.issuer
+    assert SIGNER.issuer != OTHER_SIGNER.issuer
 
 
 def test_what_a_server_signs_is_believed_too() -> None:
@@ -108,7 +112,7 @@ def test_what_a_server_signs_is_believed_too() -> None:
 
 
 def test_a_rotated_key_still_proves_what_it_signed() -> None:
-    keys = own_keyring()
+    keys = ephemeral_keyring()
     old = token(keys)
     keys.rotate()
     for jwt in (old, token(keys)):
@@ -146,11 +150,11 @@ def test_a_header_with_more_in_it_is_refused() -> None:
 
 
 def test_a_key_that_is_not_known_is_refused() -> None:
-    assert code(token(STRANGER)) == "003"
+    assert code(token(OTHER_SIGNER)) == "003"
 
 
 def test_a_stranger_who_names_our_key_is_refused() -> None:
-    parts, other = token().split("."), token(STRANGER, trace_id="mine").split(".")
+    parts, other = token().split("."), token(OTHER_SIGNER, trace_id="mine").split(".")
     assert code(".".join([parts[0], other[1], other[2]])) == "003"
 
 
@@ -161,9 +165,9 @@ def test_a_signature_that_is_none_is_refused(signature: str) -> None:
 
 def test_not_one_changed_character_of_the_claims_is_believed() -> None:
     head, claims, signature = token().split(".")
-    for place in range(len(claims)):
-        other = "A" if claims[place] != "A" else "B"
-        assert code(f"{head}.{claims[:place]}{other}{claims[place + 1 :]}.{signature}") in ("001", "003")
+    for position in range(len(claims)):
+        other = "A" if claims[position] != "A" else "B"
+        assert code(f"{head}.{claims[:position]}{other}{claims[position + 1 :]}.{signature}") in ("001", "003")
 
 
 @pytest.mark.parametrize(

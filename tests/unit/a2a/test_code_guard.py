@@ -1,35 +1,35 @@
-"""Code Guard: the patterns of the document, then the code engine; code may compute and read, and nothing else."""
+"""Code guard: dangerous patterns first, then the code engine; code may only compute and read."""
 
 import re
 from typing import Any
 
 import pytest
 
-from qwed.engines.pool import PoolFull
-from qwed.engines.verdicts import Question, Verdicts
-from qwed.guards.code_words import CodeFindings
-from qwed.guards.python_code import findings, findings_at_a_glance
-from qwed.waiting import in_thread
-from qwed.words import Risk, risk_of
-from qwed_a2a.finding import Finding
+from qwed.engines.pool import PoolFullError
+from qwed.engines.verdict_cache import VerdictCache, VerdictRequest
+from qwed.futures import run_in_thread
+from qwed.guards.code_findings import CodeFindings
+from qwed.guards.python_code import findings, quick_findings
+from qwed.model import Risk, risk_of
 from qwed_a2a.guards import patterns
-from qwed_a2a.guards.code import MAX_FOLLOWED, MAX_PARSED, MAX_SHOWN, check_code
+from qwed_a2a.guards.code import MAX_PARSED, MAX_RESOLVED, MAX_SHOWN, check_code
 from qwed_a2a.guards.patterns import PATTERNS, patterns_in
-from tests.support.tables import each, rows
-from tests.support.workers import shared_verdicts
+from qwed_a2a.results import GuardResult
+from tests.support.case_tables import each, rows
+from tests.support.shared_engine_workers import shared_verdicts
 
 PROGRAMS = [
     row["code"]
-    for name in ("python_attacks", "python_deeds", "python_honest", "python_fifty_lines")
+    for name in ("python_attacks", "python_effects", "python_honest", "python_fifty_lines")
     for row in rows(f"{name}.jsonl")
     if "code" in row
 ]
 
-SHORT = [code for code in PROGRAMS if code.strip() and len(code) <= MAX_FOLLOWED]
+SHORT = [code for code in PROGRAMS if code.strip() and len(code) <= MAX_RESOLVED]
 
 
-def check(payload: dict[str, Any]) -> Finding:
-    return in_thread(check_code(payload, shared_verdicts()), 20)
+def check(payload: dict[str, Any]) -> GuardResult:
+    return run_in_thread(check_code(payload, shared_verdicts()), 20)
 
 
 def payload_of(row: dict[str, Any]) -> dict[str, Any]:
@@ -42,26 +42,26 @@ def name(row: dict[str, Any]) -> str:
 
 @each("row", rows("a2a_code_patterns.jsonl"), ids=name)
 def test_every_pattern_is_caught_in_every_casing_and_spacing(row):
-    found = check({"code": row["code"]})
-    assert not found.passed
-    assert row["pattern"] in found.details["patterns"]
+    result = check({"code": row["code"]})
+    assert not result.passed
+    assert row["pattern"] in result.details["patterns"]
 
 
 @each("row", rows("a2a_code_attacks.jsonl"), ids=name)
 def test_what_gets_past_the_patterns_is_refused_by_the_engine(row):
-    found = check(payload_of(row))
-    assert not found.passed
-    assert found.violation == row["violation"], found
-    assert row.get("says", "") in found.reason
-    assert len(found.reason) <= MAX_SHOWN
-    assert found.reason.isprintable()
+    result = check(payload_of(row))
+    assert not result.passed
+    assert result.violation == row["violation"], result
+    assert row.get("says", "") in result.reason
+    assert len(result.reason) <= MAX_SHOWN
+    assert result.reason.isprintable()
 
 
 @each("row", rows("a2a_code_honest.jsonl"), ids=name)
 def test_honest_code_passes(row):
-    found = check(payload_of(row))
-    assert found.passed, found
-    assert not found.violation
+    result = check(payload_of(row))
+    assert result.passed, result
+    assert not result.violation
 
 
 def test_each_pattern_catches_what_its_row_says():
@@ -90,9 +90,9 @@ def test_a_word_is_looked_for_before_each_regex_that_needs_it():
 def assert_judged_as_by_the_full_check(code: str) -> None:
     whole = findings(code)
     harmless = not (whole.violations or whole.syntax_error or whole.unresolved) and risk_of(whole.effects) is Risk.LOW
-    found = check({"code": code})
-    assert found.passed == (harmless and not patterns_in(code))
-    assert found.violation == bool(whole.violations)
+    result = check({"code": code})
+    assert result.passed == (harmless and not patterns_in(code))
+    assert result.violation == bool(whole.violations)
 
 
 @each("code", SHORT[::5])
@@ -108,24 +108,24 @@ def test_every_program_passes_exactly_where_no_pattern_and_no_full_check_speaks_
 
 @each("code", PROGRAMS)
 def test_what_is_told_at_a_glance_is_what_the_full_check_finds(code):
-    told = findings_at_a_glance(code)
-    assert told is None or told == findings(code)
+    quick = quick_findings(code)
+    assert quick is None or quick == findings(code)
 
 
 @pytest.mark.parametrize("payload", [{}, {"code": None}, {"code": ""}, {"code": " \n"}, {"code": 3}, {"code": ["x"]}])
 def test_a_payload_without_code_is_refused(payload):
-    found = check(payload)
-    assert found == Finding(False, "there is no code to check, send it as text in `code`")
+    result = check(payload)
+    assert result == GuardResult(False, "there is no code to check, send it as text in `code`")
 
 
 @pytest.mark.parametrize("language", ["ruby", "", 7, True, ["python"], {"a": 1}, "python\n; rm", "x" * 1000])
 def test_an_unknown_language_is_refused_by_name_with_the_known_ones(language):
-    found = check({"code": "x = 1", "language": language})
-    assert not found.passed
-    assert not found.violation
-    assert "unknown language" in found.reason
-    assert "python, javascript, typescript, bash, sql" in found.reason
-    assert found.reason.isprintable()
+    result = check({"code": "x = 1", "language": language})
+    assert not result.passed
+    assert not result.violation
+    assert "unknown language" in result.reason
+    assert "python, javascript, typescript, bash, sql" in result.reason
+    assert result.reason.isprintable()
 
 
 def test_no_language_is_python():
@@ -134,51 +134,51 @@ def test_no_language_is_python():
 
 
 def test_a_pattern_that_is_meant_well_is_refused_and_costs_no_trust():
-    found = check({"code": "import re\nprint(re.compile('a'))"})
-    assert not found.passed
-    assert not found.violation
-    assert found.details["patterns"] == ["compile"]
+    result = check({"code": "import re\nprint(re.compile('a'))"})
+    assert not result.passed
+    assert not result.violation
+    assert result.details["patterns"] == ["compile"]
 
 
 def test_a_pattern_that_is_what_it_looks_like_costs_trust():
     assert check({"code": "import os\nos.system('id')"}).violation
 
 
-class _Full(Verdicts):
+class _FullPool(VerdictCache):
     def __init__(self) -> None:
-        """A pool that takes no work."""
+        """Create a pool that refuses all work."""
 
-    def ask(self, question: Question) -> Any:
-        raise PoolFull(f"no worker is free for {question.engine}")
+    def ask(self, question: VerdictRequest) -> Any:
+        raise PoolFullError(f"no worker is free for {question.engine}")
 
 
 def test_only_what_takes_long_is_asked_of_a_worker():
     short, long = "print(1)\n", "x = open('a.csv')\n"
-    assert in_thread(check_code({"code": short * (MAX_PARSED // len(short))}, _Full()), 1).passed
-    assert in_thread(check_code({"code": long * (MAX_FOLLOWED // len(long))}, _Full()), 1).passed
-    for code in (long * (MAX_FOLLOWED // len(long) + 1), short * (MAX_PARSED // len(short) + 1)):
-        with pytest.raises(PoolFull):
-            in_thread(check_code({"code": code}, _Full()), 1)
+    assert run_in_thread(check_code({"code": short * (MAX_PARSED // len(short))}, _FullPool()), 1).passed
+    assert run_in_thread(check_code({"code": long * (MAX_RESOLVED // len(long))}, _FullPool()), 1).passed
+    for code in (long * (MAX_RESOLVED // len(long) + 1), short * (MAX_PARSED // len(short) + 1)):
+        with pytest.raises(PoolFullError):
+            run_in_thread(check_code({"code": code}, _FullPool()), 1)
 
 
 def test_a_pattern_refuses_whether_or_not_a_worker_is_to_be_had():
     padding = "x = open('a.csv')\n" * 2000
-    assert not in_thread(check_code({"code": f"{padding}eval('1')"}, _Full()), 1).passed
-    assert not in_thread(check_code({"code": "eval('1')", "language": "javascript"}, _Full()), 1).passed
+    assert not run_in_thread(check_code({"code": f"{padding}eval('1')"}, _FullPool()), 1).passed
+    assert not run_in_thread(check_code({"code": "eval('1')", "language": "javascript"}, _FullPool()), 1).passed
 
 
 def test_nothing_of_the_code_that_could_be_a_secret_is_told():
-    found = check({"code": "import requests\nrequests.get('https://example.com/?token=hunter2')"})
-    assert not found.passed
-    assert "hunter2" not in f"{found.reason}{found.details}"
-    assert found.details["effects"] == ["NETWORK"]
+    result = check({"code": "import requests\nrequests.get('https://example.com/?token=hunter2')"})
+    assert not result.passed
+    assert "hunter2" not in f"{result.reason}{result.details}"
+    assert result.details["effects"] == ["NETWORK"]
 
 
 def test_code_longer_than_a_worker_reads_is_refused_as_such():
-    found = check({"code": "x = 1\n" * 100_000})
-    assert not found.passed
-    assert "split it" in found.reason
+    result = check({"code": "x = 1\n" * 100_000})
+    assert not result.passed
+    assert "split it" in result.reason
 
 
 def test_the_finding_of_a_plain_program_is_the_one_of_an_empty_report():
-    assert findings_at_a_glance("print(1)") == CodeFindings()
+    assert quick_findings("print(1)") == CodeFindings()

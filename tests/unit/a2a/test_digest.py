@@ -1,4 +1,4 @@
-"""What a payload is known by, and which payloads are refused before anybody reads them."""
+"""Digest of a payload, and payloads that are refused before they are read."""
 
 import hashlib
 import json
@@ -11,18 +11,18 @@ from typing import Any
 
 import pytest
 
-from qwed.words import canonical
+from qwed.model import canonical
 from qwed_a2a.digest import digest_of
-from qwed_a2a.finding import Ruling
+from qwed_a2a.results import UnsignedVerdict
 
 MOST = 1_048_576
 
 
-def refusal(payload: Any, most: int = MOST) -> Ruling:
-    found = digest_of(payload, most)
-    assert isinstance(found, Ruling)
-    assert (str(found.status), str(found.engine)) == ("blocked", "trust_boundary")
-    return found
+def refusal(payload: Any, most: int = MOST) -> UnsignedVerdict:
+    result = digest_of(payload, most)
+    assert isinstance(result, UnsignedVerdict)
+    assert (str(result.status), str(result.engine)) == ("blocked", "trust_boundary")
+    return result
 
 
 def nested(depth: int, inner: Any = 1) -> Any:
@@ -61,9 +61,9 @@ NOT_JSON = {
 
 @pytest.mark.parametrize("name", NOT_JSON)
 def test_a_payload_that_is_no_json_is_refused(name: str) -> None:
-    found = refusal(NOT_JSON[name])
-    assert found.reason.startswith("the payload is no JSON: ")
-    assert found.details == {"check": "payload_is_json"}
+    result = refusal(NOT_JSON[name])
+    assert result.reason.startswith("the payload is not JSON: ")
+    assert result.details == {"check": "payload_is_json"}
 
 
 def test_one_that_is_as_deep_as_may_be_is_not() -> None:
@@ -86,7 +86,7 @@ def test_one_that_would_be_without_end_is_refused_as_too_large() -> None:
 @pytest.mark.parametrize("letter", ["a", "\u00e9", "\u4e00", "\U0001f600", '"', "\x00"])
 def test_the_limit_is_in_bytes_of_canonical_json_to_the_byte(letter: str) -> None:
     width = len(json.dumps(letter, ensure_ascii=False).encode()) - 2
-    # {"a":"..."} has eight bytes beside the letters.
+    # {"a":"..."} has eight bytes without the letters.
     fitting = {"a": letter * ((2000 - 8) // width)}
     size = 8 + width * len(fitting["a"])
     assert isinstance(digest_of(fitting, size), str)

@@ -1,4 +1,4 @@
-"""Finance Guard: a total is forwarded where it is what its lines come to, and nothing else could be taken for it."""
+"""Finance guard: a total is forwarded if it equals its lines and no other field could be read as money."""
 
 import copy
 from decimal import Context, Decimal, localcontext
@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from qwed.waiting import in_thread
-from qwed_a2a.finding import Finding
+from qwed.futures import run_in_thread
 from qwed_a2a.guards._finance.invoice import MAX_LINES
 from qwed_a2a.guards.finance import check_finance
-from tests.support.tables import each, rows
-from tests.support.workers import shared_verdicts
+from qwed_a2a.results import GuardResult
+from tests.support.case_tables import each, rows
+from tests.support.shared_engine_workers import shared_verdicts
 
 
-def check(payload: dict[str, Any]) -> Finding:
-    return in_thread(check_finance(payload, shared_verdicts()), 1)
+def check(payload: dict[str, Any]) -> GuardResult:
+    return run_in_thread(check_finance(payload, shared_verdicts()), 1)
 
 
 def invoice(total: Any, *lines: Any, **more: Any) -> dict[str, Any]:
@@ -28,28 +28,28 @@ def name(row: dict[str, Any]) -> str:
 
 @each("row", rows("a2a_finance_honest.jsonl"), ids=name)
 def test_an_honest_invoice_passes_with_what_it_comes_to(row):
-    found = check(row["payload"])
-    assert found.passed, found.reason
-    assert found.details["computed_total"] == row["computed"]
-    assert not found.violation
+    result = check(row["payload"])
+    assert result.passed, result.reason
+    assert result.details["computed_total"] == row["computed"]
+    assert not result.violation
 
 
 @each("row", rows("a2a_finance_attacks.jsonl"), ids=name)
 def test_what_is_wrong_or_cannot_be_verified_is_refused_with_what_to_change(row):
-    found = check(row["payload"])
-    assert not found.passed
-    assert row["says"] in found.reason
-    assert not found.reason.endswith(".")
-    # A wrong sum is a mistake until somebody shows otherwise: it costs no trust.
-    assert not found.violation
+    result = check(row["payload"])
+    assert not result.passed
+    assert row["says"] in result.reason
+    assert not result.reason.endswith(".")
+    # A wrong sum may be a mistake: it costs no trust.
+    assert not result.violation
 
 
 def test_the_finding_says_what_was_claimed_and_how_the_total_was_computed():
-    found = check(invoice("120.00", {"amount": "50.00", "quantity": 2}, tax="19.00", discount="4.00", currency="EUR"))
-    assert found.reason == (
+    result = check(invoice("120.00", {"amount": "50.00", "quantity": 2}, tax="19.00", discount="4.00", currency="EUR"))
+    assert result.reason == (
         "`claimed_total` is 120.00, but the total comes to 115.00 = 100.00 of 1 line item + tax 19.00 - discount 4.00"
     )
-    assert found.details == {
+    assert result.details == {
         "claimed_total": "120.00",
         "computed_total": "115.00",
         "difference": "5.00",
@@ -64,9 +64,9 @@ def test_the_finding_says_what_was_claimed_and_how_the_total_was_computed():
 
 def test_a_value_that_is_no_number_is_not_repeated():
     secret = "sk-live-0123456789"
-    for found in (check(invoice(secret, {"amount": 1})), check(invoice(1, {"amount": 1}, currency=secret))):
-        assert not found.passed
-        assert secret not in found.reason
+    for result in (check(invoice(secret, {"amount": 1})), check(invoice(1, {"amount": 1}, currency=secret))):
+        assert not result.passed
+        assert secret not in result.reason
 
 
 @pytest.mark.parametrize("precision", [1, 6, 28])
@@ -83,9 +83,9 @@ def test_the_least_that_can_be_beyond_the_tolerance_is_beyond_it():
     least = {"amount": "0." + "0" * 17 + "1", "quantity": "0." + "0" * 17 + "1"}
     assert check(invoice("0.01", {"amount": 0})).passed
     assert check(invoice("0.01", least)).passed
-    found = check(invoice("-0.01", least))
-    assert not found.passed
-    assert found.details["difference"] == "-0.01" + "0" * 33 + "1"
+    result = check(invoice("-0.01", least))
+    assert not result.passed
+    assert result.details["difference"] == "-0.01" + "0" * 33 + "1"
 
 
 def test_the_most_lines_are_summed_and_one_more_is_refused():
@@ -98,13 +98,13 @@ def test_the_most_lines_are_summed_and_one_more_is_refused():
 def test_the_largest_numbers_on_the_most_lines_are_summed_exactly():
     amount, quantity = "9" * 24 + "." + "9" * 18, "9" * 24 + ".123456789012345678"
     lines = [{"amount": amount, "quantity": quantity}] * MAX_LINES
-    found = check(invoice(0, *lines))
+    result = check(invoice(0, *lines))
     with localcontext(prec=500):
-        assert Decimal(found.details["computed_total"]) == Decimal(amount) * Decimal(quantity) * MAX_LINES
+        assert Decimal(result.details["computed_total"]) == Decimal(amount) * Decimal(quantity) * MAX_LINES
 
 
 @pytest.mark.parametrize(
-    "beside",
+    "extras",
     [
         {f"member {number}": "text" for number in range(20_000)},
         {"extra": ["text"] * 1_000_000},
@@ -113,16 +113,16 @@ def test_the_largest_numbers_on_the_most_lines_are_summed_exactly():
     ],
     ids=["members", "a list", "an object", "lists"],
 )
-def test_what_stands_beside_an_invoice_is_bounded(beside):
-    assert "holds too much" in check(invoice(1, {"amount": 1}, **beside)).reason
+def test_what_stands_beside_an_invoice_is_bounded(extras):
+    assert "contains too many values" in check(invoice(1, {"amount": 1}, **extras)).reason
 
 
 def test_a_name_that_is_no_text_is_refused():
-    assert "is no text" in check({1: "x", **invoice(1, {"amount": 1})}).reason  # type: ignore[dict-item]
+    assert "is not text" in check({1: "x", **invoice(1, {"amount": 1})}).reason  # type: ignore[dict-item]
 
 
 def test_a_payload_is_left_as_it_was_and_judged_the_same_every_time():
     payload = invoice("3.30", {"amount": 1.1, "quantity": 3, "note": {"a": ["b"]}}, currency="USD")
-    kept = copy.deepcopy(payload)
+    original = copy.deepcopy(payload)
     assert check(payload) == check(payload) == check(copy.deepcopy(payload))
-    assert payload == kept
+    assert payload == original

@@ -1,4 +1,4 @@
-"""The router for other applications, asked over its own interface, alone and mounted."""
+"""Gateway router for other applications, alone and mounted."""
 
 import asyncio
 import json
@@ -12,9 +12,9 @@ from starlette.requests import Request
 from starlette.routing import Mount
 
 from qwed_a2a import A2AVerificationInterceptor, InterceptorConfig, TrustBoundary, verify_attestation
-from qwed_a2a.gateway import ENVELOPE, Authorise, router
-from tests.support.clock import NOON, HandClock
-from tests.support.messages import HONEST, message
+from qwed_a2a.gateway import ENVELOPE_BYTES, Authorise, router
+from tests.support.a2a_messages import HONEST, message
+from tests.support.manual_clock import NOON, ManualClock
 
 GOOD: dict[str, Any] = {"sender_agent_id": "a", "receiver_agent_id": "b", "payload": {"text": "hello"}}
 TOKENS = {"a-token": "a", "friend-token": "friend"}
@@ -31,7 +31,7 @@ async def by_token_later(request: Request) -> str | None:
 
 def interceptor(boundary: TrustBoundary | None = None, **config: Any) -> A2AVerificationInterceptor:
     config = {"trusted_agents": ["friend"], **config}
-    return A2AVerificationInterceptor(InterceptorConfig(**config), boundary, clock=HandClock().clock())
+    return A2AVerificationInterceptor(InterceptorConfig(**config), boundary, clock=ManualClock().clock())
 
 
 def ask(app: Any, method: str, path: str, **more: Any) -> httpx.Response:
@@ -55,8 +55,8 @@ def refusal(answer: httpx.Response) -> tuple[int, str, str]:
 
 
 def test_a_message_gets_its_verdict() -> None:
-    asked = interceptor()
-    answer = send(router(asked))
+    subject = interceptor()
+    answer = send(router(subject))
     verdict = answer.json()
     assert answer.status_code == 200
     assert list(verdict) == [
@@ -69,15 +69,15 @@ def test_a_message_gets_its_verdict() -> None:
         "details",
     ]
     assert (verdict["status"], verdict["engine_used"]) == ("forwarded", "passthrough")
-    valid, claims = verify_attestation(verdict["attestation_jwt"], asked.jwks(), now=NOON + 1)
+    valid, claims = verify_attestation(verdict["attestation_jwt"], subject.jwks(), now=NOON + 1)
     assert (valid, claims["jti"]) == (True, verdict["audit_trace_id"])
 
 
 def test_the_trace_id_is_made_for_each_message() -> None:
     app = router(interceptor())
-    made = [send(app).json()["audit_trace_id"] for _ in range(5)]
-    assert len(set(made)) == 5
-    assert all(each.startswith("a2a_") and len(bytes.fromhex(each[4:])) == 6 for each in made)
+    trace_ids = [send(app).json()["audit_trace_id"] for _ in range(5)]
+    assert len(set(trace_ids)) == 5
+    assert all(trace_id.startswith("a2a_") and len(bytes.fromhex(trace_id[4:])) == 6 for trace_id in trace_ids)
 
 
 def test_a_blocked_message_is_an_answer_too() -> None:
@@ -92,21 +92,21 @@ def test_a_blocked_message_is_an_answer_too() -> None:
 
 
 def test_the_time_of_a_verdict_is_ours_and_not_what_the_sender_says() -> None:
-    asked = interceptor()
-    for said in ("1999-01-01T00:00:00Z", "9999-12-31T23:59:59Z"):
-        verdict = send(router(asked), {**GOOD, "timestamp": said}).json()
-        assert verify_attestation(verdict["attestation_jwt"], asked.jwks(), now=NOON)[1]["iat"] == NOON
+    subject = interceptor()
+    for timestamp in ("1999-01-01T00:00:00Z", "9999-12-31T23:59:59Z"):
+        verdict = send(router(subject), {**GOOD, "timestamp": timestamp}).json()
+        assert verify_attestation(verdict["attestation_jwt"], subject.jwks(), now=NOON)[1]["iat"] == NOON
 
 
 BAD = {
     b"": (400, "QWED-REQ-001", "the body is not JSON: expecting value at position 0"),
     b"[]": (400, "QWED-REQ-001", "the body must be an object"),
     b"\xff": (400, "QWED-REQ-001", "the body is not UTF-8"),
-    b'{"a": 1, "a": 2}': (400, "QWED-REQ-001", "the key `a` stands twice in one object"),
-    b'{"payload": NaN}': (400, "QWED-REQ-001", "NaN is no JSON"),
+    b'{"a": 1, "a": 2}': (400, "QWED-REQ-001", "the key `a` appears twice in one object"),
+    b'{"payload": NaN}': (400, "QWED-REQ-001", "NaN is not JSON"),
     b"[" * 65 + b"]" * 65: (400, "QWED-REQ-001", "the JSON is nested deeper than 64"),
     b"[" + b"0," * 20_000 + b"0]": (400, "QWED-REQ-001", "the JSON holds more than 20000 values"),
-    b'{"payload": "\\ud800"}': (400, "QWED-REQ-001", "the JSON holds half of a surrogate pair"),
+    b'{"payload": "\\ud800"}': (400, "QWED-REQ-001", "the JSON contains half of a surrogate pair"),
     b'{"proven": true}': (
         400,
         "QWED-REQ-001",
@@ -124,9 +124,9 @@ BAD = {
 
 @pytest.mark.parametrize("body", BAD, ids=lambda body: repr(body[:20]))
 def test_a_body_that_is_no_message_is_refused_by_name_and_not_counted(body: bytes) -> None:
-    asked = interceptor()
-    assert refusal(send(router(asked), body)) == BAD[body]
-    assert asked.metrics.snapshot()["total_intercepts"] == 0
+    subject = interceptor()
+    assert refusal(send(router(subject), body)) == BAD[body]
+    assert subject.metrics.snapshot()["total_intercepts"] == 0
 
 
 def test_a_body_is_refused_by_its_stated_length_before_a_byte_of_it_is_read() -> None:
@@ -137,10 +137,10 @@ def test_a_body_is_refused_by_its_stated_length_before_a_byte_of_it_is_read() ->
         pulled += 1
         yield b"{"
 
-    headers = {"content-length": str(1024 + ENVELOPE + 1)}
+    headers = {"content-length": str(1024 + ENVELOPE_BYTES + 1)}
     app = router(interceptor(max_payload_size_bytes=1024))
     answer = ask(app, "POST", "/a2a/intercept", content=body(), headers=headers)
-    assert refusal(answer) == (413, "QWED-REQ-002", f"the body is larger than {1024 + ENVELOPE} bytes")
+    assert refusal(answer) == (413, "QWED-REQ-002", f"the body is larger than {1024 + ENVELOPE_BYTES} bytes")
     assert pulled == 0
 
 
@@ -158,7 +158,7 @@ def test_a_body_that_says_less_than_it_is_or_nothing_is_read_no_further_than_may
     app = router(interceptor(max_payload_size_bytes=1024))
     answer = ask(app, "POST", "/a2a/intercept", content=body(), headers=headers)
     assert answer.status_code == 413
-    assert pulled <= (1024 + ENVELOPE) // 10_000 + 2
+    assert pulled <= (1024 + ENVELOPE_BYTES) // 10_000 + 2
 
 
 def test_a_body_that_does_not_come_is_not_waited_for() -> None:
@@ -168,23 +168,23 @@ def test_a_body_that_does_not_come_is_not_waited_for() -> None:
 
     app = router(interceptor(), body_seconds=0.01)
     answer = ask(app, "POST", "/a2a/intercept", content=body())
-    assert refusal(answer) == (503, "QWED-SYS-003", "the body did not come within 0.01 seconds")
+    assert refusal(answer) == (503, "QWED-SYS-003", "the body did not arrive within 0.01 seconds")
 
 
 def test_a_client_that_leaves_in_the_middle_gets_no_verdict() -> None:
-    asked, told = interceptor(), list[int]()
+    subject, statuses = interceptor(), list[int]()
     parts = iter([{"type": "http.request", "body": b"{", "more_body": True}, {"type": "http.disconnect"}])
 
     async def receive() -> Any:
         return next(parts)
 
-    async def heard(event: Any) -> None:
-        told.append(event.get("status", 0))
+    async def send_event(event: Any) -> None:
+        statuses.append(event.get("status", 0))
 
     scope = {"type": "http", "method": "POST", "path": "/a2a/intercept", "headers": [], "query_string": b""}
-    asyncio.run(router(asked)(scope, receive, heard))
-    assert told[0] == 400
-    assert asked.metrics.snapshot()["total_intercepts"] == 0
+    asyncio.run(router(subject)(scope, receive, send_event))
+    assert statuses[0] == 400
+    assert subject.metrics.snapshot()["total_intercepts"] == 0
 
 
 def test_a_payload_above_its_limit_in_a_body_below_its_own_is_a_verdict() -> None:
@@ -209,10 +209,10 @@ def test_whoever_proves_to_be_a_trusted_agent_is_not_verified(authorise: Authori
 def test_the_name_of_a_trusted_agent_without_its_proof_is_refused(
     authorise: Authorise | None, token: str | None
 ) -> None:
-    asked = interceptor()
-    answer = send(router(asked, authorise=authorise), {**GOOD, "sender_agent_id": "friend"}, token)
+    subject = interceptor()
+    answer = send(router(subject, authorise=authorise), {**GOOD, "sender_agent_id": "friend"}, token)
     assert refusal(answer) == (401, "QWED-AUTH-002", "it is not proven that `friend` sends this")
-    assert asked.metrics.snapshot()["total_intercepts"] == 0
+    assert subject.metrics.snapshot()["total_intercepts"] == 0
 
 
 def test_a_name_of_the_allowlist_must_be_proven_too() -> None:
@@ -234,8 +234,8 @@ def test_a_boundary_of_another_kind_decides_by_itself() -> None:
         def evaluate(self, *_asked: Any) -> tuple[bool, str]:
             return False, "closed today"
 
-    asked = A2AVerificationInterceptor(trust_boundary=Closed())
-    assert send(router(asked)).json()["reason"] == "closed today"
+    subject = A2AVerificationInterceptor(trust_boundary=Closed())
+    assert send(router(subject)).json()["reason"] == "closed today"
 
 
 def test_it_says_that_it_is_there() -> None:
@@ -244,11 +244,11 @@ def test_it_says_that_it_is_there() -> None:
 
 
 def test_the_numbers_are_told_to_whoever_may_know() -> None:
-    asked = interceptor()
-    app = router(asked)
+    subject = interceptor()
+    app = router(subject)
     send(app)
-    assert ask(app, "GET", "/a2a/metrics").json() == asked.metrics.snapshot()
-    closed = router(asked, authorise=by_token)
+    assert ask(app, "GET", "/a2a/metrics").json() == subject.metrics.snapshot()
+    closed = router(subject, authorise=by_token)
     assert refusal(ask(closed, "GET", "/a2a/metrics"))[:2] == (401, "QWED-AUTH-002")
     answer = ask(closed, "GET", "/a2a/metrics", headers={"authorization": "a-token"})
     assert answer.json()["total_intercepts"] == 1
@@ -275,16 +275,16 @@ def test_it_stands_wherever_it_is_put(app: Any, path: str) -> None:
 
 
 def test_messages_at_once_are_each_answered() -> None:
-    asked = interceptor(TrustBoundary(1000))
+    subject = interceptor(TrustBoundary(1000))
 
     async def many() -> set[str]:
-        transport = httpx.ASGITransport(app=router(asked))
+        transport = httpx.ASGITransport(app=router(subject))
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
             answers = await asyncio.gather(*(client.post("/a2a/intercept", json=GOOD) for _ in range(50)))
         return {answer.json()["audit_trace_id"] for answer in answers}
 
     assert len(asyncio.run(many())) == 50
-    assert asked.metrics.snapshot()["total_forwarded"] == 50
+    assert subject.metrics.snapshot()["total_forwarded"] == 50
 
 
 def test_a_message_written_by_the_model_is_read_again() -> None:

@@ -1,34 +1,34 @@
-"""Logic Guard: what contradicts itself is not forwarded, and nothing is called consistent that was not decided."""
+"""Logic guard: contradictions are refused, and only decided claims are called consistent."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from qwed.engines.pool import EnginePool, PoolFull
-from qwed.engines.table import ENGINES
-from qwed.engines.verdicts import Verdicts
-from qwed.waiting import in_thread
-from qwed_a2a.finding import Finding
+from qwed.engines.pool import EnginePool, PoolFullError
+from qwed.engines.registry import ENGINES
+from qwed.engines.verdict_cache import VerdictCache
+from qwed.futures import run_in_thread
 from qwed_a2a.guards._logic.assertions import MAX_ASSERTIONS, MAX_CHARACTERS
 from qwed_a2a.guards.logic import check_logic
-from tests.support.tables import each, rows
-from tests.support.workers import shared_verdicts
+from qwed_a2a.results import GuardResult
+from tests.support.case_tables import each, rows
+from tests.support.shared_engine_workers import shared_verdicts
 
-Said = str | Sequence[Any]
+Claim = str | Sequence[Any]
 ALL_TRUE = "the assertions can all be true"
 
 
-def payload_of(*claims: Said) -> dict[str, Any]:
+def payload_of(*claims: Claim) -> dict[str, Any]:
     pairs = [(claim, False) if isinstance(claim, str) else claim for claim in claims]
     return {"assertions": [{"claim": claim, "negated": negated} for claim, negated in pairs]}
 
 
-def check(payload: dict[str, Any], engines: Verdicts | None = None) -> Finding:
-    return in_thread(check_logic(payload, engines or shared_verdicts()), 30)
+def check(payload: dict[str, Any], engines: VerdictCache | None = None) -> GuardResult:
+    return run_in_thread(check_logic(payload, engines or shared_verdicts()), 30)
 
 
-def of(row: dict[str, Any]) -> Finding:
+def check_row(row: dict[str, Any]) -> GuardResult:
     return check(payload_of(*row["claims"]))
 
 
@@ -38,35 +38,35 @@ def name(row: dict[str, Any]) -> str:
 
 @each("row", rows("a2a_logic_contradictions.jsonl"), ids=name)
 def test_claims_that_contradict_each_other_are_refused_and_named(row):
-    found = of(row)
-    assert not found.passed, found
-    assert (found.details["contradicting"], found.details["found_by"]) == (row["contradicting"], row["by"])
-    assert all(f"`assertions[{number}]`" in found.reason for number in row["contradicting"])
-    assert not found.violation
+    result = check_row(row)
+    assert not result.passed, result
+    assert (result.details["contradicting"], result.details["found_by"]) == (row["contradicting"], row["by"])
+    assert all(f"`assertions[{number}]`" in result.reason for number in row["contradicting"])
+    assert not result.violation
 
 
 @each("row", rows("a2a_logic_honest.jsonl"), ids=name)
 def test_honest_claims_pass_and_only_decided_ones_are_called_consistent(row):
-    found = of(row)
-    assert found.passed, found
-    counted = found.details
+    result = check_row(row)
+    assert result.passed, result
+    counted = result.details
     assert counted["formulas"] + counted["sentences"] + counted["text_only"] == counted["assertions"]
-    assert (counted["assertions"] == counted["formulas"]) is (found.reason == ALL_TRUE) is row["decided"]
+    assert (counted["assertions"] == counted["formulas"]) is (result.reason == ALL_TRUE) is row["decided"]
 
 
 @each("row", rows("a2a_logic_undecided.jsonl"), ids=name)
 def test_a_formula_that_cannot_be_decided_does_not_pass(row):
-    found = of(row)
-    assert not found.passed
-    assert row["says"] in found.reason
+    result = check_row(row)
+    assert not result.passed
+    assert row["says"] in result.reason
 
 
 @each("row", rows("a2a_logic_refused.jsonl"), ids=name)
 def test_a_payload_of_another_shape_is_refused_with_what_to_change(row):
-    found = check(row["payload"])
-    assert not found.passed
-    assert row["says"] in found.reason
-    assert not found.reason.endswith(".")
+    result = check(row["payload"])
+    assert not result.passed
+    assert row["says"] in result.reason
+    assert not result.reason.endswith(".")
 
 
 def test_members_beside_a_claim_are_left_alone():
@@ -75,25 +75,25 @@ def test_members_beside_a_claim_are_left_alone():
 
 
 def test_the_details_say_how_many_claims_were_compared_as_text_only():
-    found = check(payload_of("x > 5", "y -> z", "The door is open", "Revenue grew in most regions"))
-    assert found.passed
-    assert found.details == {"assertions": 4, "formulas": 2, "sentences": 1, "text_only": 1}
-    assert found.reason == "no contradiction was found; 2 of 4 assertions are no formulas that can be decided"
+    result = check(payload_of("x > 5", "y -> z", "The door is open", "Revenue grew in most regions"))
+    assert result.passed
+    assert result.details == {"assertions": 4, "formulas": 2, "sentences": 1, "text_only": 1}
+    assert result.reason == "no contradiction was found; 2 of 4 assertions are not decidable formulas"
 
 
 def test_a_claim_is_never_repeated_in_the_finding():
     secret = "sk-live-0123456789"
     for claims in ((secret, (secret, True)), (f"key = {secret}", f"not key = {secret}"), (f"{secret} > 5", "x")):
-        found = check(payload_of(*claims))
-        assert secret not in found.reason
-        assert secret not in str(found.details)
+        result = check(payload_of(*claims))
+        assert secret not in result.reason
+        assert secret not in str(result.details)
 
 
 def test_a_long_list_of_contradicting_claims_is_cut_in_the_reason_and_whole_in_the_details():
     chain = [f"a{number} -> a{number + 1}" for number in range(18)]
-    found = check(payload_of(*chain, "a0", "not a18"))
-    assert found.reason.endswith("`assertions[4]` and 15 more contradict each other")
-    assert found.details["contradicting"] == list(range(20))
+    result = check(payload_of(*chain, "a0", "not a18"))
+    assert result.reason.endswith("`assertions[4]` and 15 more contradict each other")
+    assert result.details["contradicting"] == list(range(20))
 
 
 def test_the_most_claims_are_looked_at_and_one_more_is_refused():
@@ -125,22 +125,22 @@ def test_long_claims_are_refused_one_by_one_and_together():
     ids=lambda claim: ascii(claim)[:8],
 )
 def test_nothing_but_signs_is_text_or_refused(claim):
-    found = check(payload_of(claim, "p -> q"))
-    assert found.reason != ALL_TRUE
+    result = check(payload_of(claim, "p -> q"))
+    assert result.reason != ALL_TRUE
 
 
 def test_where_no_worker_takes_the_question_nothing_is_passed():
-    closed = Verdicts(EnginePool(ENGINES.values(), size=2), 1.0)
+    closed = VerdictCache(EnginePool(ENGINES.values(), size=2), 1.0)
     closed.start()
     closed.close()
-    with pytest.raises(PoolFull):
+    with pytest.raises(PoolFullError):
         check(payload_of("a -> b", "a"), closed)
 
 
 def test_where_there_is_no_time_for_the_question_nothing_is_passed():
-    found = check(payload_of("a -> b", "a"), shared_verdicts(seconds=0))
-    assert not found.passed
-    assert found.reason.startswith("the assertions could not be decided")
+    result = check(payload_of("a -> b", "a"), shared_verdicts(seconds=0))
+    assert not result.passed
+    assert result.reason.startswith("the assertions could not be decided")
 
 
 def test_the_same_claims_have_the_same_finding_every_time():

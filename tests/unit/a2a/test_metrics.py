@@ -1,9 +1,9 @@
-"""What became of the messages so far, in numbers."""
+"""Counters of verdicts."""
 
 import threading
 
 from qwed_a2a import EngineName, VerdictStatus
-from qwed_a2a.metrics import Metrics
+from qwed_a2a.metrics import InterceptorMetrics
 
 NONE = {
     "total_intercepts": 0,
@@ -17,11 +17,11 @@ NONE = {
 
 
 def test_before_the_first_message_every_number_is_nought() -> None:
-    assert Metrics().snapshot() == NONE
+    assert InterceptorMetrics().snapshot() == NONE
 
 
 def test_every_verdict_is_counted_once_by_status_and_engine() -> None:
-    metrics = Metrics()
+    metrics = InterceptorMetrics()
     metrics.count(VerdictStatus.FORWARDED, EngineName.PASSTHROUGH, 0.001)
     metrics.count(VerdictStatus.BLOCKED, EngineName.CODE_GUARD, 0.002)
     metrics.count(VerdictStatus.BLOCKED, EngineName.TRUST_BOUNDARY, 0.003)
@@ -38,24 +38,24 @@ def test_every_verdict_is_counted_once_by_status_and_engine() -> None:
 
 
 def test_a_failed_verification_is_an_error_whatever_became_of_the_message() -> None:
-    metrics = Metrics()
+    metrics = InterceptorMetrics()
     metrics.count(VerdictStatus.BLOCKED, EngineName.ERROR_HANDLER, 0)
     metrics.count(VerdictStatus.FORWARDED, EngineName.ERROR_HANDLER, 0)
     metrics.count(VerdictStatus.ERROR, EngineName.TRUST_BOUNDARY, 0)
-    found = metrics.snapshot()
+    snapshot = metrics.snapshot()
     names = ("total_intercepts", "total_forwarded", "total_blocked", "total_errors")
-    assert [found[name] for name in names] == [3, 1, 1, 3]
+    assert [snapshot[name] for name in names] == [3, 1, 1, 3]
 
 
 def test_what_was_told_does_not_change_afterwards() -> None:
-    metrics = Metrics()
+    metrics = InterceptorMetrics()
     before = metrics.snapshot()
     metrics.count(VerdictStatus.BLOCKED, EngineName.CODE_GUARD, 1)
     assert before == NONE
 
 
 def test_many_threads_are_all_counted() -> None:
-    metrics, begin = Metrics(), threading.Barrier(8)
+    metrics, begin = InterceptorMetrics(), threading.Barrier(8)
 
     def work() -> None:
         begin.wait()
@@ -67,5 +67,5 @@ def test_many_threads_are_all_counted() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    found = metrics.snapshot()
-    assert (found["total_intercepts"], found["average_latency_ms"], found["block_rate"]) == (4000, 1.0, 1.0)
+    snapshot = metrics.snapshot()
+    assert (snapshot["total_intercepts"], snapshot["average_latency_ms"], snapshot["block_rate"]) == (4000, 1.0, 1.0)

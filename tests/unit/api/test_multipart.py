@@ -1,4 +1,4 @@
-"""Forms: the fields a JSON body would have, and one file."""
+"""Multipart forms: the fields of the JSON body, and one file."""
 
 import base64
 import json
@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from qwed.api.body import Refused, parse_json
-from qwed.api.multipart import LONGEST_FIELD, MOST_PARTS, read_form
+from qwed.api.server.body import RequestRejectedError, parse_json
+from qwed.api.server.multipart import MAX_FIELD_BYTES, MAX_PARTS, read_form
 
 EDGE = "----edge"
 
@@ -50,40 +50,40 @@ def test_letters_of_any_language_may_stand_in_a_field() -> None:
 
 WRONG: list[tuple[str, bytes, str]] = [
     ("no end", part("query", b"1"), "ends before"),
-    ("nothing", b"", "cannot be read|ends before"),
-    ("another edge", part("query", b"1").replace(EDGE.encode(), b"----other"), "cannot be read|ends before"),
-    ("cut in a header", f"--{EDGE}\r\nContent-Disp".encode(), "cannot be read|ends before"),
+    ("nothing", b"", "not valid multipart|ends before"),
+    ("another edge", part("query", b"1").replace(EDGE.encode(), b"----other"), "not valid multipart|ends before"),
+    ("cut in a header", f"--{EDGE}\r\nContent-Disp".encode(), "not valid multipart|ends before"),
     ("no name", f"--{EDGE}\r\nContent-Type: a\r\n\r\n1\r\n--{EDGE}--\r\n".encode(), "no name"),
-    ("twice", part("query", b"1") * 2 + f"--{EDGE}--\r\n".encode(), "twice"),
-    ("two files", part("a", b"1", "a") + part("b", b"1", "b") + f"--{EDGE}--\r\n".encode(), "twice"),
+    ("twice", part("query", b"1") * 2 + f"--{EDGE}--\r\n".encode(), "repeated"),
+    ("two files", part("a", b"1", "a") + part("b", b"1", "b") + f"--{EDGE}--\r\n".encode(), "repeated"),
     ("no text", part("query", b"\xff\xfe") + f"--{EDGE}--\r\n".encode(), "not UTF-8"),
     ("no json", part("options", b"{") + f"--{EDGE}--\r\n".encode(), "not JSON"),
     ("deep json", part("options", b"[" * 60_000) + f"--{EDGE}--\r\n".encode(), "not JSON"),
-    ("a key twice", part("params", b'{"a": 1, "a": 2}') + f"--{EDGE}--\r\n".encode(), "stands twice"),
+    ("a key twice", part("params", b'{"a": 1, "a": 2}') + f"--{EDGE}--\r\n".encode(), "duplicate key"),
     ("half a letter", part("params", b'{"a": "\\ud800"}') + f"--{EDGE}--\r\n".encode(), "surrogate"),
-    ("long field", part("query", b"1" * (LONGEST_FIELD + 1)) + f"--{EDGE}--\r\n".encode(), "longer than"),
+    ("long field", part("query", b"1" * (MAX_FIELD_BYTES + 1)) + f"--{EDGE}--\r\n".encode(), "longer than"),
     (
         "many parts",
-        b"".join(part(f"p{n}", b"1") for n in range(MOST_PARTS + 1)) + f"--{EDGE}--\r\n".encode(),
+        b"".join(part(f"p{n}", b"1") for n in range(MAX_PARTS + 1)) + f"--{EDGE}--\r\n".encode(),
         "more than",
     ),
 ]
 
 
-@pytest.mark.parametrize(("name", "body", "said"), WRONG, ids=[name for name, _, _ in WRONG])
-def test_a_form_that_is_none_is_refused_and_says_why(name: str, body: bytes, said: str) -> None:
-    with pytest.raises(Refused, match=said):
+@pytest.mark.parametrize(("name", "body", "message"), WRONG, ids=[name for name, _, _ in WRONG])
+def test_a_form_that_is_none_is_refused_and_says_why(name: str, body: bytes, message: str) -> None:
+    with pytest.raises(RequestRejectedError, match=message):
         read_form(call_of(body))
 
 
 def test_a_form_without_an_edge_is_refused() -> None:
-    with pytest.raises(Refused, match="boundary"):
+    with pytest.raises(RequestRejectedError, match="boundary"):
         read_form(call_of(b"", "multipart/form-data"))
 
 
 def test_a_file_has_a_largest_size() -> None:
     assert read(part("file", b"123", "a"), most=3)
-    with pytest.raises(Refused, match="larger than 3 bytes") as raised:
+    with pytest.raises(RequestRejectedError, match="larger than 3 bytes") as raised:
         read(part("file", b"1234", "a"), most=3)
     assert raised.value.problem.code == "QWED-REQ-002"
 
@@ -128,14 +128,14 @@ def test_what_only_looks_like_a_file_is_read_like_any_text(text: str) -> None:
     ],
 )
 def test_json_that_is_none_is_refused_with_a_file_in_it_too(text: str) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(RequestRejectedError):
         parse_json(text.encode())
 
 
 def test_beside_the_file_nothing_may_be_large() -> None:
     text = f'{{"query": "1", "content_base64": "{LARGE}"}}'.encode()
     assert parse_json(text, 1000) == json.loads(text)
-    with pytest.raises(Refused, match="larger than 1000 bytes"):
+    with pytest.raises(RequestRejectedError, match="larger than 1000 bytes"):
         parse_json(text.replace(b'"1"', b'"%b"' % (b"1" * 1000)), 1000)
-    with pytest.raises(Refused, match="larger than 1000 bytes"):
+    with pytest.raises(RequestRejectedError, match="larger than 1000 bytes"):
         parse_json(text.replace(b"content_base64", b"content_base65"), 1000)

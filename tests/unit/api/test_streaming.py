@@ -1,4 +1,4 @@
-"""Answers piece by piece: a client that leaves, one that does not read, and a failure in the middle."""
+"""Streamed responses: clients that leave, clients that do not read, and failures in the middle."""
 
 import asyncio
 import logging
@@ -12,12 +12,12 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from qwed.api import connection, streaming
 from qwed.api.app import App
-from qwed.api.connection import Connections
-from qwed.api.http import Call, Endpoint, Response, streamed
-from qwed.api.streaming import CUT, FAILED, LEFT, WHOLE, Broken, Chunks, Streams
-from qwed.kernel.wiring import Opened, close_services, open_services
+from qwed.api.server import http_protocol, streaming
+from qwed.api.server.endpoint import Endpoint, RequestContext, Response, stream_response
+from qwed.api.server.http_protocol import Connections
+from qwed.api.server.streaming import ABORTED, CLIENT_CLOSED, COMPLETED, FAILED, Chunks, StreamAbortedError, Streams
+from qwed.kernel.bootstrap import OpenedServices, close_services, open_services
 from qwed.settings import Settings
 
 Json = dict[str, Any]
@@ -26,7 +26,7 @@ SECRET = "the content of a row"
 
 
 class Client:
-    """The other side of a stream, which takes what it is sent until it is told not to, and leaves when it is told."""
+    """Client of a stream that reads while `taking` is set and disconnects when `gone` is."""
 
     def __init__(self) -> None:
         self.sent: list[Json] = []
@@ -55,12 +55,12 @@ class Client:
 
 
 class Source:
-    """Numbers as bytes; knows how many were made and whether it was closed."""
+    """Numbers as bytes; records how many were produced and whether it was closed."""
 
     def __init__(self, most: int = 3, failing: bool = False) -> None:
         self.most = most
         self.failing = failing
-        self.made = 0
+        self.produced = 0
         self.closed = 0
         self.endless = asyncio.Event()
 
@@ -68,14 +68,14 @@ class Source:
         return self
 
     async def __anext__(self) -> bytes:
-        if self.made == self.most:
+        if self.produced == self.most:
             if self.failing:
                 raise ValueError(SECRET)
             if self.most == 1:
                 await self.endless.wait()
             raise StopAsyncIteration
-        self.made += 1
-        return b"%d;" % self.made
+        self.produced += 1
+        return b"%d;" % self.produced
 
     async def aclose(self) -> None:
         self.closed += 1
@@ -101,64 +101,69 @@ def play(act: Callable[[], Awaitable[None]]) -> None:
 
 def test_every_chunk_is_sent_in_order_and_the_end_is_said() -> None:
     async def act() -> None:
-        client, source, kept = Client(), Source(), streams()
-        await kept.send(HEAD, source, client.receive, client.send)
+        client, source, streams_under_test = Client(), Source(), streams()
+        await streams_under_test.send(HEAD, source, client.receive, client.send)
         assert client.sent[0] == HEAD
         assert (client.body, client.whole) == (b"1;2;3;", True)
         assert [message["body"] for message in client.sent[1:]] == [b"1;", b"2;", b"3;", b""]
-        assert (kept.ends, kept.open, source.closed) == ({WHOLE: 1}, 0, 1)
+        assert (streams_under_test.outcomes, streams_under_test.open, source.closed) == ({COMPLETED: 1}, 0, 1)
 
     play(act)
 
 
 def test_a_client_that_leaves_while_nothing_comes_ends_the_source_at_once() -> None:
     async def act() -> None:
-        client, source, kept = Client(), Source(most=1), streams()
-        sending = asyncio.create_task(kept.send(HEAD, source, client.receive, client.send))
+        client, source, streams_under_test = Client(), Source(most=1), streams()
+        sending = asyncio.create_task(streams_under_test.send(HEAD, source, client.receive, client.send))
         await until(lambda: client.body == b"1;")
-        assert kept.open == 1
+        assert streams_under_test.open == 1
         client.gone.set()
         await sending
-        assert (kept.ends, kept.open, source.closed, client.whole) == ({LEFT: 1}, 0, 1, False)
+        assert (streams_under_test.outcomes, streams_under_test.open, source.closed, client.whole) == (
+            {CLIENT_CLOSED: 1},
+            0,
+            1,
+            False,
+        )
 
     play(act)
 
 
 def test_a_client_that_leaves_with_a_chunk_untaken_ends_the_source_too() -> None:
     async def act() -> None:
-        client, source, kept = Client(), Source(most=1_000_000), streams()
+        client, source, streams_under_test = Client(), Source(most=1_000_000), streams()
         client.taking.clear()
-        sending = asyncio.create_task(kept.send(HEAD, source, client.receive, client.send))
+        sending = asyncio.create_task(streams_under_test.send(HEAD, source, client.receive, client.send))
         await client.stuck.wait()
         client.gone.set()
         await sending
-        assert (kept.ends, source.closed, client.sent) == ({LEFT: 1}, 1, [])
+        assert (streams_under_test.outcomes, source.closed, client.sent) == ({CLIENT_CLOSED: 1}, 1, [])
 
     play(act)
 
 
 def test_a_source_whose_client_has_left_before_it_begins_is_closed_all_the_same() -> None:
     async def act() -> None:
-        client, source, kept = Client(), Source(), streams()
+        client, source, streams_under_test = Client(), Source(), streams()
         client.gone.set()
         client.taking.clear()
-        await kept.send(HEAD, source, client.receive, client.send)
-        assert (source.made, source.closed, kept.ends[LEFT]) == (0, 1, 1)
+        await streams_under_test.send(HEAD, source, client.receive, client.send)
+        assert (source.produced, source.closed, streams_under_test.outcomes[CLIENT_CLOSED]) == (0, 1, 1)
 
     play(act)
 
 
 def test_nothing_is_made_ahead_of_a_client_that_does_not_read() -> None:
     async def act() -> None:
-        client, source, kept = Client(), Source(most=1_000_000), streams()
-        sending = asyncio.create_task(kept.send(HEAD, source, client.receive, client.send))
+        client, source, streams_under_test = Client(), Source(most=1_000_000), streams()
+        sending = asyncio.create_task(streams_under_test.send(HEAD, source, client.receive, client.send))
         await until(lambda: len(client.sent) > 10)
         client.taking.clear()
         await client.stuck.wait()
-        made = source.made
+        produced = source.produced
         for _ in range(100):
             await asyncio.sleep(0)
-        assert source.made == made == len(client.sent)
+        assert source.produced == produced == len(client.sent)
         client.gone.set()
         await sending
 
@@ -167,16 +172,16 @@ def test_nothing_is_made_ahead_of_a_client_that_does_not_read() -> None:
 
 def test_a_failure_in_the_middle_is_no_end_and_is_logged_without_its_content(caplog: pytest.LogCaptureFixture) -> None:
     async def act() -> None:
-        client, source, kept = Client(), Source(failing=True), streams()
-        with pytest.raises(Broken) as raised:
-            await kept.send(HEAD, source, client.receive, client.send)
+        client, source, streams_under_test = Client(), Source(failing=True), streams()
+        with pytest.raises(StreamAbortedError) as raised:
+            await streams_under_test.send(HEAD, source, client.receive, client.send)
         assert (raised.value.__cause__, raised.value.__context__) == (None, None)
         assert (client.body, client.whole) == (b"1;2;3;", False)
-        assert (kept.ends, kept.open, source.closed) == ({FAILED: 1}, 0, 1)
+        assert (streams_under_test.outcomes, streams_under_test.open, source.closed) == ({FAILED: 1}, 0, 1)
 
     play(act)
     (line,) = caplog.records
-    assert (line.message, vars(line)["failure"]) == ("a stream failed", "ValueError")
+    assert (line.message, vars(line)["failure"]) == ("response stream failed", "ValueError")
     assert vars(line)["at"].startswith("__anext__, line ")
     assert SECRET not in caplog.text
 
@@ -187,11 +192,11 @@ def test_a_generator_that_was_cancelled_from_within_is_a_failure_too() -> None:
         raise asyncio.CancelledError
 
     async def act() -> None:
-        client, kept = Client(), streams()
+        client, streams_under_test = Client(), streams()
         chunks: Any = cancelled()
-        with pytest.raises(Broken):
-            await kept.send(HEAD, chunks, client.receive, client.send)
-        assert (kept.ends, client.whole) == ({FAILED: 1}, False)
+        with pytest.raises(StreamAbortedError):
+            await streams_under_test.send(HEAD, chunks, client.receive, client.send)
+        assert (streams_under_test.outcomes, client.whole) == ({FAILED: 1}, False)
 
     play(act)
 
@@ -208,9 +213,9 @@ def test_an_async_generator_lets_go_of_what_it_holds_when_its_client_leaves() ->
             held.pop()
 
     async def act() -> None:
-        client, kept = Client(), streams()
+        client, streams_under_test = Client(), streams()
         chunks: Any = generated()
-        sending = asyncio.create_task(kept.send(HEAD, chunks, client.receive, client.send))
+        sending = asyncio.create_task(streams_under_test.send(HEAD, chunks, client.receive, client.send))
         await until(lambda: client.body == b"x")
         client.gone.set()
         await sending
@@ -225,29 +230,34 @@ def test_a_source_that_cannot_be_closed_is_logged_and_its_answer_stays_whole(cap
             raise ValueError(SECRET)
 
     async def act() -> None:
-        client, kept = Client(), streams()
-        await kept.send(HEAD, Stubborn(), client.receive, client.send)
-        assert (kept.ends, client.whole) == ({WHOLE: 1}, True)
+        client, streams_under_test = Client(), streams()
+        await streams_under_test.send(HEAD, Stubborn(), client.receive, client.send)
+        assert (streams_under_test.outcomes, client.whole) == ({COMPLETED: 1}, True)
 
     play(act)
-    assert [line.message for line in caplog.records] == ["a stream could not be closed"]
+    assert [line.message for line in caplog.records] == ["response stream close failed"]
     assert SECRET not in caplog.text
 
 
 def test_a_stream_that_is_cut_off_by_the_server_closes_its_source() -> None:
     async def act() -> None:
-        client, source, kept = Client(), Source(most=1), streams()
-        sending = asyncio.create_task(kept.send(HEAD, source, client.receive, client.send))
+        client, source, streams_under_test = Client(), Source(most=1), streams()
+        sending = asyncio.create_task(streams_under_test.send(HEAD, source, client.receive, client.send))
         await until(lambda: client.body == b"1;")
         sending.cancel()
         with pytest.raises(asyncio.CancelledError):
             await sending
-        assert (kept.ends, kept.open, source.closed, client.whole) == ({CUT: 1}, 0, 1, False)
+        assert (streams_under_test.outcomes, streams_under_test.open, source.closed, client.whole) == (
+            {ABORTED: 1},
+            0,
+            1,
+            False,
+        )
 
     play(act)
 
 
-# Pieces that are made in a thread
+# Chunks produced in a thread
 
 
 def numbered(count: int, width: int = 10) -> Iterator[bytes]:
@@ -255,20 +265,20 @@ def numbered(count: int, width: int = 10) -> Iterator[bytes]:
         yield b"%0*d\n" % (width, number)
 
 
-async def streamed_to(client: Client, kept: Streams, pieces: Iterator[bytes]) -> None:
-    await kept.send(HEAD, kept.from_thread(pieces), client.receive, client.send)
+async def streamed_to(client: Client, streams_under_test: Streams, pieces: Iterator[bytes]) -> None:
+    await streams_under_test.send(HEAD, streams_under_test.from_thread(pieces), client.receive, client.send)
 
 
 def test_small_pieces_are_gathered_and_arrive_in_order() -> None:
     async def act() -> None:
-        client, kept = Client(), streams()
-        await streamed_to(client, kept, numbered(100_000))
+        client, streams_under_test = Client(), streams()
+        await streamed_to(client, streams_under_test, numbered(100_000))
         assert client.body == b"".join(numbered(100_000))
         assert client.whole
         sizes = [len(message["body"]) for message in client.sent[1:-1]]
-        assert max(sizes) <= streaming.PIECE_BYTES + 11
+        assert max(sizes) <= streaming.CHUNK_BYTES + 11
         assert len(sizes) < 100
-        kept.close()
+        streams_under_test.close()
 
     play(act)
 
@@ -276,37 +286,37 @@ def test_small_pieces_are_gathered_and_arrive_in_order() -> None:
 @pytest.mark.parametrize("pieces", [[], [b""], [b"", b"", b"x", b"", b"y", b""]], ids=["none", "empty", "gaps"])
 def test_pieces_that_are_empty_change_nothing(pieces: list[bytes]) -> None:
     async def act() -> None:
-        client, kept = Client(), streams()
-        await streamed_to(client, kept, iter(pieces))
+        client, streams_under_test = Client(), streams()
+        await streamed_to(client, streams_under_test, iter(pieces))
         assert (client.body, client.whole) == (b"".join(pieces), True)
-        kept.close()
+        streams_under_test.close()
 
     play(act)
 
 
 def test_pieces_that_come_slowly_do_not_wait_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streaming, "PIECE_SECONDS", 0.0)
+    monkeypatch.setattr(streaming, "CHUNK_SECONDS", 0.0)
 
     async def act() -> None:
-        client, kept = Client(), streams()
-        await streamed_to(client, kept, iter([b"a", b"b", b"c"]))
+        client, streams_under_test = Client(), streams()
+        await streamed_to(client, streams_under_test, iter([b"a", b"b", b"c"]))
         assert [message["body"] for message in client.sent[1:]] == [b"a", b"b", b"c", b""]
-        kept.close()
+        streams_under_test.close()
 
     play(act)
 
 
 def test_a_failure_in_the_thread_is_no_end() -> None:
     def failing() -> Iterator[bytes]:
-        yield bytes(streaming.PIECE_BYTES)
+        yield bytes(streaming.CHUNK_BYTES)
         raise ValueError(SECRET)
 
     async def act() -> None:
-        client, kept = Client(), streams()
-        with pytest.raises(Broken):
-            await streamed_to(client, kept, failing())
-        assert (len(client.body), client.whole) == (streaming.PIECE_BYTES, False)
-        kept.close()
+        client, streams_under_test = Client(), streams()
+        with pytest.raises(StreamAbortedError):
+            await streamed_to(client, streams_under_test, failing())
+        assert (len(client.body), client.whole) == (streaming.CHUNK_BYTES, False)
+        streams_under_test.close()
 
     play(act)
 
@@ -324,72 +334,72 @@ def test_a_client_that_leaves_while_a_thread_is_at_it_closes_the_pieces_when_the
             closed.set()
 
     async def act() -> None:
-        client, kept = Client(), streams()
-        sending = asyncio.create_task(streamed_to(client, kept, working()))
+        client, streams_under_test = Client(), streams()
+        sending = asyncio.create_task(streamed_to(client, streams_under_test, working()))
         await asyncio.to_thread(begun.wait, 20)
         client.gone.set()
-        await until(lambda: kept.open == 0)
+        await until(lambda: streams_under_test.open == 0)
         assert not closed.is_set()
         go_on.set()
         await sending
         assert closed.is_set()
         assert client.body == b""
-        kept.close()
+        streams_under_test.close()
 
     play(act)
 
 
 def test_clients_that_do_not_read_hold_no_thread() -> None:
     async def act() -> None:
-        kept = streams()
+        streams_under_test = streams()
         stalled = [Client() for _ in range(3 * streaming._THREADS)]
         tasks = []
         for client in stalled:
             client.taking.clear()
-            tasks.append(asyncio.create_task(streamed_to(client, kept, numbered(1_000_000, 100))))
+            tasks.append(asyncio.create_task(streamed_to(client, streams_under_test, numbered(1_000_000, 100))))
         for client in stalled:
             await client.stuck.wait()
         reader = Client()
-        await streamed_to(reader, kept, numbered(1000))
+        await streamed_to(reader, streams_under_test, numbered(1000))
         assert reader.whole
         for client in stalled:
             client.gone.set()
         await asyncio.gather(*tasks)
-        assert kept.ends == {WHOLE: 1, LEFT: len(stalled)}
-        kept.close()
+        assert streams_under_test.outcomes == {COMPLETED: 1, CLIENT_CLOSED: len(stalled)}
+        streams_under_test.close()
 
     play(act)
 
 
-# As the answer of a route
+# As the response of a route
 
 
-class Scene:
-    """An application with one route more, whose handler streams."""
+class EndpointFixture:
+    """Application with an additional route whose handler streams."""
 
     def __init__(self, chunks: Callable[[], Chunks]) -> None:
-        self.opened: Opened = open_services(Settings(), in_memory=True)
+        self.opened: OpenedServices = open_services(Settings(), in_memory=True)
         app = App(self.opened.services)
-        self.node = app._node
+        self.node = app._context
         self._chunks = chunks
         meter = self.node.metrics.meter("GET", "/streamed")
-        self.endpoint = Endpoint(self._handler, app._running, meter, decides=False, always=False)
+        self.endpoint = Endpoint(self._handler, app._running, meter, is_decision=False, exempt=False)
 
-    async def _handler(self, _call: Call) -> Response:
-        return streamed(self._chunks(), (b"content-type", b"text/csv"))
+    async def _handler(self, _request: RequestContext) -> Response:
+        return stream_response(self._chunks(), (b"content-type", b"text/csv"))
 
     def scope(self, method: str = "GET") -> Json:
-        shown = [(b"x-api-key", (self.opened.owner_key or "").encode())]
-        return {"type": "http", "method": method, "path": "/streamed", "query_string": b"", "headers": shown}
+        headers = [(b"x-api-key", (self.opened.owner_key or "").encode())]
+        return {"type": "http", "method": method, "path": "/streamed", "query_string": b"", "headers": headers}
 
 
 @asynccontextmanager
-async def scene(chunks: Callable[[], Chunks]) -> AsyncIterator[Scene]:
-    made = Scene(chunks)
+async def endpoint_fixture(chunks: Callable[[], Chunks]) -> AsyncIterator[EndpointFixture]:
+    running = EndpointFixture(chunks)
     try:
-        yield made
+        yield running
     finally:
-        close_services(made.opened.services)
+        close_services(running.opened.services)
 
 
 class Asking(Client):
@@ -408,17 +418,17 @@ class Asking(Client):
 
 def test_a_stream_has_no_length_keeps_its_headers_and_holds_no_place() -> None:
     async def act() -> None:
-        async with scene(lambda: Source(most=1)) as made:
+        async with endpoint_fixture(lambda: Source(most=1)) as running:
             client = Asking()
-            asked = asyncio.create_task(made.endpoint(made.scope(), client.receive, client.send))
+            answering = asyncio.create_task(running.endpoint(running.scope(), client.receive, client.send))
             await until(lambda: client.body == b"1;")
-            assert (made.node.pressure.in_flight, made.node.streams.open) == (0, 1)
+            assert (running.node.admission.in_flight, running.node.streams.open) == (0, 1)
             names = [name for name, _value in client.sent[0]["headers"]]
             assert names == [b"content-type", b"x-ratelimit-limit", b"x-ratelimit-remaining", b"x-ratelimit-reset"]
             client.gone.set()
-            await asked
-            assert made.node.streams.open == 0
-            assert made.node.metrics.meter("GET", "/streamed").statuses == {200: 1}
+            await answering
+            assert running.node.streams.open == 0
+            assert running.node.metrics.meter("GET", "/streamed").statuses == {200: 1}
 
     play(act)
 
@@ -426,11 +436,11 @@ def test_a_stream_has_no_length_keeps_its_headers_and_holds_no_place() -> None:
 def test_the_head_of_a_stream_asked_for_with_head_comes_alone_and_the_source_is_closed() -> None:
     async def act() -> None:
         source = Source(most=1)
-        async with scene(lambda: source) as made:
+        async with endpoint_fixture(lambda: source) as running:
             client = Asking()
-            await made.endpoint(made.scope("HEAD"), client.receive, client.send)
+            await running.endpoint(running.scope("HEAD"), client.receive, client.send)
             assert (client.sent[0]["status"], client.body, client.whole) == (200, b"", True)
-            assert (source.made, source.closed) == (0, 1)
+            assert (source.produced, source.closed) == (0, 1)
 
     play(act)
 
@@ -438,8 +448,8 @@ def test_the_head_of_a_stream_asked_for_with_head_comes_alone_and_the_source_is_
 # Over a real socket
 
 
-class Street:
-    """A listening socket with an application that streams `chunks` to whoever calls."""
+class StreamServer:
+    """Listening socket with an application that streams `chunks` to every client."""
 
     def __init__(self, chunks: Callable[[], Chunks]) -> None:
         self.streams = streams()
@@ -451,58 +461,58 @@ class Street:
         assert scope["type"] == "http"
         await self.streams.send(HEAD, self._chunks(), receive, send)
 
-    async def call(self, asked: bytes = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n") -> tuple[Any, Any]:
+    async def call(self, request: bytes = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n") -> tuple[Any, Any]:
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
-        writer.write(asked)
+        writer.write(request)
         return reader, writer
 
 
 @asynccontextmanager
-async def street(chunks: Callable[[], Chunks]) -> AsyncIterator[Street]:
-    made, connections = Street(chunks), Connections(100)
-    config = uvicorn.Config(made.app, interface="asgi3", http=connections, ws="none", log_config=None)  # type: ignore[arg-type]
+async def stream_server(chunks: Callable[[], Chunks]) -> AsyncIterator[StreamServer]:
+    running, connections = StreamServer(chunks), Connections(100)
+    config = uvicorn.Config(running.app, interface="asgi3", http=connections, ws="none", log_config=None)  # type: ignore[arg-type]
     config.load()
     loop = asyncio.get_running_loop()
     server = await loop.create_server(
-        lambda: connections(config=config, server_state=made.state, app_state={}), "127.0.0.1", 0
+        lambda: connections(config=config, server_state=running.state, app_state={}), "127.0.0.1", 0
     )
-    made.port = server.sockets[0].getsockname()[1]
+    running.port = server.sockets[0].getsockname()[1]
     try:
-        yield made
+        yield running
     finally:
         server.close()
-        await until(lambda: not made.state.connections and not made.state.tasks)
+        await until(lambda: not running.state.connections and not running.state.tasks)
 
 
 def test_a_client_sees_that_a_broken_answer_is_not_whole() -> None:
     async def act() -> None:
-        async with street(lambda: Source(failing=True)) as made, httpx.AsyncClient() as client:
+        async with stream_server(lambda: Source(failing=True)) as running, httpx.AsyncClient() as client:
             with pytest.raises(httpx.RemoteProtocolError):
-                await client.get(f"http://127.0.0.1:{made.port}/")
-            assert made.streams.ends == {FAILED: 1}
+                await client.get(f"http://127.0.0.1:{running.port}/")
+            assert running.streams.outcomes == {FAILED: 1}
 
     play(act)
 
 
 def test_a_connection_goes_on_after_a_stream_that_was_whole() -> None:
     async def act() -> None:
-        async with street(Source) as made, httpx.AsyncClient() as client:
-            answers = [await client.get(f"http://127.0.0.1:{made.port}/") for _ in range(3)]
+        async with stream_server(Source) as running, httpx.AsyncClient() as client:
+            answers = [await client.get(f"http://127.0.0.1:{running.port}/") for _ in range(3)]
             assert {answer.content for answer in answers} == {b"1;2;3;"}
             assert answers[0].headers["transfer-encoding"] == "chunked"
-            assert len(made.state.connections) == 1
+            assert len(running.state.connections) == 1
 
     play(act)
 
 
 def test_a_client_that_hangs_up_ends_its_stream() -> None:
     async def act() -> None:
-        async with street(lambda: Source(most=1)) as made:
-            reader, writer = await made.call()
+        async with stream_server(lambda: Source(most=1)) as running:
+            reader, writer = await running.call()
             await reader.readuntil(b"1;")
             writer.transport.abort()
-            await until(lambda: made.streams.open == 0)
-            assert made.streams.ends == {LEFT: 1}
+            await until(lambda: running.streams.open == 0)
+            assert running.streams.outcomes == {CLIENT_CLOSED: 1}
 
     play(act)
 
@@ -517,14 +527,14 @@ class Ticking(Source):
 
 def test_a_client_that_hangs_up_with_another_request_behind_its_stream_ends_it_with_the_next_beat() -> None:
     async def act() -> None:
-        async with street(Ticking) as made:
-            reader, writer = await made.call()
+        async with stream_server(Ticking) as running:
+            reader, writer = await running.call()
             await reader.readuntil(b":")
             writer.write(b"GET /next HTTP/1.1\r\nhost: x\r\n\r\n")
-            await until(lambda: any(each.pipeline for each in made.state.connections))
+            await until(lambda: any(connection.pipeline for connection in running.state.connections))
             writer.transport.abort()
-            await until(lambda: made.streams.open == 0)
-            assert made.streams.ends == {LEFT: 1}
+            await until(lambda: running.streams.open == 0)
+            assert running.streams.outcomes == {CLIENT_CLOSED: 1}
 
     play(act)
 
@@ -533,28 +543,28 @@ class Flood(Source):
     """More than any buffer holds."""
 
     async def __anext__(self) -> bytes:
-        self.made += 1
-        return bytes(streaming.PIECE_BYTES)
+        self.produced += 1
+        return bytes(streaming.CHUNK_BYTES)
 
 
-@pytest.mark.parametrize("bound", ["ANSWER_SECONDS", "LAST_SECONDS"])
+@pytest.mark.parametrize("bound", ["WRITE_TIMEOUT_SECONDS", "SHUTDOWN_WRITE_TIMEOUT_SECONDS"])
 def test_a_client_that_does_not_read_is_dropped_in_time_and_sooner_when_the_server_stops(
     monkeypatch: pytest.MonkeyPatch, bound: str
 ) -> None:
-    monkeypatch.setattr(connection, bound, 0.05)
+    monkeypatch.setattr(http_protocol, bound, 0.05)
     source = Flood()
 
     async def act() -> None:
-        async with street(lambda: source) as made:
-            _reader, writer = await made.call(b"")
+        async with stream_server(lambda: source) as running:
+            _reader, writer = await running.call(b"")
             writer.transport.pause_reading()
             writer.write(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
-            await until(lambda: any(each.flow.write_paused for each in made.state.connections))
-            if bound == "LAST_SECONDS":
-                for each in [*made.state.connections]:
-                    each.shutdown()
-            await until(lambda: not made.state.connections and made.streams.open == 0)
-            assert (made.streams.ends, source.closed) == ({LEFT: 1}, 1)
+            await until(lambda: any(connection.flow.write_paused for connection in running.state.connections))
+            if bound == "SHUTDOWN_WRITE_TIMEOUT_SECONDS":
+                for connection in [*running.state.connections]:
+                    connection.shutdown()
+            await until(lambda: not running.state.connections and running.streams.open == 0)
+            assert (running.streams.outcomes, source.closed) == ({CLIENT_CLOSED: 1}, 1)
             writer.transport.abort()
 
     play(act)
@@ -563,7 +573,7 @@ def test_a_client_that_does_not_read_is_dropped_in_time_and_sooner_when_the_serv
 def test_a_client_that_leaves_the_end_of_an_answer_untaken_does_not_hold_up_the_stop(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(connection, "LAST_SECONDS", 0.05)
+    monkeypatch.setattr(http_protocol, "SHUTDOWN_WRITE_TIMEOUT_SECONDS", 0.05)
     over = asyncio.Event()
 
     class Ending(Flood):
@@ -573,15 +583,17 @@ def test_a_client_that_leaves_the_end_of_an_answer_untaken_does_not_hold_up_the_
             return b"x" * 1024
 
     async def act() -> None:
-        async with street(Ending) as made:
-            _reader, writer = await made.call(b"")
+        async with stream_server(Ending) as running:
+            _reader, writer = await running.call(b"")
             writer.transport.pause_reading()
             writer.write(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
-            await until(lambda: any(each.transport.get_write_buffer_size() for each in made.state.connections))
+            await until(
+                lambda: any(connection.transport.get_write_buffer_size() for connection in running.state.connections)
+            )
             over.set()
-            for each in [*made.state.connections]:
-                each.shutdown()
-            await until(lambda: not made.state.connections)
+            for connection in [*running.state.connections]:
+                connection.shutdown()
+            await until(lambda: not running.state.connections)
             writer.transport.abort()
 
     play(act)

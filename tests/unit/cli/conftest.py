@@ -1,4 +1,4 @@
-"""Fixtures of the command's own tests."""
+"""Fixtures of the command-line tests."""
 
 from pathlib import Path
 from typing import Any
@@ -7,12 +7,12 @@ import pytest
 
 from tests.conftest import Register
 from tests.support.server import Server
-from tests.unit.cli.hooking import Hook
+from tests.unit.cli.hook_runner import HookRunner
 
 
 @pytest.fixture
 def coder(register: Register) -> dict[str, Any]:
-    """An agent that may do low risk things alone, and more with a person."""
+    """An autonomous agent: low risk actions are approved, others need a person."""
     return register(type="autonomous")
 
 
@@ -23,7 +23,7 @@ def hook(
     capfd: pytest.CaptureFixture[str],
     server: Server,
     coder: dict[str, Any],
-) -> Hook:
+) -> HookRunner:
     """`qwed hook` with an agent, a server and an empty home."""
     for name, value in {
         "HOME": str(tmp_path),
@@ -32,4 +32,4 @@ def hook(
         "QWED_AGENT_TOKEN": coder["agent_token"],
     }.items():
         monkeypatch.setenv(name, value)
-    return Hook(tmp_path, capfd)
+    return HookRunner(tmp_path, capfd)

@@ -1,5 +1,5 @@
-"""A data directory with a past: decisions of every kind, people, executions, losses of trust, an erasure; and what a
-hand that knows SQL can do to it."""
+"""A data directory with a history (decisions, approvals, executions, trust changes, an erasure) and ways to tamper with
+it."""
 
 import hashlib
 import json
@@ -13,68 +13,68 @@ from typing import Any, NamedTuple
 import msgspec
 
 import qwed
+from qwed.futures import run_in_thread
 from qwed.gate import Gate
-from qwed.kernel.change import GATE, Actor
-from qwed.kernel.people.organisations import add_key, add_organisation, revoke_key
-from qwed.kernel.wiring import Opened
+from qwed.kernel.admin.organisations import add_key, add_organisation, revoke_key
+from qwed.kernel.audit_change import GATE, Actor
+from qwed.kernel.bootstrap import OpenedServices
 from qwed.ledger.keyring import Keyring, fresh_keyring
-from qwed.ledger.merkle import Growth
+from qwed.ledger.merkle import MerkleFrontier
 from qwed.ledger.sequencer import HEAD_TYPE, head_from
-from qwed.store.place import FILE_NAME
-from qwed.waiting import in_thread
-from qwed.witness.places import append
-from tests.support.clock import HandClock
+from qwed.store.data_directory import FILE_NAME
+from qwed.witness.publishers import append_lines
+from tests.support.manual_clock import ManualClock
 
-LETTER = {"type": "send_email", "parameters": {"to": "user@example.com", "body": "It has shipped"}}
+EMAIL = {"type": "send_email", "parameters": {"to": "user@example.com", "body": "It has shipped"}}
 ATTACK = {"type": "execute_code", "code": "import os\nos.system('rm -rf /')"}
 GENEROUS: Any = {"trust_min_days": 0, "trust_min_actions": 0, "trust_max_denial_rate": 1.0}
 DAY = 86_400
 
 
 class History(NamedTuple):
-    """Where it is, and how it was when it was left."""
+    """A data directory and the heads, organisations and tokens saved from it."""
 
     data: Path
     heads: Path
-    """Two heads of each log, as a witness keeps them."""
+    """File with two heads of each log, as a witness writes it."""
     first: str
     second: str
     tokens: list[str]
-    """Attestations and receipts that were given on the way."""
+    """Attestations and receipts issued on the way."""
 
     def copy(self, to: Path) -> "History":
-        """The same elsewhere."""
+        """Return a copy in another directory."""
         shutil.copytree(self.data, to / "data")
         return self._replace(data=to / "data")
 
 
-def made_in(place: Path) -> History:
-    """A few hundred activities of two organisations."""
-    hands = HandClock()
-    data, heads = place / "data", place / "heads.jsonl"
+def create_history(directory: Path) -> History:
+    """Create a few hundred activities of two organisations."""
+    manual_clock = ManualClock()
+    data, heads = directory / "data", directory / "heads.jsonl"
     tokens: list[Any] = []
-    with qwed.open(data, clock=hands.clock(), approval_ttl_seconds=60, **GENEROUS) as gate:
+    with qwed.open(data, clock=manual_clock.clock(), approval_ttl_seconds=60, **GENEROUS) as gate:
         owner = Actor(GATE, gate.organisation_id, "owner")
-        made = in_thread(add_organisation("second", owner, gate.services), 30)
-        other = Gate(Opened(gate.services, made.organisation_id, None))
-        for each in (gate, other):
-            _decisions(each, hands, tokens)
+        added = run_in_thread(add_organisation("second", owner, gate.services), 30)
+        other = Gate(OpenedServices(gate.services, added.organisation_id, None))
+        for organisation in (gate, other):
+            _decisions(organisation, manual_clock, tokens)
         _save(gate, heads)
-        _people(gate, hands)
-        _house(gate)
+        _approvals_and_changes(gate, manual_clock)
+        _administration(gate)
         gate.erase("alice")
-        for each in (gate, other):
-            _after(each)
+        for organisation in (gate, other):
+            _decisions_after_erasure(organisation)
         _save(gate, heads)
-    return History(data, heads, gate.organisation_id, made.organisation_id, tokens)
+    return History(data, heads, gate.organisation_id, added.organisation_id, tokens)
 
 
 def _save(gate: Gate, heads: Path) -> None:
     for signature in gate.services.store.latest_heads():
-        append(heads, msgspec.json.encode(head_from(signature)) + b"\n")
+        append_lines(heads, msgspec.json.encode(head_from(signature)) + b"\n")
 
 
-def _decisions(gate: Gate, hands: HandClock, tokens: list[Any]) -> None:
+def _decisions(gate: Gate, manual_clock: ManualClock, tokens: list[Any]) -> None:
     trusted = gate.register_agent(name="sums", principal_id="ops", type="trusted").agent_id
     for step in range(1, 51):
         who = {"subject": ("alice", "bob", "søren")[step % 3]} if step % 4 else {}
@@ -84,7 +84,7 @@ def _decisions(gate: Gate, hands: HandClock, tokens: list[Any]) -> None:
             {"conversation_id": "c", "step_number": step, **who},
             {"require_attestation": step % 2 == 0},
         )
-        hands.turn(1.37)
+        manual_clock.advance(1.37)
         if answer.attestation is not None:
             tokens.append(answer.attestation)
         if answer.decision == "APPROVED" and step % 3 == 0:
@@ -94,16 +94,16 @@ def _decisions(gate: Gate, hands: HandClock, tokens: list[Any]) -> None:
         gate.verify_action(rogue, ATTACK, {"conversation_id": "r", "step_number": step})
 
 
-def _people(gate: Gate, hands: HandClock) -> None:
+def _approvals_and_changes(gate: Gate, manual_clock: ManualClock) -> None:
     careful = gate.register_agent(name="letters", principal_id="søren").agent_id
     for number, settle in enumerate((gate.approve, gate.reject, gate.approve, None, None)):
-        asked = gate.verify_action(careful, LETTER, {"conversation_id": f"letter {number}", "step_number": 1})
+        answer = gate.verify_action(careful, EMAIL, {"conversation_id": f"letter {number}", "step_number": 1})
         if settle is not None:
-            settle(asked.approval_id, reason="as the customer wishes")
+            settle(answer.approval_id, reason="as the customer wishes")
         if settle == gate.approve:
-            gate.log_execution(careful, asked.action_id, number == 0)
-    hands.turn(DAY)
-    gate.verify_action(careful, LETTER, {"conversation_id": "a day later", "step_number": 1})
+            gate.log_execution(careful, answer.action_id, number == 0)
+    manual_clock.advance(DAY)
+    gate.verify_action(careful, EMAIL, {"conversation_id": "a day later", "step_number": 1})
     gate.suspend_agent(careful, "look first")
     gate.reactivate_agent(careful, "found it")
     gate.file_complaint(gate.register_agent(name="rude", principal_id="bob").agent_id, "it was rude")
@@ -112,22 +112,22 @@ def _people(gate: Gate, hands: HandClock) -> None:
         settle(gate.request_trust_change(careful, level, "it is").approval_id, reason="as you say")
 
 
-def _house(gate: Gate) -> None:
+def _administration(gate: Gate) -> None:
     owner, services = Actor(GATE, gate.organisation_id, "owner"), gate.services
     gate.suspend_all("a drill")
     gate.reactivate_all("over")
-    second = in_thread(add_key("second", "approver", owner, services), 30)
-    third = in_thread(add_key("third", "member", owner, services), 30)
-    in_thread(revoke_key(third.key.key_id, owner, services), 30)
+    second = run_in_thread(add_key("second", "approver", owner, services), 30)
+    third = run_in_thread(add_key("third", "member", owner, services), 30)
+    run_in_thread(revoke_key(third.key.key_id, owner, services), 30)
     assert second.key.revoked_at is None
     agent = next(agent.agent_id for agent in gate.list_agents() if agent.name == "sums")
-    attested = next(each for each in gate.get_agent_activity(agent, 100) if each.attestation_id is not None)
+    attested = next(activity for activity in gate.get_agent_activity(agent, 100) if activity.attestation_id is not None)
     gate.revoke_attestation(attested.attestation_id, "a drill")
     gate.rotate_signing_key("a drill")
 
 
-def _after(gate: Gate) -> None:
-    """What comes after an erasure, about the same subject too."""
+def _decisions_after_erasure(gate: Gate) -> None:
+    """Decide after the erasure, also about the same subject."""
     agent = gate.register_agent(name="later", principal_id="alice", type="trusted").agent_id
     for step in range(1, 6):
         gate.verify_action(
@@ -135,32 +135,32 @@ def _after(gate: Gate) -> None:
         )
 
 
-# A hand that knows SQL
+# Tampering by SQL
 
 
 @contextmanager
-def hand(data: Path) -> Iterator[sqlite3.Connection]:
+def open_database(data: Path) -> Iterator[sqlite3.Connection]:
     with closing(sqlite3.connect(data / FILE_NAME)) as connection, connection:
         yield connection
 
 
 def tamper(data: Path, *statements: str) -> None:
-    """Run the statements; each changes something."""
-    with hand(data) as connection:
+    """Run the statements and assert that each changes something."""
+    with open_database(data) as connection:
         for statement in statements:
             assert connection.execute(statement).rowcount > 0, statement
 
 
-def ask(data: Path, statement: str, *values: Any) -> Any:
-    """The first value of the first row."""
-    with hand(data) as connection:
+def query_value(data: Path, statement: str, *values: Any) -> Any:
+    """Return the first value of the first row."""
+    with open_database(data) as connection:
         return connection.execute(statement, values).fetchone()[0]
 
 
-def rebuilt(data: Path, log_id: str) -> None:
-    """Make every kept hash of a log fit its leaves; the heads stay as they are."""
-    with hand(data) as connection:
-        growth = Growth(0, [])
+def rebuild_hashes(data: Path, log_id: str) -> None:
+    """Recompute every stored hash of a log from its leaves; the heads stay unchanged."""
+    with open_database(data) as connection:
+        growth = MerkleFrontier(0, [])
         rows = connection.execute(
             "SELECT sequence, leaf FROM activities WHERE organisation_id = ? ORDER BY log_index", (log_id,)
         ).fetchall()
@@ -169,20 +169,20 @@ def rebuilt(data: Path, log_id: str) -> None:
             connection.execute("UPDATE activities SET nodes = ? WHERE sequence = ?", (nodes, sequence))
 
 
-def resigned(data: Path, log_id: str, keyring: Keyring | None = None) -> Keyring:
-    """Sign every head of a log anew for the leaves there are now, with another key, which takes the old one's place."""
+def resign_heads(data: Path, log_id: str, keyring: Keyring | None = None) -> Keyring:
+    """Sign every head of a log again for the present leaves, with a key that replaces the old one."""
     keyring = keyring or fresh_keyring()
-    rebuilt(data, log_id)
-    with hand(data) as connection:
+    rebuild_hashes(data, log_id)
+    with open_database(data) as connection:
         leaves = connection.execute(
             "SELECT leaf FROM activities WHERE organisation_id = ? ORDER BY log_index", (log_id,)
         ).fetchall()
         heads = dict(connection.execute("SELECT size, signature FROM heads WHERE organisation_id = ?", (log_id,)))
-        growth = Growth(0, [])
+        growth = MerkleFrontier(0, [])
         for (leaf,) in leaves:
             growth.add(hashlib.sha256(b"\x00" + leaf.encode()).digest())
             if growth.size in heads:
-                signature = _signed(log_id, growth, keyring)
+                signature = _sign_head(log_id, growth, keyring)
                 where = (signature, log_id, growth.size)
                 connection.execute("UPDATE heads SET signature = ? WHERE organisation_id = ? AND size = ?", where)
     file = data / "signing.jwks"
@@ -190,9 +190,9 @@ def resigned(data: Path, log_id: str, keyring: Keyring | None = None) -> Keyring
     return keyring
 
 
-def _signed(log_id: str, growth: Growth, keyring: Keyring) -> str:
+def _sign_head(log_id: str, growth: MerkleFrontier, keyring: Keyring) -> str:
     members = {"log_id": log_id, "root": growth.root().hex(), "size": growth.size, "time": "2026-01-01T00:00:00Z"}
     return keyring.current.sign(HEAD_TYPE, json.dumps(members, separators=(",", ":")).encode())
 
 
-Hand = Callable[[Path], None]
+Tamper = Callable[[Path], None]

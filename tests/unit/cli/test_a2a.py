@@ -1,4 +1,4 @@
-"""`qwed a2a`: the lists of who may send to whom, and a message to try out."""
+"""`qwed a2a`: block and trust lists, and verification of a test message."""
 
 import io
 import json
@@ -9,20 +9,20 @@ import httpx
 import pytest
 
 from qwed.cli import main
-from tests.support.messages import HONEST, WRONG
-from tests.support.senders import Office, open_office
+from tests.support.a2a_messages import HONEST, WRONG
+from tests.support.a2a_senders import OrganisationClient, create_organisation
 from tests.support.server import Server
 
 Printed = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(autouse=True)
-def office(server: Server, stranger: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> Office:
-    found = open_office(stranger, server.owner_key)
+def office(server: Server, stranger: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> OrganisationClient:
+    client = create_organisation(stranger, server.owner_key)
     monkeypatch.setenv("QWED_BASE_URL", server.base_url)
-    monkeypatch.setenv("QWED_API_KEY", found.keys["owner"])
+    monkeypatch.setenv("QWED_API_KEY", client.keys["owner"])
     monkeypatch.delenv("QWED_AGENT_TOKEN", raising=False)
-    return found
+    return client
 
 
 def run(capsys: Printed, *arguments: str) -> Any:
@@ -44,9 +44,9 @@ def test_entries_are_put_shown_and_removed(capsys: Printed) -> None:
 
 def test_people_are_told_in_sentences_and_a_table(capsys: Printed) -> None:
     assert main(["a2a", "lists"]) == 0
-    assert capsys.readouterr().out == "nobody is blocked, and nobody is trusted\n"
+    assert capsys.readouterr().out == "no agent is blocked or trusted\n"
     assert main(["a2a", "block", "mallory"]) == main(["a2a", "block-pair", "shop", "payroll"]) == 0
-    assert capsys.readouterr().out == "mallory is blocked\nshop sends nothing more to payroll\n"
+    assert capsys.readouterr().out == "mallory is blocked\nshop may no longer send to payroll\n"
     assert main(["a2a", "lists"]) == 0
     assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
         ["LIST", "AGENT", "TO"],
@@ -59,9 +59,9 @@ def test_a_message_that_is_forwarded_is_a_yes_and_one_that_is_blocked_a_no(capsy
     honest, wrong = json.dumps(HONEST["code_execution"]), json.dumps(WRONG["code_execution"])
     arguments = ["a2a", "send", "buyer", "seller", "--payload-type", "code_execution", "--payload"]
     assert main([*arguments, honest]) == 0
-    told = capsys.readouterr().out.splitlines()
-    assert told[0].startswith("forwarded  code_guard")
-    assert told[1].startswith("  trace     a2a_")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("forwarded  code_guard")
+    assert lines[1].startswith("  trace     a2a_")
     assert main([*arguments, wrong, "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["status"] == "blocked"
 
@@ -78,14 +78,14 @@ def test_a_payload_is_read_from_standard_input_and_from_a_file(
 
 
 def test_a_token_in_the_environment_proves_its_agent_and_nobody_else(
-    capsys: Printed, monkeypatch: pytest.MonkeyPatch, office: Office
+    capsys: Printed, monkeypatch: pytest.MonkeyPatch, office: OrganisationClient
 ) -> None:
-    agent = office.hire()
+    agent = office.register_agent()
     monkeypatch.setenv("QWED_AGENT_TOKEN", agent["agent_token"])
     assert run(capsys, "send", agent["agent_id"], "seller", "--payload", "{}")["status"] == "forwarded"
     assert main(["a2a", "send", "buyer", "seller", "--payload", "{}"]) == 2
-    told = "it is not proven who sends this (QWED-AUTH-002); an agent sends as its own id with its own token"
-    assert told in capsys.readouterr().err
+    message = "the sender is not authenticated (QWED-AUTH-002); an agent sends under its own id with its own token"
+    assert message in capsys.readouterr().err
     monkeypatch.delenv("QWED_API_KEY")
     assert run(capsys, "send", agent["agent_id"], "seller", "--payload", "{}")["status"] == "forwarded"
 
@@ -95,11 +95,11 @@ def test_https_where_plain_http_is_spoken_is_told_apart_from_nobody_there(
 ) -> None:
     monkeypatch.setenv("QWED_BASE_URL", server.base_url.replace("http:", "https:"))
     assert main(["a2a", "lists"]) == 2
-    assert "it speaks no TLS: write http:// in place of https://" in capsys.readouterr().err
+    assert "the server does not use TLS: write http:// instead of https://" in capsys.readouterr().err
 
 
-def test_the_code_of_a_refusal_is_told(capsys: Printed, office: Office) -> None:
-    agent = office.hire()["agent_id"]
+def test_the_code_of_a_refusal_is_told(capsys: Printed, office: OrganisationClient) -> None:
+    agent = office.register_agent()["agent_id"]
     arguments = ["a2a", "send", agent, "seller", "--payload", "{}", "--conversation", "at the door"]
     assert [main(arguments) for _ in range(3)] == [0, 0, 1]
     assert "  code      QWED-AGENT-LOOP-004\n" in capsys.readouterr().out
@@ -122,17 +122,19 @@ def test_the_code_of_a_refusal_is_told(capsys: Printed, office: Office) -> None:
 )
 def test_what_cannot_be_done_is_one_sentence(capsys: Printed, arguments: list[str]) -> None:
     assert main(["a2a", *arguments]) == 2
-    told = capsys.readouterr()
-    assert (told.out, told.err.count("\n")) == ("", 1)
-    assert told.err.startswith("qwed: ")
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err.count("\n")) == ("", 1)
+    assert printed.err.startswith("qwed: ")
 
 
-def test_the_attestation_of_a_message_is_checked_and_told(capsys: Printed, office: Office, tmp_path: Path) -> None:
+def test_the_attestation_of_a_message_is_checked_and_told(
+    capsys: Printed, office: OrganisationClient, tmp_path: Path
+) -> None:
     verdict = office.verdict(payload=WRONG["code_execution"], kind="code_execution")
     (tmp_path / "verdict.json").write_text(json.dumps(verdict))
     assert main(["attestation", "verify", str(tmp_path / "verdict.json")]) == 0
-    told = capsys.readouterr().out
-    assert told.startswith("valid: a message of buyer to seller was blocked by code_guard, trace a2a_")
+    printed = capsys.readouterr().out
+    assert printed.startswith("valid: a message from buyer to seller was blocked by code_guard, trace a2a_")
     changed = verdict["attestation_jwt"][:-4] + "AAAA"
     assert main(["attestation", "verify", changed]) == 1
     assert "not valid" in capsys.readouterr().out

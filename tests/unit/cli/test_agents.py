@@ -1,4 +1,4 @@
-"""`qwed agents`: registered, looked at, stopped; a token is shown once, and names never command a terminal."""
+"""`qwed agents`: registration, listing, suspension; a token is shown once and names are escaped."""
 
 import json
 import subprocess
@@ -17,20 +17,20 @@ Capture = pytest.CaptureFixture[str]
 
 @pytest.fixture(autouse=True)
 def client(server: Server, monkeypatch: pytest.MonkeyPatch) -> QWEDClient:
-    """The owner's client; the commands ask the same server."""
+    """Owner's client; the commands use the same server."""
     monkeypatch.setenv("QWED_BASE_URL", server.base_url)
     monkeypatch.setenv("QWED_API_KEY", server.owner_key)
     return QWEDClient(server.owner_key, server.base_url)
 
 
-def _registered(capsys: Capture, *arguments: str) -> dict[str, Any]:
+def _register(capsys: Capture, *arguments: str) -> dict[str, Any]:
     assert main(["agents", "register", "clerk", "-p", "user_123", "--json", *arguments]) == 0
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return found
+    agent: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return agent
 
 
-def _acted(agent: dict[str, Any], client: QWEDClient) -> QWEDAgentClient:
-    """The agent, after one action of each kind: approved, pending, denied."""
+def _act(agent: dict[str, Any], client: QWEDClient) -> QWEDAgentClient:
+    """Return the agent after one approved, one pending and one denied action."""
     acts = QWEDAgentClient(agent["agent_id"], agent["agent_token"], client=client)
     acts.verify_action({"type": "calculate", "query": "2+2 = 4"})
     acts.verify_tool_call("send_email", {"to": "team@example.com"})
@@ -56,7 +56,7 @@ def test_permissions_and_budget_come_from_a_file_from_json_and_from_options_whic
     tmp_path: Path, capsys: Capture
 ) -> None:
     (tmp_path / "may.json").write_text('{"allowed_engines": ["sql"], "max_rows": 10}')
-    agent = _registered(
+    agent = _register(
         capsys,
         *("--permissions", str(tmp_path / "may.json"), "--max-rows", "5", "--allow-tool", "a", "--allow-tool", "b"),
         *("--block-tool", "c", "--allow-table", "t", "--allow-path", "/srv", "--allow-domain", "example.com"),
@@ -80,17 +80,17 @@ def test_permissions_and_budget_come_from_a_file_from_json_and_from_options_whic
     }
     assert (agent["type"], agent["trust_level"], agent["model"], agent["framework"]) == ("autonomous", 1, "m", "f")
     assert main(["agents", "show", agent["agent_id"]]) == 0
-    shown = capsys.readouterr().out
-    assert "allowed_tools         a, b\n" in shown
-    assert "max_daily_cost_usd    2.5\n" in shown
-    assert "schema_ddl" not in shown
+    printed = capsys.readouterr().out
+    assert "allowed_tools         a, b\n" in printed
+    assert "max_daily_cost_usd    2.5\n" in printed
+    assert "schema_ddl" not in printed
 
 
 def test_agents_are_listed_as_a_table_and_as_json(capsys: Capture) -> None:
-    agent = _registered(capsys)
+    agent = _register(capsys)
     assert main(["agents", "list", "--limit", "5000", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
-    assert agent["agent_id"] in [found["agent_id"] for found in listed]
+    assert agent["agent_id"] in [item["agent_id"] for item in listed]
     assert main(["agents", "list", "--limit", "5000"]) == 0
     heads, *lines = capsys.readouterr().out.splitlines()
     assert heads.split("  ")[0] == "AGENT"
@@ -100,12 +100,12 @@ def test_agents_are_listed_as_a_table_and_as_json(capsys: Capture) -> None:
 
 
 def test_activity_is_shown_newest_first_and_narrowed(client: QWEDClient, capsys: Capture) -> None:
-    agent = _registered(capsys)
-    _acted(agent, client)
+    agent = _register(capsys)
+    _act(agent, client)
     activity = ["agents", "activity", agent["agent_id"]]
     assert main(activity) == 0
     heads, *lines = capsys.readouterr().out.splitlines()
-    assert heads.split() == ["TIME", "DECISION", "RISK", "WHAT", "WHY"]
+    assert heads.split() == ["TIME", "DECISION", "RISK", "ACTION", "REASON"]
     decisions = [line.split()[1] for line in lines if "registered" not in line]
     assert decisions[:3] == ["DENIED", "PENDING", "APPROVED"]
     assert 'send_email {"to": "team@example.com"}' in lines[1]
@@ -122,8 +122,8 @@ def test_activity_is_shown_newest_first_and_narrowed(client: QWEDClient, capsys:
 
 
 def test_activity_is_followed_as_it_happens(client: QWEDClient, server: Server, capsys: Capture) -> None:
-    agent = _registered(capsys)
-    acts = _acted(agent, client)
+    agent = _register(capsys)
+    acts = _act(agent, client)
     environment = {"PATH": "/usr/bin:/bin", "QWED_BASE_URL": server.base_url, "QWED_API_KEY": server.owner_key}
     command = [sys.executable, "-m", "qwed.cli", "agents", "activity", agent["agent_id"]]
     following = subprocess.Popen(
@@ -146,8 +146,8 @@ def test_activity_is_followed_as_it_happens(client: QWEDClient, server: Server, 
 
 
 def test_a_budget_is_a_table_of_what_is_spent_and_what_may_be(client: QWEDClient, capsys: Capture) -> None:
-    agent = _registered(capsys, "--max-daily-cost-usd", "5")
-    _acted(agent, client)
+    agent = _register(capsys, "--max-daily-cost-usd", "5")
+    _act(agent, client)
     assert main(["agents", "budget", agent["agent_id"]]) == 0
     lines = [line.split("  ") for line in capsys.readouterr().out.splitlines()]
     rows = {line[0]: [cell.strip() for cell in line[1:] if cell.strip()] for line in lines}
@@ -158,7 +158,7 @@ def test_a_budget_is_a_table_of_what_is_spent_and_what_may_be(client: QWEDClient
 
 
 def test_an_agent_is_stopped_and_goes_on(client: QWEDClient, capsys: Capture) -> None:
-    agent = _registered(capsys)
+    agent = _register(capsys)
     name = agent["agent_id"]
     assert main(["agents", "suspend", name, "--reason", "it asks strange things"]) == 0
     assert capsys.readouterr().out == f"{name} is suspended\n"
@@ -170,7 +170,7 @@ def test_an_agent_is_stopped_and_goes_on(client: QWEDClient, capsys: Capture) ->
 
 
 def test_a_new_token_takes_the_place_of_the_old_one(client: QWEDClient, capsys: Capture) -> None:
-    agent = _registered(capsys)
+    agent = _register(capsys)
     assert main(["agents", "rotate-token", agent["agent_id"]]) == 0
     printed = capsys.readouterr()
     token = printed.out.splitlines()[1].removeprefix("QWED_AGENT_TOKEN=")
@@ -181,7 +181,7 @@ def test_a_new_token_takes_the_place_of_the_old_one(client: QWEDClient, capsys: 
 
 
 def test_trust_is_shown_lowered_and_asked_for_on_evidence(capsys: Capture) -> None:
-    agent = _registered(capsys)
+    agent = _register(capsys)
     trust = ["agents", "trust", agent["agent_id"]]
     assert main(trust) == 0
     assert capsys.readouterr().out == f"{agent['agent_id']} has trust level 1 (supervised)\n"
@@ -196,8 +196,8 @@ def test_trust_is_shown_lowered_and_asked_for_on_evidence(capsys: Capture) -> No
     assert main([*trust, "--to-level", "0", "--justification", "until we have looked"]) == 0
     assert capsys.readouterr().out == f"{agent['agent_id']} has trust level 0 (untrusted)\n"
     assert main([*trust, "--json"]) == 0
-    shown = json.loads(capsys.readouterr().out)
-    assert (shown["trust_level"], [change["event"] for change in shown["changes"]]) == (0, ["trust_lowered"])
+    response = json.loads(capsys.readouterr().out)
+    assert (response["trust_level"], [change["event"] for change in response["changes"]]) == (0, ["trust_lowered"])
     assert main(trust) == 0
     assert "until we have looked" in capsys.readouterr().out
 
@@ -208,17 +208,17 @@ def test_more_trust_waits_for_a_person(tmp_path: Path, capsys: Capture, monkeypa
     try:
         monkeypatch.setenv("QWED_BASE_URL", easy.base_url)
         monkeypatch.delenv("QWED_API_KEY")
-        # Without a key of their own, whoever may read the data directory is the owner.
-        where = ["--data-dir", str(easy.data_dir)]
-        agent = _registered(capsys, *where)
-        assert main(["agents", "trust", agent["agent_id"], "--to-level", "2", *where]) == 0
-        said = capsys.readouterr().out
-        assert said.startswith("a person must approve it: qwed approvals approve apr_")
-        approval = said.split()[8]
-        assert main(["approvals", "list", *where]) == 0
+        # Without QWED_API_KEY the owner's key in the data directory is used.
+        options = ["--data-dir", str(easy.data_dir)]
+        agent = _register(capsys, *options)
+        assert main(["agents", "trust", agent["agent_id"], "--to-level", "2", *options]) == 0
+        printed = capsys.readouterr().out
+        assert printed.startswith("a person must approve this change: qwed approvals approve apr_")
+        approval = printed.split()[9]
+        assert main(["approvals", "list", *options]) == 0
         assert "trust_elevation 2" in capsys.readouterr().out
-        assert main(["approvals", "approve", approval, "-r", "I have read its log", *where]) == 0
-        assert main(["agents", "trust", agent["agent_id"], *where]) == 0
+        assert main(["approvals", "approve", approval, "-r", "I have read its log", *options]) == 0
+        assert main(["agents", "trust", agent["agent_id"], *options]) == 0
         assert "has trust level 2 (autonomous)" in capsys.readouterr().out
     finally:
         assert easy.stop() == 0

@@ -1,4 +1,4 @@
-"""`qwed api-keys`: made, shown once, listed without secrets, revoked."""
+"""`qwed api-keys`: keys are created, shown once, listed without secrets and revoked."""
 
 import json
 import re
@@ -25,23 +25,23 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
 
 
 def test_a_key_is_made_used_listed_and_revoked(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
-    made = run(capsys, "create", "night shift", "--role", "approver")
-    with QWEDClient(made["key"], server.base_url) as client:
+    created = run(capsys, "create", "night shift", "--role", "approver")
+    with QWEDClient(created["key"], server.base_url) as client:
         client.list_approvals()
-        listed = next(key for key in run(capsys, "list") if key["id"] == made["id"])
+        listed = next(key for key in run(capsys, "list") if key["id"] == created["id"])
         assert (listed["name"], listed["role"], "key" in listed) == ("night shift", "approver", False)
-        assert run(capsys, "revoke", made["id"])["revoked_at"] is not None
+        assert run(capsys, "revoke", created["id"])["revoked_at"] is not None
         with pytest.raises(QWEDAuthError):
             client.list_approvals()
 
 
 def test_the_key_alone_is_on_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["api-keys", "create", "a program"]) == 0
-    told = capsys.readouterr()
-    assert told.out.startswith("qwed_live_")
-    assert told.out.count("\n") == 1
-    assert "member" in told.err
-    assert told.out.strip() not in told.err
+    printed = capsys.readouterr()
+    assert printed.out.startswith("qwed_live_")
+    assert printed.out.count("\n") == 1
+    assert "member" in printed.err
+    assert printed.out.strip() not in printed.err
 
 
 def test_people_see_a_table_without_secrets(capsys: pytest.CaptureFixture[str]) -> None:
@@ -52,34 +52,34 @@ def test_people_see_a_table_without_secrets(capsys: pytest.CaptureFixture[str]) 
 @pytest.mark.parametrize("arguments", [["revoke", "key_none"], ["create", "x", "--role", "king"], ["create", ""]])
 def test_what_cannot_be_done_is_one_sentence(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
     assert main(["api-keys", *arguments]) == 2
-    told = capsys.readouterr()
-    assert (told.out, told.err.count("\n")) == ("", 1)
-    assert told.err.startswith("qwed: ")
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err.count("\n")) == ("", 1)
+    assert printed.err.startswith("qwed: ")
 
 
 @pytest.mark.parametrize("output", [">/dev/full", ">&-", "--json >/dev/full"])
 def test_a_key_that_could_not_be_shown_opens_nothing(server: Server, output: str) -> None:
     name = f"lost in {output}"
-    ran = _redirected(f'api-keys create "{name}" {output}')
+    ran = _run_redirected(f'api-keys create "{name}" {output}')
     assert ran.returncode == 2
-    assert ran.stderr.startswith("qwed: the key could not be shown, so it was revoked again (key_")
+    assert ran.stderr.startswith("qwed: the key could not be printed, so it was revoked (key_")
     with QWEDClient(server.owner_key, server.base_url) as client:
-        (made,) = [key for key in client.list_keys() if key["name"] == name]
-    assert made["revoked_at"] is not None
+        (created,) = [key for key in client.list_keys() if key["name"] == name]
+    assert created["revoked_at"] is not None
 
 
 def test_a_key_is_shown_although_nothing_else_can_be_said() -> None:
-    assert _redirected('api-keys create "all but told" 2>/dev/full').stdout.startswith("qwed_live_")
+    assert _run_redirected('api-keys create "stderr full" 2>/dev/full').stdout.startswith("qwed_live_")
 
 
 def test_a_token_that_could_not_be_shown_is_said_to_be_lost(server: Server) -> None:
-    ran = _redirected("agents register unheard --principal me >/dev/full")
+    ran = _run_redirected("agents register unheard --principal me >/dev/full")
     assert ran.returncode == 2
     (agent_id,) = re.findall("`qwed agents rotate-token (agent_[0-9a-f]+)`", ran.stderr)
     with QWEDClient(server.owner_key, server.base_url) as client:
         assert client.get_agent(agent_id).name == "unheard"
 
 
-def _redirected(command: str) -> "subprocess.CompletedProcess[str]":
+def _run_redirected(command: str) -> "subprocess.CompletedProcess[str]":
     shell = ["/bin/sh", "-c", f'"{sys.executable}" -m qwed.cli {command}']
     return subprocess.run(shell, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""The command as a whole: every command has its help, its JSON and its exit codes, and ends quietly."""
+"""All commands: help, JSON output, exit codes and quiet termination."""
 
 import json
 import os
@@ -13,21 +13,21 @@ import pytest
 
 import qwed
 from qwed.cli import main
-from qwed.cli.app import every
-from tests.unit.cli.history import History, made_in
+from qwed.cli.app import iter_commands
+from tests.unit.cli.history import History, create_history
 
 Capture = pytest.CaptureFixture[str]
 QWED = (sys.executable, "-m", "qwed.cli")
-COMMANDS = [path for path, _command in every()]
+COMMANDS = [path for path, _command in iter_commands()]
 GROUPS = sorted({path.rsplit(" ", 1)[0] for path in COMMANDS if path.count(" ") > 1})
 HEAVY = {"cryptography", "httpx", "msgspec", "pydantic", "qwed_sdk", "rich", "starlette", "sympy", "uvicorn", "z3"}
-"""What takes longer to import than a person likes to wait for help."""
+"""Libraries that are too slow to import for `--help`."""
 
 each_command = pytest.mark.parametrize("path", COMMANDS)
 
 
 class Ran(NamedTuple):
-    """What a command said, and how it ended."""
+    """Exit code and output of a command."""
 
     code: int
     out: str
@@ -68,16 +68,16 @@ def test_an_empty_name_of_a_data_directory_is_not_this_directory(
     monkeypatch.setenv("QWED_DATA_DIR", "")
     ran = run(capsys, *command.split())
     assert (ran.code, list(tmp_path.iterdir())) == (2, [])
-    assert ran.err == "qwed: QWED_DATA_DIR: `` cannot be used: no path is named: leave it out, or name one\n"
+    assert ran.err == "qwed: QWED_DATA_DIR: `` cannot be used: the path is empty: unset the variable or name a path\n"
 
 
 # Every command
 
 
 @each_command
-@pytest.mark.parametrize("asked", ["--help", "-h"])
-def test_every_command_has_its_help(path: str, asked: str, capsys: Capture) -> None:
-    ran = run(capsys, *path.split()[1:], asked)
+@pytest.mark.parametrize("option", ["--help", "-h"])
+def test_every_command_has_its_help(path: str, option: str, capsys: Capture) -> None:
+    ran = run(capsys, *path.split()[1:], option)
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.startswith(f"Usage: {path} ")
 
@@ -93,12 +93,12 @@ def test_every_command_refuses_an_option_it_does_not_know(path: str, capfd: Capt
 
 
 def test_every_command_prints_json_when_asked() -> None:
-    named = {path: {name for param in command.params for name in param.opts} for path, command in every()}
+    named = {path: {name for param in command.params for name in param.opts} for path, command in iter_commands()}
     assert [path for path, names in named.items() if "--json" not in names and path != "qwed"] == []
 
 
 def test_every_option_and_argument_says_what_it_is_for() -> None:
-    silent = [(path, param.name) for path, command in every() for param in command.params if not param.help]
+    silent = [(path, param.name) for path, command in iter_commands() for param in command.params if not param.help]
     assert silent == []
 
 
@@ -123,18 +123,18 @@ def test_help_waits_for_no_heavy_library() -> None:
 
 @pytest.fixture(scope="module")
 def history(tmp_path_factory: pytest.TempPathFactory) -> History:
-    """Looked at, and never changed."""
-    return made_in(tmp_path_factory.mktemp("history"))
+    """A history that no test changes."""
+    return create_history(tmp_path_factory.mktemp("history"))
 
 
 @pytest.fixture
 def data(history: History, tmp_path: Path) -> Path:
-    """A data directory to be changed."""
+    """A data directory that a test may change."""
     return history.copy(tmp_path).data
 
 
 def one_value(ran: Ran) -> Any:
-    """The one JSON value that was printed."""
+    """Return the single JSON value that was printed."""
     assert ran.err == ""
     assert ran.out.count("\n") == 1
     assert ran.out.isascii()
@@ -166,7 +166,7 @@ def test_the_log_as_json(history: History, tmp_path: Path, capsys: Capture) -> N
 def test_an_export_to_standard_output_is_json_lines_and_nothing_else(history: History, capsys: Capture) -> None:
     ran = run(capsys, "audit", "export", "--data-dir", history.data, "--organisation", history.first, "--json")
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err == "qwed: standard output already holds the log as JSON lines: --json needs --output\n"
+    assert ran.err == "qwed: --json needs --output: standard output already holds the log\n"
 
 
 def test_an_erasure_as_json(data: Path, capsys: Capture) -> None:
@@ -178,19 +178,19 @@ def test_where_a_server_listens_as_json(tmp_path: Path) -> None:
     command = [*QWED, "serve", "--port", "0", "--data-dir", str(tmp_path / "data"), "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
         assert server.stdout is not None
-        told = json.loads(server.stdout.readline())
+        address = json.loads(server.stdout.readline())
         server.send_signal(signal.SIGTERM)
         assert server.stdout.read() == ""
     assert server.returncode == 0
-    assert re.fullmatch(r"http://127\.0\.0\.1:\d+", told.pop("url"))
-    assert told == {"data_dir": str(tmp_path / "data"), "owner_key_file": str(tmp_path / "data" / "owner.key")}
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+", address.pop("url"))
+    assert address == {"data_dir": str(tmp_path / "data"), "owner_key_file": str(tmp_path / "data" / "owner.key")}
 
 
 # Called wrongly
 
 
 @pytest.mark.parametrize(
-    ("typed", "said"),
+    ("typed", "message"),
     [
         ("adit", "no such command `adit`: did you mean `audit`? (see `qwed --help`)"),
         ("audit verfy", "no such command `verfy`: did you mean `verify`? (see `qwed audit --help`)"),
@@ -199,7 +199,7 @@ def test_where_a_server_listens_as_json(tmp_path: Path) -> None:
         ("serve --port many", "`--port` does not take `many`: it should be a valid integer (see `qwed serve --help`)"),
         ("serve now", "too many arguments: `now` (see `qwed serve --help`)"),
         ("serve --port", "option `--port` requires an argument (see `qwed serve --help`)"),
-        ("serve --workers 2", "the embedded store belongs to one process: use PostgreSQL for more than one worker"),
+        ("serve --workers 2", "the embedded store supports one process: use PostgreSQL for more than one worker"),
         ("serve --workers 0", "QWED_WORKERS: `0` cannot be used: must be a whole number from 1 to 1024"),
         (
             "serve --database mysql://me:hunter2@db/qwed",
@@ -211,15 +211,15 @@ def test_where_a_server_listens_as_json(tmp_path: Path) -> None:
             "QWED_REDIS_URL: what it names cannot be used: must be an address such as "
             "redis://host:6379/0, rediss://host or unix:///path",
         ),
-        ("serve --host=", "no address is named: leave --host and QWED_HOST out for 127.0.0.1, or name one"),
+        ("serve --host=", "the host is empty: leave out --host and QWED_HOST for 127.0.0.1, or give an address"),
         (
             "serve --data-dir=",
-            "invalid value for `--data-dir`: no directory is named (see `qwed serve --help`)",
+            "invalid value for `--data-dir`: the directory name is empty (see `qwed serve --help`)",
         ),
         ("audit erase", "missing option `--subject` (see `qwed audit erase --help`)"),
         ("attestation verify", "missing argument `TOKEN|FILE|-` (see `qwed attestation verify --help`)"),
-        ("attestation verify a.b.c --jwks f --url u", "give --jwks or --url, one of the two"),
-        ("audit verify --data-dir d --export f", "give --data-dir or --export, one of the two"),
+        ("attestation verify a.b.c --jwks f --url u", "give either --jwks or --url, not both"),
+        ("audit verify --data-dir d --export f", "give either --data-dir or --export, not both"),
         ("audit verify --json=yes", "option `--json` does not take a value (see `qwed audit verify --help`)"),
         (
             "--show-completion csh",
@@ -227,8 +227,8 @@ def test_where_a_server_listens_as_json(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_wrong_call_is_told_in_one_sentence(typed: str, said: str, capsys: Capture) -> None:
-    assert run(capsys, *typed.split()) == (2, "", f"qwed: {said}\n")
+def test_a_wrong_call_is_told_in_one_sentence(typed: str, message: str, capsys: Capture) -> None:
+    assert run(capsys, *typed.split()) == (2, "", f"qwed: {message}\n")
 
 
 def test_the_version_is_told(capsys: Capture) -> None:
@@ -243,7 +243,7 @@ def test_a_command_that_is_stopped_ends_quietly_with_130(tmp_path: Path) -> None
     os.mkfifo(pipe)
     command = [*QWED, "attestation", "verify", str(pipe), "--jwks", str(pipe)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    # It opens when the command opens it, which then has nothing to read.
+    # Opening blocks until the command opens the pipe, which then has nothing to read.
     with pipe.open("wb"):
         process.send_signal(signal.SIGINT)
         assert process.communicate(timeout=60) == (b"", b"")
@@ -295,12 +295,12 @@ def test_a_stream_that_nobody_reads_changes_no_exit_code(
 
 
 def test_nothing_that_is_opened_takes_the_place_of_a_closed_stream(tmp_path: Path) -> None:
-    told = tmp_path / "told"
+    output = tmp_path / "output"
     program = f"""
 import os
 from qwed.cli import main
 assert main(["--version"]) == 0
-number = os.open({str(told)!r}, os.O_RDWR | os.O_CREAT)
+number = os.open({str(output)!r}, os.O_RDWR | os.O_CREAT)
 lost = 0
 for stream in (1, 2):
     try:
@@ -311,4 +311,4 @@ os.write(number, f"{{number > 2}} {{lost}}".encode())
 """
     shell = ["/bin/sh", "-c", '"$0" -c "$1" <&- >&- 2>&-', sys.executable, program]
     assert subprocess.run(shell, check=False).returncode == 0
-    assert told.read_text() == "True 2"
+    assert output.read_text() == "True 2"

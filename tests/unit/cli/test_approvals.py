@@ -1,4 +1,4 @@
-"""`qwed approvals`: what waits is seen whole, settled once, by somebody who may; a watch goes on whatever happens."""
+"""`qwed approvals`: approvals are shown completely and resolved once by an allowed person; a watch survives errors."""
 
 import json
 import subprocess
@@ -11,7 +11,7 @@ import pytest
 from qwed.cli import main
 from qwed_sdk import QWEDAgentClient, QWEDClient
 from tests.support.server import Server
-from tests.support.terminals import Terminal
+from tests.support.terminal import Terminal
 
 Capture = pytest.CaptureFixture[str]
 Ask = Callable[..., Any]
@@ -19,7 +19,7 @@ Ask = Callable[..., Any]
 
 @pytest.fixture(autouse=True)
 def client(server: Server, monkeypatch: pytest.MonkeyPatch) -> QWEDClient:
-    """The owner's client; the commands ask the same server."""
+    """Owner's client; the commands use the same server."""
     monkeypatch.setenv("QWED_BASE_URL", server.base_url)
     monkeypatch.setenv("QWED_API_KEY", server.owner_key)
     return QWEDClient(server.owner_key, server.base_url)
@@ -32,7 +32,7 @@ def environment(server: Server) -> dict[str, str]:
 
 @pytest.fixture
 def mailer(client: QWEDClient) -> QWEDAgentClient:
-    """An agent whose mail waits for a person; it asks with its own token."""
+    """An agent whose email needs approval; it uses its own token."""
     agent = client.register_agent("[red]mailer", principal_id="user_123")
     return QWEDAgentClient(agent.agent_id, agent.agent_token, client=client)
 
@@ -48,14 +48,14 @@ def test_what_waits_is_listed_and_shown(mailer: QWEDAgentClient, capsys: Capture
     listing = ["approvals", "list", "--agent", mailer.agent_id]
     assert main(listing) == 0
     heads, line = capsys.readouterr().out.splitlines()
-    assert heads.split() == ["APPROVAL", "STATE", "AGENT", "RISK", "WHAT", "EXPIRES"]
+    assert heads.split() == ["APPROVAL", "STATE", "AGENT", "RISK", "ACTION", "EXPIRES"]
     assert line.split()[:4] == [approval, "pending", mailer.agent_id, "medium"]
     assert "[bold]\\u001b[31mteam" in line
     assert main([*listing, "--json"]) == 0
-    (found,) = json.loads(capsys.readouterr().out)
-    assert found["action"]["parameters"] == {"to": "[bold]\x1b[31mteam"}
+    (item,) = json.loads(capsys.readouterr().out)
+    assert item["action"]["parameters"] == {"to": "[bold]\x1b[31mteam"}
     assert main(["approvals", "show", approval, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == found
+    assert json.loads(capsys.readouterr().out) == item
     assert main(["approvals", "show", approval]) == 0
     assert f"approval_id   {approval}\n" in capsys.readouterr().out
     assert main([*listing, "--state", "rejected", "--json"]) == 0
@@ -76,7 +76,7 @@ def test_what_waits_is_settled_once_with_a_reason(mailer: QWEDAgentClient, clien
     assert resolution is not None
     assert (resolution["reason"], resolution["approver"]) == ("asked the team", "Ada")
     assert main(["approvals", "list", "--agent", mailer.agent_id, "--state", "all", "--json"]) == 0
-    states = {found["approval_id"]: found["state"] for found in json.loads(capsys.readouterr().out)}
+    states = {item["approval_id"]: item["state"] for item in json.loads(capsys.readouterr().out)}
     assert states == {first: "approved", second: "rejected"}
 
 
@@ -140,26 +140,26 @@ def test_a_person_settles_by_number_and_a_number_stays_its_own(
 ) -> None:
     first, second = _mail(mailer), _mail(mailer, "other@example.com")
     with Terminal(["approvals", "watch", "--interval", "0.2", "--agent", mailer.agent_id], environment) as watch:
-        watch.until("2 wait")
+        watch.until("2 pending")
         assert "to: other@example.com" in watch.seen
         watch.type("a 1")
-        watch.until("why?")
+        watch.until("reason to approve")
         watch.type("I asked the team")
         watch.until(f"{first} is approved: the decision is APPROVED")
-        watch.until("1 wait")
+        watch.until("1 pending")
         third = _mail(mailer, "third@example.com")
         watch.until(f"   3  {third}")
         watch.type("a 1 once more")
-        watch.until("`1` is none of the numbers that wait")
+        watch.until("`1` is not the number of a pending approval")
         watch.type("a 2")
-        watch.until("why?")
+        watch.until("reason to approve")
         watch.type("")
         watch.type("s 2")
         watch.until("action_hash")
         watch.type("r 2 not needed")
         watch.until(f"{second} is rejected: the decision is DENIED")
         watch.type("approve everything")
-        watch.until("q ends")
+        watch.until("q quits")
         watch.type("q")
         assert watch.end() == 0
     assert client.get_approval(third).state == "pending"
@@ -172,26 +172,26 @@ def test_a_person_settles_by_number_and_a_number_stays_its_own(
 def test_a_watch_goes_on_when_the_server_comes_back_and_tells_what_it_refuses(
     tmp_path_factory: pytest.TempPathFactory, environment: dict[str, str]
 ) -> None:
-    place = tmp_path_factory.mktemp("restarted") / "data"
-    server = Server(place)
+    directory = tmp_path_factory.mktemp("restarted") / "data"
+    server = Server(directory)
     owner = QWEDClient(server.owner_key, server.base_url)
     own = owner.register_agent("own", principal_id="user_123")
-    # Another key exists, so nobody approves what they asked for themselves.
+    # Another approver exists, so the requester may not approve the action.
     owner.create_key("other", "approver")
-    asked = owner.verify_tool_call(own.agent_id, "send_email", {"to": "a"}, {"conversation_id": "c", "step_number": 1})
+    answer = owner.verify_tool_call(own.agent_id, "send_email", {"to": "a"}, {"conversation_id": "c", "step_number": 1})
     port = server.base_url.rpartition(":")[2]
     named = environment | {"QWED_BASE_URL": server.base_url, "QWED_API_KEY": server.owner_key}
     try:
         with Terminal(["approvals", "watch", "--interval", "0.2"], named) as watch:
-            watch.until("1 wait")
+            watch.until("1 pending")
             watch.type("a 1 it is mine")
             watch.until("(QWED-AUTH-004)")
             assert server.stop() == 0
-            watch.until("trying again")
-            server = Server(place, (sys.executable, "-m", "qwed.cli", "serve", "--port", port))
-            owner.reject(str(asked.approval_id), "not needed")
+            watch.until("retrying")
+            server = Server(directory, (sys.executable, "-m", "qwed.cli", "serve", "--port", port))
+            owner.reject(str(answer.approval_id), "not needed")
             watch.until("is rejected")
-            watch.until("nothing waits")
+            watch.until("nothing pending")
             watch.type("q")
             assert watch.end() == 0
     finally:

@@ -1,4 +1,4 @@
-"""`qwed attestation verify`: what an answer carried, checked without asking whoever gave it."""
+"""`qwed attestation verify`: attestations and receipts are verified offline."""
 
 import json
 import subprocess
@@ -12,22 +12,22 @@ import pytest
 import qwed
 from qwed.cli import main
 from qwed.gate import Gate
-from tests.support.receivers import dead_port
 from tests.support.server import Server
+from tests.support.webhook_receivers import unused_port
 
 ACTION = {"type": "calculate", "query": "1 + 1 = 2"}
 
 
 class Ran(NamedTuple):
-    """What the command said, and how it ended."""
+    """Exit code and output of the command."""
 
     code: int
     out: str
     err: str
 
 
-class Given(NamedTuple):
-    """What a node gave away."""
+class IssuedProofs(NamedTuple):
+    """Attestation, receipt and public keys of a node."""
 
     token: str
     receipt: dict[str, Any]
@@ -40,19 +40,19 @@ Run = Callable[..., Ran]
 
 
 @pytest.fixture(scope="module")
-def given(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Given]:
+def proofs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[IssuedProofs]:
     place = tmp_path_factory.mktemp("node")
     with qwed.open(place / "data") as gate:
         agent = gate.register_agent(name="sums", principal_id="ops").agent_id
-        token = _asked(gate, agent, 1, {"require_attestation": True})
-        receipt = _asked(gate, agent, 2, None)
+        token = _verify(gate, agent, 1, {"require_attestation": True})
+        receipt = _verify(gate, agent, 2, None)
         keyring = gate.services.signer.keyring
         jwks = place / "the keys ü.json"
         jwks.write_text(json.dumps({"keys": keyring.public_jwks()}))
-        yield Given(token["attestation"], receipt["attestation"], dict(receipt), jwks, keyring.issuer)
+        yield IssuedProofs(token["attestation"], receipt["attestation"], dict(receipt), jwks, keyring.issuer)
 
 
-def _asked(gate: Gate, agent: str, step: int, options: dict[str, Any] | None) -> dict[str, Any]:
+def _verify(gate: Gate, agent: str, step: int, options: dict[str, Any] | None) -> dict[str, Any]:
     answer = gate.verify_action(agent, ACTION, {"conversation_id": "c", "step_number": step}, options)
     return json.loads(json.dumps(dict(answer)))  # type: ignore[no-any-return]
 
@@ -68,54 +68,58 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
     return call
 
 
-def test_a_token_is_valid_as_it_is_and_in_a_file(given: Given, tmp_path: Path, run: Run) -> None:
+def test_a_token_is_valid_as_it_is_and_in_a_file(proofs: IssuedProofs, tmp_path: Path, run: Run) -> None:
     file = tmp_path / "a token ü"
-    file.write_text(given.token + "\n")
-    for token in (given.token, file):
-        ran = run(token, "--jwks", given.jwks)
+    file.write_text(proofs.token + "\n")
+    for token in (proofs.token, file):
+        ran = run(token, "--jwks", proofs.jwks)
         assert (ran.code, ran.err) == (0, "")
         assert ran.out.startswith("valid: decision APPROVED, agent_id agent_")
-        assert ran.out.endswith(f"issued by {given.issuer}\n")
+        assert ran.out.endswith(f"issued by {proofs.issuer}\n")
 
 
-def test_a_receipt_is_valid_as_it_is_in_a_file_and_in_its_answer(given: Given, tmp_path: Path, run: Run) -> None:
+def test_a_receipt_is_valid_as_it_is_in_a_file_and_in_its_answer(
+    proofs: IssuedProofs, tmp_path: Path, run: Run
+) -> None:
     file, whole = tmp_path / "receipt.json", tmp_path / "answer.json"
-    file.write_text(json.dumps(given.receipt, indent=2))
-    whole.write_text(json.dumps(given.answer))
-    for receipt in (json.dumps(given.receipt), file, whole):
-        ran = run(receipt, "--jwks", given.jwks)
+    file.write_text(json.dumps(proofs.receipt, indent=2))
+    whole.write_text(json.dumps(proofs.answer))
+    for receipt in (json.dumps(proofs.receipt), file, whole):
+        ran = run(receipt, "--jwks", proofs.jwks)
         assert (ran.code, ran.err) == (0, "")
         assert ran.out.startswith("valid: decision APPROVED, agent_id agent_")
 
 
-def test_the_answer_as_json(given: Given, run: Run) -> None:
-    told = json.loads(run(given.token, "--jwks", given.jwks, "--json").out)
-    assert (told["valid"], told["error"], told["claims"]["iss"]) == (True, None, given.issuer)
-    told = json.loads(run(given.token[:-4] + "AAAA", "--jwks", given.jwks, "--json").out)
-    assert (told["valid"], told["error"]["code"]) == (False, "QWED-ATT-003")
+def test_the_answer_as_json(proofs: IssuedProofs, run: Run) -> None:
+    response = json.loads(run(proofs.token, "--jwks", proofs.jwks, "--json").out)
+    assert (response["valid"], response["error"], response["claims"]["iss"]) == (True, None, proofs.issuer)
+    response = json.loads(run(proofs.token[:-4] + "AAAA", "--jwks", proofs.jwks, "--json").out)
+    assert (response["valid"], response["error"]["code"]) == (False, "QWED-ATT-003")
 
 
-def test_a_token_that_was_changed_and_one_of_an_issuer_nobody_trusts_are_not_valid(given: Given, run: Run) -> None:
-    header, _claims, signature = given.token.split(".")
-    for token in (f"{header}.e30.{signature}", f"{given.token[:-4]}AAAA", "a.b.c"):
-        ran = run(token, "--jwks", given.jwks)
+def test_a_token_that_was_changed_and_one_of_an_issuer_nobody_trusts_are_not_valid(
+    proofs: IssuedProofs, run: Run
+) -> None:
+    header, _claims, signature = proofs.token.split(".")
+    for token in (f"{header}.e30.{signature}", f"{proofs.token[:-4]}AAAA", "a.b.c"):
+        ran = run(token, "--jwks", proofs.jwks)
         assert (ran.code, ran.err) == (1, "")
         assert ran.out.startswith("not valid: ")
-    assert run(given.token, "--jwks", given.jwks, "--issuer", "did:qwed:node:other").code == 1
-    both = ("--issuer", "did:qwed:node:other", "--issuer", given.issuer)
-    assert run(given.token, "--jwks", given.jwks, *both).code == 0
+    assert run(proofs.token, "--jwks", proofs.jwks, "--issuer", "did:qwed:node:other").code == 1
+    both = ("--issuer", "did:qwed:node:other", "--issuer", proofs.issuer)
+    assert run(proofs.token, "--jwks", proofs.jwks, *both).code == 0
 
 
-def test_a_receipt_that_was_changed_is_not_valid(given: Given, run: Run) -> None:
-    changed = {**given.receipt, "leaf": given.receipt["leaf"].replace("APPROVED", "DENIED")}
-    ran = run(json.dumps(changed), "--jwks", given.jwks)
+def test_a_receipt_that_was_changed_is_not_valid(proofs: IssuedProofs, run: Run) -> None:
+    changed = {**proofs.receipt, "leaf": proofs.receipt["leaf"].replace("APPROVED", "DENIED")}
+    ran = run(json.dumps(changed), "--jwks", proofs.jwks)
     assert (ran.code, ran.err) == (1, "")
     assert ran.out.startswith("not valid: ")
 
 
-def test_a_token_may_come_through_a_pipe(given: Given) -> None:
-    command = [sys.executable, "-m", "qwed.cli", "attestation", "verify", "-", "--jwks", str(given.jwks)]
-    ran = subprocess.run(command, input=given.token, capture_output=True, text=True)
+def test_a_token_may_come_through_a_pipe(proofs: IssuedProofs) -> None:
+    command = [sys.executable, "-m", "qwed.cli", "attestation", "verify", "-", "--jwks", str(proofs.jwks)]
+    ran = subprocess.run(command, input=proofs.token, capture_output=True, text=True)
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
@@ -126,32 +130,32 @@ def test_the_keys_may_be_fetched(server: Server, ask: Any, run: Run, monkeypatch
     assert run(token).code == 0
 
 
-def test_what_cannot_be_read_is_said_in_one_sentence(given: Given, tmp_path: Path, run: Run) -> None:
+def test_what_cannot_be_read_is_said_in_one_sentence(proofs: IssuedProofs, tmp_path: Path, run: Run) -> None:
     nothing, large, binary = tmp_path / "nothing", tmp_path / "large", tmp_path / "binary"
     nothing.write_text("{}")
     large.write_bytes(b"x" * (2 << 20))
     binary.write_bytes(b"\xff\xfe\x00")
-    keys = ("--jwks", given.jwks)
+    keys = ("--jwks", proofs.jwks)
     for arguments, expected in [
-        ((given.token,), "--jwks FILE, or the server with --url URL"),
+        ((proofs.token,), "public keys are missing: give --jwks FILE or --url URL"),
         ((tmp_path / "none", *keys), "neither a token nor a file that can be read: No such file"),
         ((tmp_path, *keys), "Is a directory"),
         ((large, *keys), "too large to be an attestation"),
-        ((binary, *keys), "it is no text"),
+        ((binary, *keys), "it is not text"),
         (("{", *keys), "neither a token nor JSON"),
-        (('{"attestation": null}', *keys), "this answer carries no attestation"),
+        (('{"attestation": null}', *keys), "the response has no attestation"),
         (("x" * 5_000, *keys), "neither a token nor a file"),
-        ((given.token, "--jwks", nothing), "has no JWKS that can be used"),
-        ((given.token, "--jwks", binary), "it is no JSON"),
-        ((given.token, "--jwks", tmp_path / "none"), "No such file"),
-        ((given.token, "--jwks", "/dev/zero"), "holds more than 1 MiB"),
-        ((given.token, "--url", f"http://127.0.0.1:{dead_port()}"), "did not answer with its public keys"),
-        ((given.token, "--url", "no url at all"), "did not answer with its public keys"),
+        ((proofs.token, "--jwks", nothing), "has no usable JWKS"),
+        ((proofs.token, "--jwks", binary), "it is not valid JSON"),
+        ((proofs.token, "--jwks", tmp_path / "none"), "No such file"),
+        ((proofs.token, "--jwks", "/dev/zero"), "is larger than 1 MiB"),
+        ((proofs.token, "--url", f"http://127.0.0.1:{unused_port()}"), "public keys could not be fetched from"),
+        ((proofs.token, "--url", "no url at all"), "public keys could not be fetched from"),
     ]:
         ran = run(*arguments)
         assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1), arguments
         assert expected in ran.err
 
 
-def test_an_empty_object_is_no_receipt(given: Given, run: Run) -> None:
-    assert run("{}", "--jwks", given.jwks).code == 1
+def test_an_empty_object_is_no_receipt(proofs: IssuedProofs, run: Run) -> None:
+    assert run("{}", "--jwks", proofs.jwks).code == 1

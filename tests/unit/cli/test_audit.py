@@ -1,4 +1,4 @@
-"""`qwed audit`: a healthy log is clean, and whatever a hand that knows SQL does to it is found and named."""
+"""`qwed audit`: a healthy log is clean, and every manipulation by SQL is found and named."""
 
 import json
 import os
@@ -18,10 +18,19 @@ import qwed
 from qwed.cli import main
 from qwed.ledger import verifier
 from qwed.store.migrate import migrate, migrations
-from tests.support.clock import HandClock
-from tests.support.impostor import impostor, says
+from tests.support.fake_server import fake_server, respond_with
+from tests.support.manual_clock import ManualClock
 from tests.support.server import Server
-from tests.unit.cli.history import Hand, History, ask, hand, made_in, rebuilt, resigned, tamper
+from tests.unit.cli.history import (
+    History,
+    Tamper,
+    create_history,
+    open_database,
+    query_value,
+    rebuild_hashes,
+    resign_heads,
+    tamper,
+)
 
 ROOT = Path(__file__).parents[3]
 OLD_ROWS = Path(__file__).parents[1] / "store"
@@ -29,7 +38,7 @@ QWED = (sys.executable, "-m", "qwed.cli")
 
 
 class Ran(NamedTuple):
-    """What a command said, and how it ended."""
+    """Exit code and output of a command."""
 
     code: int
     out: str
@@ -37,9 +46,13 @@ class Ran(NamedTuple):
 
     @property
     def findings(self) -> list[str]:
-        """What it found, without the names of the logs."""
-        found = [line for line in self.out.splitlines() if not re.search(r" entr(y|ies), |^note: |wrong$", line)]
-        return [line.removeprefix(line[: line.index(": ") + 2]) if line.startswith("org_") else line for line in found]
+        """Findings without the names of the logs."""
+        lines = [
+            line
+            for line in self.out.splitlines()
+            if not re.search(r" entr(y|ies), |^note: |^\d+ problems? found$|^nothing is wrong$", line)
+        ]
+        return [line.removeprefix(line[: line.index(": ") + 2]) if line.startswith("org_") else line for line in lines]
 
 
 Run = Callable[..., Ran]
@@ -47,13 +60,13 @@ Run = Callable[..., Ran]
 
 @pytest.fixture(scope="module")
 def history(tmp_path_factory: pytest.TempPathFactory) -> History:
-    """Looked at, and never changed."""
-    return made_in(tmp_path_factory.mktemp("history"))
+    """A history that no test changes."""
+    return create_history(tmp_path_factory.mktemp("history"))
 
 
 @pytest.fixture
 def copy(history: History, tmp_path: Path) -> History:
-    """One to be changed."""
+    """A history that a test may change."""
     return history.copy(tmp_path)
 
 
@@ -70,8 +83,8 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def index_of(data: Path, where: str) -> int:
-    """Where the first such entry stands."""
-    return int(ask(data, f"SELECT log_index FROM activities WHERE {where} ORDER BY sequence LIMIT 1"))
+    """Return the log index of the first such entry."""
+    return int(query_value(data, f"SELECT log_index FROM activities WHERE {where} ORDER BY sequence LIMIT 1"))
 
 
 # A healthy log
@@ -92,7 +105,7 @@ def test_a_healthy_log_is_clean_with_everything_that_can_be_compared(history: Hi
 
 
 def test_a_history_has_every_kind_of_thing_in_it(history: History) -> None:
-    with hand(history.data) as connection:
+    with open_database(history.data) as connection:
         events = {row[0] for row in connection.execute("SELECT event || decision FROM activities")}
     assert {"APPROVED", "CORRECTED", "DENIED", "PENDING", "approved", "rejected", "expired", "executed"} <= events
     assert {"trust_requested", "trust_raised", "signing_key_rotated", "trust_lowered", "complaint"} <= events
@@ -114,13 +127,13 @@ def test_one_organisation_alone(history: History, run: Run) -> None:
 
 def test_the_answer_as_json(history: History, run: Run) -> None:
     ran = run("verify", "--data-dir", history.data, "--json")
-    told = json.loads(ran.out)
-    assert (told["valid"], told["count"], told["findings"], told["notes"]) == (True, 0, [], [])
-    assert [log["log_id"] for log in told["logs"]] == [history.first, history.second]
-    assert told["logs"][0]["size"] == ask(
+    report = json.loads(ran.out)
+    assert (report["valid"], report["count"], report["findings"], report["notes"]) == (True, 0, [], [])
+    assert [log["log_id"] for log in report["logs"]] == [history.first, history.second]
+    assert report["logs"][0]["size"] == query_value(
         history.data, "SELECT count(*) FROM activities WHERE organisation_id = ?", history.first
     )
-    assert set(told["logs"][0]["contents"]) == {"checked", "erased", "none"}
+    assert set(report["logs"][0]["contents"]) == {"checked", "erased", "none"}
 
 
 def test_the_directory_may_come_from_its_variable(history: History, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,13 +146,13 @@ def test_without_the_key_of_the_vault_it_says_what_was_not_checked(copy: History
     (copy.data / "vault.key").unlink()
     ran = run("verify", "--data-dir", copy.data)
     assert ran.code == 0
-    assert ran.out.startswith(f"note: content was not checked: {copy.data}/vault.key is not there\n")
+    assert ran.out.startswith(f"note: content was not checked: {copy.data}/vault.key does not exist\n")
     assert " unopened" in ran.out
 
 
 def test_content_whose_time_is_over_is_counted_and_not_wrong(copy: History, run: Run) -> None:
-    last = ask(copy.data, "SELECT max(sequence) - 10 FROM activities")
-    with hand(copy.data) as connection:
+    last = query_value(copy.data, "SELECT max(sequence) - 10 FROM activities")
+    with open_database(copy.data) as connection:
         connection.execute("UPDATE activities SET payload = '' WHERE sequence <= ?", (last,))
         connection.execute("INSERT INTO meta VALUES ('content_dropped', ?)", (str(last),))
     ran = run("verify", "--data-dir", copy.data)
@@ -181,12 +194,12 @@ def test_a_log_that_an_earlier_version_began_is_clean_once_it_was_brought_up(
 ) -> None:
     data = tmp_path / "data"
     data.mkdir(mode=0o700)
-    with hand(data) as connection:
+    with open_database(data) as connection:
         connection.isolation_level = None
         migrate(connection, upto=version)
         connection.executescript((OLD_ROWS / f"rows_{version:04}.sql").read_text())
         connection.isolation_level = ""
-    with qwed.open(data, clock=HandClock().clock()) as gate:
+    with qwed.open(data, clock=ManualClock().clock()) as gate:
         first = gate.organisation_id
     ran = run("verify", "--data-dir", data, "--organisation", first)
     assert (ran.code, ran.findings) == (0, [])
@@ -197,12 +210,12 @@ def test_a_log_that_an_earlier_version_began_is_clean_once_it_was_brought_up(
     assert run("verify", "--export", tmp_path / "log").code == 0
 
 
-# A hand in the database
+# Manipulated databases
 
 
 def _swap(data: Path) -> None:
     """Two decisions of one subject change places, leaf by leaf."""
-    with hand(data) as connection:
+    with open_database(data) as connection:
         (one, first), (two, second) = connection.execute(
             "SELECT sequence, leaf FROM activities WHERE decision = 'APPROVED' ORDER BY sequence LIMIT 2"
         ).fetchall()
@@ -212,31 +225,31 @@ def _swap(data: Path) -> None:
 
 def _duplicate(data: Path) -> None:
     """The last decision of the first log once more, at its end, with hashes that fit."""
-    with hand(data) as connection:
+    with open_database(data) as connection:
         connection.execute(
             f"INSERT INTO activities (organisation_id, log_index, activity_id, {_REST}) "
             f"SELECT organisation_id, log_index + 1, activity_id || 'x', {_REST} FROM activities a "
             f"WHERE organisation_id = {_FIRST} ORDER BY log_index DESC LIMIT 1"
         )
-    rebuilt(data, ask(data, "SELECT organisation_id FROM organisations ORDER BY rowid LIMIT 1"))
+    rebuild_hashes(data, query_value(data, "SELECT organisation_id FROM organisations ORDER BY rowid LIMIT 1"))
 
 
 def _edit_with_hashes(data: Path) -> None:
     tamper(data, f"UPDATE activities SET leaf = replace(leaf, 'DENIED', 'APPROVED') WHERE sequence = ({_DENIED})")
     for log_id in _logs(data):
-        rebuilt(data, log_id)
+        rebuild_hashes(data, log_id)
 
 
 def _logs(data: Path) -> list[str]:
-    with hand(data) as connection:
+    with open_database(data) as connection:
         return [row[0] for row in connection.execute("SELECT organisation_id FROM organisations ORDER BY rowid")]
 
 
-def script(text: str) -> Hand:
+def script(text: str) -> Tamper:
     return lambda data: _run_sql(data, text)
 
 
-def sql(*statements: str) -> Hand:
+def sql(*statements: str) -> Tamper:
     return lambda data: tamper(data, *statements)
 
 
@@ -251,7 +264,7 @@ _KEPT = (
 )
 _REST = "agent_id, at, decision, leaf, payload, event, subject_id, nodes"
 
-TAMPERED: dict[str, tuple[Hand, str]] = {
+TAMPERED: dict[str, tuple[Tamper, str]] = {
     "a leaf is edited": (
         sql(f"UPDATE activities SET leaf = replace(leaf, 'DENIED', 'APPROVED') WHERE sequence = ({_DENIED})"),
         r"entry {denied}: its leaf_hash is not ",
@@ -262,11 +275,11 @@ TAMPERED: dict[str, tuple[Hand, str]] = {
     ),
     "a leaf is no JSON any more": (
         sql(f"UPDATE activities SET leaf = 'nothing' WHERE sequence = ({_DENIED})"),
-        r"entry {denied}: its leaf, or its row, cannot be read",
+        r"entry {denied}: its leaf or its row cannot be read",
     ),
     "a leaf is no text any more": (
         sql(f"UPDATE activities SET leaf = CAST(x'ff00fe' AS TEXT) WHERE sequence = ({_DENIED})"),
-        r"entry {denied}: its leaf, or its row, cannot be read",
+        r"entry {denied}: its leaf or its row cannot be read",
     ),
     "the column decision": (
         sql(f"UPDATE activities SET decision = 'APPROVED' WHERE sequence = ({_DENIED})"),
@@ -302,22 +315,22 @@ TAMPERED: dict[str, tuple[Hand, str]] = {
     ),
     "content is edited": (
         sql(f"UPDATE activities SET payload = 'AAAA' || substr(payload, 5) WHERE sequence = ({_KEPT} LIMIT 1)"),
-        r"entry {kept}: its content cannot be opened: the content at act_[0-9a-f]+ was changed",
+        r"entry {kept}: its content cannot be decrypted: the content at act_[0-9a-f]+ was changed",
     ),
     "content is put in the clear": (
         sql(f"UPDATE activities SET payload = '{{}}' WHERE sequence = ({_KEPT} LIMIT 1)"),
-        r"entry {kept}: its content cannot be opened",
+        r"entry {kept}: its content cannot be decrypted",
     ),
     "content is taken from another activity": (
         sql(
             "UPDATE activities SET (payload, subject_id) = (SELECT payload, subject_id FROM activities "
             f"WHERE sequence = ({_KEPT} LIMIT 1 OFFSET 1)) WHERE sequence = ({_KEPT} LIMIT 1)"
         ),
-        r"entry {kept}: its content cannot be opened",
+        r"entry {kept}: its content cannot be decrypted",
     ),
     "content is removed early": (
         sql(f"UPDATE activities SET payload = '' WHERE sequence = ({_KEPT} LIMIT 1)"),
-        r"entry {kept}: its content was removed before its time was over",
+        r"entry {kept}: its content was removed before its retention ended",
     ),
     "content is added where there was none": (
         sql(
@@ -331,7 +344,7 @@ TAMPERED: dict[str, tuple[Hand, str]] = {
             "DELETE FROM subjects WHERE subject_id = "
             f"(SELECT subject_id FROM activities WHERE sequence = ({_KEPT} LIMIT 1))"
         ),
-        r"entry {kept}: its content cannot be opened: the subject of its content is gone",
+        r"entry {kept}: its content cannot be decrypted: the subject of its content is missing",
     ),
     "an entry is removed": (
         sql(f"DELETE FROM activities WHERE sequence = ({_DENIED})"),
@@ -344,15 +357,15 @@ TAMPERED: dict[str, tuple[Hand, str]] = {
             "UPDATE activities SET nodes = substr(nodes, 1, 64) || replace(substr(nodes, 65), 'a', 'b') "
             f"WHERE log_index = 7 AND organisation_id = {_FIRST}"
         ),
-        r"entry 7: the kept hash of the \d+ entries that end with it is not theirs",
+        r"entry 7: the stored hash of the \d+ entries that end with it is wrong",
     ),
     "kept hashes are removed": (
         sql("UPDATE activities SET nodes = '' WHERE log_index = 7"),
-        r"entry 7: its kept hashes are not as many as it completes subtrees",
+        r"entry 7: the number of its stored hashes is wrong",
     ),
     "kept hashes are no hashes": (
         sql("UPDATE activities SET nodes = 'none' WHERE log_index = 7"),
-        r"entry 7: its kept hashes are not as many as it completes subtrees",
+        r"entry 7: the number of its stored hashes is wrong",
     ),
     "the last head is removed": (
         sql(f"DELETE FROM heads WHERE organisation_id = {_FIRST} AND size > 60"),
@@ -375,35 +388,35 @@ TAMPERED: dict[str, tuple[Hand, str]] = {
             "UPDATE approvals SET state = 'approved' WHERE approval_id = "
             "(SELECT max(approval_id) FROM approvals WHERE state = 'pending')"
         ),
-        r"approval `apr_[0-9a-f]+`: it says approved, and no entry of the log settled it so",
+        r"approval `apr_[0-9a-f]+`: it is approved, but no entry of the log resolved it so",
     ),
     "a rejection is made an approval": (
         sql("UPDATE approvals SET state = 'approved' WHERE state = 'rejected'"),
-        r"entry \d+: it settled the approval `apr_[0-9a-f]+` as rejected, which now says approved",
+        r"entry \d+: it resolved the approval `apr_[0-9a-f]+` as rejected, but the approval is approved",
     ),
     "an approval waits again": (
         sql("UPDATE approvals SET state = 'pending' WHERE state = 'expired'"),
-        r"entry \d+: it settled the approval `apr_[0-9a-f]+` as expired, which now says pending",
+        r"entry \d+: it resolved the approval `apr_[0-9a-f]+` as expired, but the approval is pending",
     ),
     "an approval is removed": (
         sql("DELETE FROM approvals WHERE state = 'rejected'"),
-        r"entry \d+: the approval it settled is gone",
+        r"entry \d+: the approval it resolved is missing",
     ),
     "who approved is another": (
         sql("UPDATE approvals SET resolution = replace(resolution, '\"gate\"', '\"key_x\"') WHERE state = 'approved'"),
-        r"entry \d+: the approval `apr_[0-9a-f]+` does not say by whom and how it was settled",
+        r"entry \d+: the approval `apr_[0-9a-f]+` has another resolution",
     ),
     "what was approved cost less": (
         sql("UPDATE approvals SET cost = cost - 1 WHERE state = 'approved'"),
-        r"entry \d+: the approval `apr_[0-9a-f]+` does not say by whom and how it was settled",
+        r"entry \d+: the approval `apr_[0-9a-f]+` has another resolution",
     ),
     "who asked is another": (
         sql("UPDATE approvals SET requested_by = 'key_x' WHERE state = 'pending'"),
-        r"entry \d+: the approval `apr_[0-9a-f]+` does not say who asked for it, when, and for what",
+        r"entry \d+: the approval `apr_[0-9a-f]+` has another requester, time or kind",
     ),
     "what was asked for is another thing": (
         sql("UPDATE approvals SET kind = 'trust_elevation' WHERE state = 'pending'"),
-        r"entry \d+: the approval `apr_[0-9a-f]+` does not say who asked for it, when, and for what",
+        r"entry \d+: the approval `apr_[0-9a-f]+` has another requester, time or kind",
     ),
     "an approval nobody asked for": (
         sql(
@@ -411,19 +424,19 @@ TAMPERED: dict[str, tuple[Hand, str]] = {
             f"tokens, high_risk_calls, created_at, expires_at) SELECT 'apr_x', {_FIRST}, 'a', 'act_x', '', 'pending', "
             "0, 0, 0, 0, 0"
         ),
-        r"approval `apr_x`: no entry of the log asked for it",
+        r"approval `apr_x`: no entry of the log requested it",
     ),
     "an execution fails no more": (
         sql(f"UPDATE executions SET success = 1 WHERE activity_id = {_EXECUTED}"),
-        r"entry \d+: the execution it reports now says success at ",
+        r"entry \d+: the execution it reports is recorded as success at ",
     ),
     "an execution was at another time": (
         sql("UPDATE executions SET at = at + 60 WHERE success = 0"),
-        r"entry \d+: the execution it reports now says failure at ",
+        r"entry \d+: the execution it reports is recorded as failure at ",
     ),
     "an execution is removed": (
         sql(f"DELETE FROM executions WHERE activity_id = {_EXECUTED}"),
-        r"entry \d+: the execution it reports is gone",
+        r"entry \d+: the execution it reports is missing",
     ),
     "an execution nobody reported": (
         sql(
@@ -437,11 +450,11 @@ TAMPERED: dict[str, tuple[Hand, str]] = {
     ),
     "a revocation is removed": (
         sql("DELETE FROM revocations"),
-        r"entry \d+: the revocation of `att_[0-9a-f]+` is gone",
+        r"entry \d+: the revocation of `att_[0-9a-f]+` is missing or different",
     ),
     "a revocation was at another time": (
         sql("UPDATE revocations SET at = at + 60"),
-        r"entry \d+: the revocation of `att_[0-9a-f]+` is gone, or another",
+        r"entry \d+: the revocation of `att_[0-9a-f]+` is missing or different",
     ),
     "a revocation nobody made": (
         sql(f"INSERT INTO revocations VALUES ('att_x', {_SECOND}, 'act_x', 0)"),
@@ -452,50 +465,50 @@ TAMPERED: dict[str, tuple[Hand, str]] = {
             "UPDATE subjects SET key = NULL WHERE subject_id = "
             f"(SELECT subject_id FROM activities WHERE sequence = ({_KEPT} LIMIT 1))"
         ),
-        r"subject `sub_[0-9a-f]+`: its key was destroyed, and no entry of the log says that it was erased",
+        r"subject `sub_[0-9a-f]+`: its key was destroyed, but no entry of the log reports an erasure",
     ),
     "who was erased has a key again": (
         sql("UPDATE subjects SET key = (SELECT max(key) FROM subjects) WHERE key IS NULL"),
-        r"entry \d+: who was erased has a key again, or is gone",
+        r"entry \d+: the erased subject has a key again, or is missing",
     ),
     "an agent is trusted more": (
         sql("UPDATE agents SET trust = 3 WHERE trust = 0"),
-        r"agent `agent_[0-9a-f]+`: its trust level is 3, and by the log \d",
+        r"agent `agent_[0-9a-f]+`: its trust level is 3, but \d according to the log",
     ),
     "an agent is let go on": (
         sql("UPDATE agents SET status = 'active' WHERE status = 'suspended'"),
-        r"agent `agent_[0-9a-f]+`: it is active, and by the log suspended",
+        r"agent `agent_[0-9a-f]+`: it is active, but suspended according to the log",
     ),
     "an agent is removed": (
         sql("DELETE FROM agents WHERE status = 'suspended'"),
-        r"agent `agent_[0-9a-f]+`: it was registered in the log, and is gone",
+        r"agent `agent_[0-9a-f]+`: the log registered it, but it is missing",
     ),
     "a key is slipped in": (
         sql(
             "INSERT INTO keys SELECT 'key_x', organisation_id, 'x', 'owner', 'qwed_live_x', digest, created_at + 1, "
             "NULL FROM keys LIMIT 1"
         ),
-        r"key `key_x`: no entry of the log made it",
+        r"key `key_x`: no entry of the log created it",
     ),
     "a revoked key opens again": (
         sql("UPDATE keys SET revoked_at = NULL WHERE revoked_at IS NOT NULL"),
-        r"key `key_[0-9a-f]+`: it was revoked in the log, and opens again",
+        r"key `key_[0-9a-f]+`: the log revoked it, but it is active",
     ),
     "a key is removed": (
         sql("DELETE FROM keys WHERE revoked_at IS NOT NULL"),
-        r"key `key_[0-9a-f]+`: it was made in the log, and is gone",
+        r"key `key_[0-9a-f]+`: the log created it, but it is missing",
     ),
     "the kill switch is thrown": (
         sql(f"UPDATE organisations SET halted_at = 1 WHERE organisation_id = {_SECOND}"),
-        r"the kill switch: by the log it is not thrown",
+        r"the kill switch: according to the log it is off",
     ),
     "an organisation is removed": (
         sql(f"DELETE FROM organisations WHERE organisation_id = {_SECOND}"),
-        r"entry \d+: the organisation `org_[0-9a-f]+` is gone",
+        r"entry \d+: the organisation `org_[0-9a-f]+` is missing",
     ),
     "a trigger waits for what comes": (
         script("CREATE TRIGGER quiet AFTER INSERT ON executions BEGIN UPDATE executions SET success = 1; END"),
-        r"trigger `quiet`: it is not as this version of qwed makes it",
+        r"trigger `quiet`: it differs from the schema of this version of qwed",
     ),
     "a table takes anything": (
         script(
@@ -506,34 +519,34 @@ TAMPERED: dict[str, tuple[Hand, str]] = {
             "UPDATE executions SET success = 'yes'; UPDATE subjects SET key = 'none' WHERE key IS NOT NULL; "
             "UPDATE approvals SET resolution = 7 WHERE state != 'pending'"
         ),
-        r"table `activities`: it is not as this version of qwed makes it",
+        r"table `activities`: it differs from the schema of this version of qwed",
     ),
     "an organisation is slipped in": (
         sql("INSERT INTO organisations VALUES ('org_x', 'x', 0, NULL)"),
-        r"organisation `org_x`: no entry of a log made it",
+        r"organisation `org_x`: no entry of a log created it",
     ),
 }
 
 
-def places_in(data: Path) -> dict[str, int]:
-    """Where the entries stand that are meddled with, by the names the table has for them."""
+def entry_positions(data: Path) -> dict[str, int]:
+    """Return the log indexes of the entries that the table refers to by name."""
     denied = index_of(data, f"sequence = ({_DENIED})")
-    kept = index_of(data, f"sequence = ({_KEPT} LIMIT 1)")
+    stored = index_of(data, f"sequence = ({_KEPT} LIMIT 1)")
     approved = index_of(data, f"sequence = ({_APPROVED})")
-    return {"denied": denied, "after": denied + 1, "kept": kept, "approved": approved}
+    return {"denied": denied, "after": denied + 1, "kept": stored, "approved": approved}
 
 
 @pytest.mark.parametrize("name", TAMPERED)
 def test_what_is_done_to_a_database_is_found_and_named(name: str, copy: History, run: Run) -> None:
     hand_in, expected = TAMPERED[name]
-    for place, index in places_in(copy.data).items():
+    for place, index in entry_positions(copy.data).items():
         expected = expected.replace(f"{{{place}}}", str(index))
     pattern = re.compile(expected)
     hand_in(copy.data)
     ran = run("verify", "--data-dir", copy.data, "--head", copy.heads)
     assert ran.code == 1
     assert any(pattern.match(finding) for finding in ran.findings), ran.out
-    assert ran.out.splitlines()[-1].endswith(" wrong")
+    assert ran.out.splitlines()[-1].endswith(" found")
     assert "\x1b" not in ran.out
 
 
@@ -542,7 +555,7 @@ def test_what_is_done_to_a_database_is_found_and_named(name: str, copy: History,
 
 def _cut_off(data: Path) -> None:
     log_id = _logs(data)[1]
-    with hand(data) as connection:
+    with open_database(data) as connection:
         size = connection.execute(
             "SELECT size FROM heads WHERE organisation_id = ? AND size < 51 ORDER BY size DESC LIMIT 1", (log_id,)
         ).fetchone()[0]
@@ -563,8 +576,8 @@ def test_the_end_of_a_log_cut_off_with_care_is_found_by_whoever_kept_a_head(copy
     ran = run("verify", "--data-dir", copy.data, "--head", copy.heads)
     assert ran.code == 1
     expected = re.compile(
-        r"the head of size \d+ on line \d+ of heads.jsonl: the log has only \d+ entries: its end was cut off, "
-        r"or an older copy of it was put back"
+        r"the head of size \d+ on line \d+ of heads.jsonl: the log has only \d+ entries: it was truncated, "
+        r"or an older copy was restored"
     )
     assert len(ran.findings) == 2
     assert all(map(expected.fullmatch, ran.findings))
@@ -581,12 +594,12 @@ def test_an_older_copy_put_back_is_found_by_whoever_kept_a_head(copy: History, t
     assert run("verify", "--data-dir", copy.data, "--head", copy.heads).code == 0
     ran = run("verify", "--data-dir", copy.data, "--head", saved)
     assert (ran.code, len(ran.findings)) == (1, 1)
-    assert "an older copy of it was put back" in ran.findings[0]
+    assert "an older copy was restored" in ran.findings[0]
 
 
-@pytest.mark.parametrize("given", ["--head", "--jwks"])
+@pytest.mark.parametrize("option", ["--head", "--jwks"])
 def test_a_log_rewritten_as_a_whole_under_another_key_is_found_by_whoever_kept_a_head_or_the_keys(
-    copy: History, tmp_path: Path, run: Run, given: str
+    copy: History, tmp_path: Path, run: Run, option: str
 ) -> None:
     trusted = {"--head": copy.heads, "--jwks": tmp_path / "trusted.jwks"}
     shutil.copy(copy.data / "signing.jwks", trusted["--jwks"])
@@ -595,18 +608,18 @@ def test_a_log_rewritten_as_a_whole_under_another_key_is_found_by_whoever_kept_a
     )
     keyring = None
     for log_id in _logs(copy.data):
-        keyring = resigned(copy.data, log_id, keyring)
+        keyring = resign_heads(copy.data, log_id, keyring)
     assert run("verify", "--data-dir", copy.data).code == 0
-    ran = run("verify", "--data-dir", copy.data, given, trusted[given])
+    ran = run("verify", "--data-dir", copy.data, option, trusted[option])
     assert ran.code == 1
-    expected = {"--head": "entries of the log are not those it was signed for", "--jwks": "no known key has its kid"}
-    assert any(expected[given] in finding for finding in ran.findings)
+    expected = {"--head": "entries of the log do not match the signed head", "--jwks": "no known key has its kid"}
+    assert any(expected[option] in finding for finding in ran.findings)
 
 
 def test_heads_signed_anew_over_the_same_entries_are_found_by_whoever_kept_a_head(copy: History, run: Run) -> None:
     keyring = None
     for log_id in _logs(copy.data):
-        keyring = resigned(copy.data, log_id, keyring)
+        keyring = resign_heads(copy.data, log_id, keyring)
     ran = run("verify", "--data-dir", copy.data, "--head", copy.heads)
     assert (ran.code, len(ran.findings)) == (1, 4)
     assert all("no known key has its kid" in finding for finding in ran.findings)
@@ -617,7 +630,7 @@ def test_a_log_that_is_gone_is_found_by_whoever_kept_a_head(copy: History, run: 
         tamper(copy.data, f"DELETE FROM {table} WHERE organisation_id = '{copy.second}'")
     ran = run("verify", "--data-dir", copy.data, "--head", copy.heads)
     assert ran.code == 1
-    assert f"log `{copy.second}`: {copy.heads} has a head of it, and it is gone" in ran.findings
+    assert f"log `{copy.second}`: {copy.heads} has a head of it, but the log is missing" in ran.findings
 
 
 def test_heads_of_another_node_are_no_comfort(history: History, tmp_path: Path, run: Run) -> None:
@@ -627,7 +640,7 @@ def test_heads_of_another_node_are_no_comfort(history: History, tmp_path: Path, 
     saved.write_text(run("head", "--data-dir", tmp_path / "other").out)
     ran = run("verify", "--data-dir", history.data, "--head", saved)
     assert ran.code == 1
-    assert ran.findings == [f"{saved}: none of its heads is of a log that was verified"]
+    assert ran.findings == [f"{saved}: none of its heads belongs to a verified log"]
     both = tmp_path / "both.jsonl"
     both.write_text(saved.read_text() + history.heads.read_text())
     assert run("verify", "--data-dir", history.data, "--head", both).code == 0
@@ -716,10 +729,10 @@ def test_content_that_does_not_open_is_told_and_the_rest_is_exported(copy: Histo
     tamper(
         copy.data, f"UPDATE activities SET payload = 'AAAA' || substr(payload, 5) WHERE sequence = ({_KEPT} LIMIT 1)"
     )
-    log_id = ask(copy.data, f"SELECT organisation_id FROM activities WHERE sequence = ({_KEPT} LIMIT 1)")
+    log_id = query_value(copy.data, f"SELECT organisation_id FROM activities WHERE sequence = ({_KEPT} LIMIT 1)")
     file = tmp_path / "log.jsonl"
     ran = run("export", "--data-dir", copy.data, "--organisation", log_id, "--payloads", "--output", file)
-    assert (ran.code, ran.err) == (1, "qwed: 1 content did not open: run `qwed audit verify`\n")
+    assert (ran.code, ran.err) == (1, "qwed: 1 content could not be decrypted: run `qwed audit verify`\n")
     assert run("verify", "--export", file).code == 0
 
 
@@ -729,7 +742,7 @@ def test_content_that_does_not_open_is_told_and_the_rest_is_exported(copy: Histo
 def test_the_head_is_the_one_the_server_gives(history: History, run: Run) -> None:
     head = json.loads(run("head", "--data-dir", history.data, "--organisation", history.second).out)
     assert list(head) == ["log_id", "size", "root", "time", "signature"]
-    newest = ask(history.data, "SELECT max(size) FROM heads WHERE organisation_id = ?", history.second)
+    newest = query_value(history.data, "SELECT max(size) FROM heads WHERE organisation_id = ?", history.second)
     assert (head["log_id"], head["size"]) == (history.second, newest)
 
 
@@ -749,28 +762,28 @@ def _half(data: Path) -> None:
     (data / "qwed.db").write_bytes(whole[: len(whole) // 2])
 
 
-def _version(number: int) -> Hand:
+def _version(number: int) -> Tamper:
     def change(data: Path) -> None:
-        with hand(data) as connection:
+        with open_database(data) as connection:
             connection.execute(f"PRAGMA user_version = {number}")
 
     return change
 
 
-UNREADABLE: dict[str, tuple[Hand, str]] = {
+UNREADABLE: dict[str, tuple[Tamper, str]] = {
     "no directory": (shutil.rmtree, "there is no directory "),
     "no database": (_no_database, "there is no database in "),
-    "no SQLite": (_not_sqlite, "is no database that can be read: "),
-    "half a database": (_half, "that can be read: "),
-    "an older database": (_version(3), "from before logs had heads: start `qwed serve` on it once"),
+    "no SQLite": (_not_sqlite, "is not a readable database: "),
+    "half a database": (_half, "is not a readable database: "),
+    "an older database": (_version(3), "older than signed log heads: start `qwed serve` on it once"),
     "a newer database": (_version(99), f"newer than this qwed ({migrations()[-1][0]}): upgrade qwed"),
-    "a table is gone": (lambda data: _run_sql(data, "DROP TABLE heads"), "has lost its table `heads`"),
+    "a table is gone": (lambda data: _run_sql(data, "DROP TABLE heads"), "lacks the table `heads`"),
     "a table is a view": (
         lambda data: _run_sql(data, "DROP TABLE heads; CREATE VIEW heads AS SELECT 1"),
-        "has lost its table `heads`",
+        "lacks the table `heads`",
     ),
     "no public keys": (lambda data: (data / "signing.jwks").unlink(), "signing.jwks is missing"),
-    "public keys that are none": (lambda data: _write(data / "signing.jwks", "[]"), "is no JWKS of a node"),
+    "public keys that are none": (lambda data: _write(data / "signing.jwks", "[]"), "is not the JWKS of a node"),
     "a key that is none": (
         lambda data: _write(data / "signing.jwks", '{"issuer": "x", "keys": [{}]}'),
         "the node's public keys cannot be used",
@@ -781,7 +794,7 @@ UNREADABLE: dict[str, tuple[Hand, str]] = {
 
 
 def _run_sql(data: Path, script: str) -> None:
-    with hand(data) as connection:
+    with open_database(data) as connection:
         connection.executescript(script)
 
 
@@ -806,19 +819,19 @@ def _nonsense(place: Path) -> dict[str, tuple[list[str], str]]:
     return {
         "no such head": (["verify", "--head", missing], f"{missing} cannot be read: No such file"),
         "no head in it": (["verify", "--head", text], f"{text} holds no head"),
-        "no JWKS": (["verify", "--jwks", text], f"{text} is no JWKS"),
+        "no JWKS": (["verify", "--jwks", text], f"{text} is not a JWKS"),
         "no such JWKS": (["verify", "--jwks", missing], f"{missing} cannot be read"),
         "no such export": (["verify", "--export", missing], f"{missing} cannot be read"),
         "an export that is a directory": (["verify", "--export", str(place)], "cannot be read: Is a directory"),
         "an unknown organisation": (
             ["verify", "--organisation", "org_x"],
-            "there is no organisation `org_x`: known are org_",
+            "there is no organisation `org_x`: the organisations are org_",
         ),
         "an unknown organisation to export": (
             ["export", "--organisation", "org_x"],
             "there is no organisation `org_x`",
         ),
-        "one of several": (["export"], "there are 2 organisations: name one with --organisation, such as org_"),
+        "one of several": (["export"], "there are 2 organisations: choose one with --organisation: org_"),
         "one of several heads": (["head"], "there are 2 organisations"),
     }
 
@@ -840,7 +853,7 @@ def test_an_export_that_the_disk_has_no_room_for_leaves_what_was_there(history: 
     shell = f'ulimit -f 8; exec "{sys.executable}" -m qwed.cli audit export {place}'
     ran = subprocess.run(["/bin/bash", "-c", shell], capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stderr) == (2, f"qwed: {file} cannot be written: File too large\n")
-    assert [each.name for each in file.parent.iterdir()] == ["log"]
+    assert [path.name for path in file.parent.iterdir()] == ["log"]
     assert file.read_text() == "the one of last week"
 
 
@@ -861,7 +874,7 @@ def test_a_file_that_is_no_export_is_no_log(history: History, tmp_path: Path, ru
 def test_every_help_text_says_what_the_verb_is_for() -> None:
     ran = subprocess.run([*QWED, "audit", "verify", "--help"], capture_output=True, text=True, env={"COLUMNS": "100"})
     assert ran.returncode == 0
-    assert "0 nothing is wrong, 1 something is, 2 it could not be read" in ran.stdout
+    assert "0 nothing is wrong, 1 something is wrong, 2 the log could not be read" in ran.stdout
     for option in ("--data-dir", "--export", "--head", "--jwks", "--organisation", "--json", "--progress"):
         assert option in ran.stdout
 
@@ -884,7 +897,8 @@ def test_erasing_asks_for_a_word_first(copy: History, run: Run, monkeypatch: pyt
     assert "add --yes" in ran.err
     assert run("erase", "--subject", "bob", "--data-dir", copy.data, "--yes").out == "erased\n"
     assert (
-        run("erase", "--subject", "bob", "--data-dir", copy.data, "--yes").out == "nothing is kept about this subject\n"
+        run("erase", "--subject", "bob", "--data-dir", copy.data, "--yes").out
+        == "nothing is stored about this subject\n"
     )
     assert run("verify", "--data-dir", copy.data, "--head", copy.heads).code == 0
 
@@ -896,17 +910,17 @@ def test_a_log_that_was_changed_is_not_written_to(copy: History, run: Run) -> No
     assert "run `qwed audit verify`" in ran.err
 
 
-def test_erasing_makes_no_new_house_where_there_is_none(tmp_path: Path, run: Run) -> None:
+def test_erasing_creates_no_database(tmp_path: Path, run: Run) -> None:
     ran = run("erase", "--subject", "bob", "--data-dir", tmp_path / "slip", "--yes")
     assert (ran.code, ran.err.count("\n")) == (2, 1)
     assert not (tmp_path / "slip").exists()
 
 
-# Beside a server
+# With a running server
 
 
 class Busy:
-    """Somebody who goes on asking until told to stop, or so many times."""
+    """Client that sends requests until stopped or until a number is reached."""
 
     def __init__(self, server: Server, times: int) -> None:
         self._server = server
@@ -985,7 +999,7 @@ def _erases_through(server: Server, run: Run) -> None:
 def test_a_server_that_does_not_answer_is_said_in_one_sentence(copy: History, run: Run) -> None:
     ran = run("erase", "--subject", "s", "--yes", "--data-dir", copy.data, "--url", "http://127.0.0.1:9")
     assert (ran.code, ran.err.count("\n")) == (2, 1)
-    assert "http://127.0.0.1:9 could not be asked" in ran.err
+    assert "request to http://127.0.0.1:9 failed" in ran.err
 
 
 def test_a_server_elsewhere_is_not_shown_the_key_of_the_one_here(
@@ -995,13 +1009,15 @@ def test_a_server_elsewhere_is_not_shown_the_key_of_the_one_here(
     (tmp_path / ".qwed" / "data").symlink_to(server.data_dir)
     monkeypatch.setenv("HOME", str(tmp_path))
     ran = run("erase", "--subject", "s", "--yes", "--url", "http://qwed.invalid")
-    assert ran == Ran(2, "", "qwed: a key for http://qwed.invalid is missing: set QWED_API_KEY\n")
+    assert ran == Ran(2, "", "qwed: an API key for http://qwed.invalid is missing: set QWED_API_KEY\n")
 
 
-@pytest.mark.parametrize("said", [{}, {"erased": "yes"}, {"erased": None}])
-def test_only_a_server_that_says_so_has_erased(said: dict[str, Any], run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("response", [{}, {"erased": "yes"}, {"erased": None}])
+def test_only_a_server_that_says_so_has_erased(
+    response: dict[str, Any], run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("QWED_API_KEY", "qwed_live_k")
-    with impostor(says(200, said)) as other:
+    with fake_server(respond_with(200, response)) as other:
         ran = run("erase", "--subject", "s", "--yes", "--url", other.url)
     assert (ran.code, ran.out) == (2, "")
-    assert "does not say whether anything was erased" in ran.err
+    assert "the answer has no `erased`" in ran.err

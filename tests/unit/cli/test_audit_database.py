@@ -1,4 +1,4 @@
-"""`qwed audit` over PostgreSQL: what a hand that knows SQL does there is found, and an erasure reaches every server."""
+"""`qwed audit` on PostgreSQL: manipulation by SQL is found, and an erasure reaches every server."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -9,14 +9,14 @@ import pytest
 
 import qwed
 from qwed.cli import main
-from qwed.store.postgres.opening import connected
+from qwed.store.postgres.connect import open_connection
 from tests.support.postgres_server import Databases
-from tests.unit.cli.full_house import full_house
+from tests.unit.cli.full_organisation import create_full_history
 from tests.unit.cli.history import History
 
 
 class Ran(NamedTuple):
-    """What a command said, and how it ended."""
+    """Exit code and output of a command."""
 
     code: int
     out: str
@@ -27,7 +27,7 @@ Run = Callable[..., Ran]
 
 
 class Shared(NamedTuple):
-    """A past in PostgreSQL, and the directory with its keys."""
+    """A history in PostgreSQL and the directory with its keys."""
 
     history: History
     url: str
@@ -35,15 +35,15 @@ class Shared(NamedTuple):
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory, postgres: Databases) -> Shared:
-    """To be copied; nobody is connected to it."""
-    history, url = full_house(tmp_path_factory.mktemp("shared")), postgres.database()
+    """A database to copy; it has no connections."""
+    history, url = create_full_history(tmp_path_factory.mktemp("shared")), postgres.database()
     assert main(["copy", "--from", f"sqlite:///{history.data}", "--to", url]) == 0
     return Shared(history, url)
 
 
 @pytest.fixture
 def own(shared: Shared, postgres: Databases) -> Iterator[Shared]:
-    """To be changed."""
+    """A copy that a test may change."""
     url = postgres.database(like=shared.url)
     yield shared._replace(url=url)
     postgres.drop(url)
@@ -73,14 +73,16 @@ TAMPERED = {
     "UPDATE keys SET revoked_at = NULL": "key",
     "DELETE FROM executions WHERE success = 0": "execut",
     "UPDATE approvals SET state = 'approved' WHERE state = 'rejected'": "approval",
-    _MADE: "no entry of a log made it",
-    "ALTER TABLE activities DISABLE TRIGGER grow_logs": "trigger `grow_logs` of `activities`: it is not as this",
+    _MADE: "no entry of a log created it",
+    "ALTER TABLE activities DISABLE TRIGGER grow_logs": (
+        "trigger `grow_logs` of `activities`: it differs from the schema of this version of qwed"
+    ),
 }
 
 
 @pytest.mark.parametrize("statement", TAMPERED)
 def test_what_is_done_to_the_tables_is_found(own: Shared, run: Run, statement: str) -> None:
-    with connected(own.url) as hand:
+    with open_connection(own.url) as hand:
         hand.execute(statement.encode())
     ran = run("verify", "--data-dir", own.history.data, "--database", own.url)
     assert ran.code == 1
@@ -88,20 +90,20 @@ def test_what_is_done_to_the_tables_is_found(own: Shared, run: Run, statement: s
 
 
 def test_an_erasure_is_made_beside_a_server_that_goes_on(own: Shared, run: Run) -> None:
-    given = ("--data-dir", own.history.data, "--database", own.url)
+    options = ("--data-dir", own.history.data, "--database", own.url)
     with qwed.open(own.history.data, database_url=own.url) as gate:
         agent = next(agent.agent_id for agent in gate.list_agents() if agent.name == "sums")
         before = [entry.action for entry in gate.get_agent_activity(agent, 100)]
         # Whatever else is changed, and forgotten because of that.
         gate.suspend_all("a drill")
-        assert run("erase", "--subject", "bob", "--yes", *given) == (0, "erased\n", "")
+        assert run("erase", "--subject", "bob", "--yes", *options) == (0, "erased\n", "")
         after = [entry.action for entry in gate.get_agent_activity(agent, 100)]
         assert after.count(None) > before.count(None)
         gate.reactivate_all("over")
         place = {"conversation_id": "goes on", "step_number": 1}
         assert gate.verify_action(agent, {"type": "calculate", "query": "1 = 1"}, place).decision == "APPROVED"
-    assert run("erase", "--subject", "bob", "--yes", *given).out == "nothing is kept about this subject\n"
-    ran = run("verify", *given, "--head", own.history.heads)
+    assert run("erase", "--subject", "bob", "--yes", *options).out == "nothing is stored about this subject\n"
+    ran = run("verify", *options, "--head", own.history.heads)
     assert (ran.code, bool(re.search(r"content: \d+ checked, \d+ erased", ran.out))) == (0, True)
 
 

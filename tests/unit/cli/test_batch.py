@@ -1,4 +1,4 @@
-"""`qwed batch`: every way to write items down, every way to be told, and inputs of any length."""
+"""`qwed batch`: input formats, output formats and inputs of any length."""
 
 import io
 import json
@@ -14,24 +14,25 @@ from typing import Any
 import pytest
 
 from qwed.cli import main
-from qwed.cli.asking import MOST_FILE, MOST_TEXT
-from qwed.cli.batch import running, showing, stopping
-from qwed.cli.batch.asking import Gates
-from qwed.cli.batch.items import Format, Item, Unreadable, format_of, read_items
-from qwed.cli.batch.stopping import undivided
+from qwed.cli.backend import MAX_FILE, MAX_TEXT
+from qwed.cli.batch import output as output_module
+from qwed.cli.batch import runner, signals
+from qwed.cli.batch.batch_backend import RecyclingGate
+from qwed.cli.batch.input import BatchInputError, BatchItem, InputFormat, format_of, read_items
+from qwed.cli.batch.signals import defer_interrupt
 from qwed.engines.uploads import MAX_BYTES
 from qwed.gate import GateError
-from qwed.kernel.inquiries import jobs
+from qwed.kernel.verification import batch_jobs
 from qwed.settings import Settings
+from tests.support.case_tables import each, rows
 from tests.support.server import Server
-from tests.support.tables import each, rows
-from tests.support.terminals import Terminal
+from tests.support.terminal import Terminal
 
 Capture = pytest.CaptureFixture[str]
 
 
 @pytest.fixture
-def asked(server: Server, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+def server_env(server: Server, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """The server under test is the one that is meant; also as an environment."""
     named = {"QWED_BASE_URL": server.base_url, "QWED_API_KEY": server.owner_key}
     for name, value in named.items():
@@ -39,73 +40,75 @@ def asked(server: Server, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     return {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", **named}
 
 
-def _read(content: bytes, written: Format, kind: str | None = None) -> tuple[list[Item], str | None]:
-    """The items, and why there are no more."""
-    found: list[Item] = []
+def _read(content: bytes, written: InputFormat, kind: str | None = None) -> tuple[list[BatchItem], str | None]:
+    """Return the items, and the error that ended them."""
+    items: list[BatchItem] = []
     try:
-        found.extend(read_items(io.BytesIO(content), written, kind))
-    except Unreadable as error:
-        return found, str(error)
-    return found, None
+        items.extend(read_items(io.BytesIO(content), written, kind))
+    except BatchInputError as error:
+        return items, str(error)
+    return items, None
 
 
-def _unasked(job_id: str) -> dict[str, Any]:
+def _unexpected_status(job_id: str) -> dict[str, Any]:
     raise AssertionError(f"{job_id} was over")
 
 
 @each("row", rows("batch_inputs.jsonl"), ids=lambda row: row["name"])
 def test_items_are_read_however_they_are_written(row: dict[str, Any]) -> None:
     content = row["text"].encode()
-    written = Format(row["format"]) if "format" in row else format_of(row["file"], content)
-    expected = [Item(*item) for item in row["items"]]
+    written = InputFormat(row["format"]) if "format" in row else format_of(row["file"], content)
+    expected = [BatchItem(*item) for item in row["items"]]
     assert _read(content, written) == (expected, row.get("unreadable"))
 
 
 def test_the_bounds_are_those_of_the_server() -> None:
-    assert (running.MOST_ITEMS, MOST_FILE) == (jobs.MOST_ITEMS, MAX_BYTES)
-    assert Settings().max_body_bytes == MOST_TEXT
+    assert (runner.MAX_ITEMS, MAX_FILE) == (batch_jobs.MAX_ITEMS, MAX_BYTES)
+    assert Settings().max_body_bytes == MAX_TEXT
 
 
 def test_the_type_is_for_items_that_name_none() -> None:
-    items, _ = _read(b'"1 = 1"\n{"query": "SELECT 1", "type": "sql"}\n7\n', Format.JSONL, "math")
+    items, _ = _read(b'"1 = 1"\n{"query": "SELECT 1", "type": "sql"}\n7\n', InputFormat.JSONL, "math")
     assert [item.body.get("type") for item in items] == ["math", "sql", None]
 
 
 def test_a_line_that_is_too_long_or_no_text_takes_no_other_along() -> None:
     content = b"1 = 1\n" + b"9" * (3 << 20) + b"\n\xff\xfe\n2 = 2\n"
-    items, _ = _read(content, Format.TEXT)
-    assert [(item.number, item.wrong) for item in items] == [
+    items, _ = _read(content, InputFormat.TEXT)
+    assert [(item.number, item.error) for item in items] == [
         (1, None),
         (2, "it is longer than 1 MiB"),
-        (3, "it is no UTF-8 text"),
+        (3, "it is not valid UTF-8"),
         (4, None),
     ]
-    longest = b"9" * MOST_TEXT + b"\n"
-    assert _read(longest, Format.TEXT) == ([Item(1, {"query": "9" * MOST_TEXT})], None)
+    longest = b"9" * MAX_TEXT + b"\n"
+    assert _read(longest, InputFormat.TEXT) == ([BatchItem(1, {"query": "9" * MAX_TEXT})], None)
 
 
 def test_hostile_json_ends_the_reading_and_nothing_else() -> None:
-    assert _read(b"[" * 100_000, Format.JSON)[1] == "item 1 is no JSON: it is nested too deeply"
-    assert _read(b'["' + b"x" * (3 << 20), Format.JSON)[1] == "item 1 is no JSON, or it is longer than 1 MiB"
-    assert _read(b'["\xff"]', Format.JSON)[1] == "it is no UTF-8 text"
-    (line,) = _read(b"[" * 100_000, Format.JSONL)[0]
-    assert line.wrong == "it is no JSON: it is nested too deeply"
-    (number,) = _read(b'{"query": "x", "params": {"n": ' + b"9" * 5_000 + b"}}", Format.JSONL)[0]
-    assert str(number.wrong).startswith("it is no JSON: ")
+    assert _read(b"[" * 100_000, InputFormat.JSON)[1] == "item 1 is not valid JSON: it is nested too deeply"
+    assert (
+        _read(b'["' + b"x" * (3 << 20), InputFormat.JSON)[1] == "item 1 is not valid JSON, or it is longer than 1 MiB"
+    )
+    assert _read(b'["\xff"]', InputFormat.JSON)[1] == "it is not valid UTF-8"
+    (line,) = _read(b"[" * 100_000, InputFormat.JSONL)[0]
+    assert line.error == "it is not valid JSON: it is nested too deeply"
+    (number,) = _read(b'{"query": "x", "params": {"n": ' + b"9" * 5_000 + b"}}", InputFormat.JSONL)[0]
+    assert str(number.error).startswith("it is not valid JSON: ")
 
 
 def test_an_array_of_any_length_is_read_piece_by_piece() -> None:
     class Endless(io.RawIOBase):
-        """An array that never ends; whoever reads it whole never comes back."""
+        """An array that never ends."""
 
-        given = 0
+        calls = 0
 
         def read(self, size: int = -1) -> bytes:
             assert size > 0
-            self.given += 1
-            return b'["1 = 1"' if self.given == 1 else b', {"query": "2 = 2"}'
+            self.calls += 1
+            return b'["1 = 1"' if self.calls == 1 else b', {"query": "2 = 2"}'
 
-    items = read_items(Endless(), Format.JSON, None)  # type: ignore[arg-type]
+    items = read_items(Endless(), InputFormat.JSON, None)  # type: ignore[arg-type]
     assert [next(items).number for _ in range(5_000)][-1] == 5_000
 
 
@@ -113,19 +116,19 @@ def test_jobs_stay_within_the_bounds_of_a_request() -> None:
     sizes: list[int] = []
 
     def verify_batch(items: list[dict[str, Any]], _options: Any) -> dict[str, Any]:
-        assert len(items) <= jobs.MOST_ITEMS
+        assert len(items) <= batch_jobs.MAX_ITEMS
         sizes.append(len(json.dumps({"items": items}, ensure_ascii=False).encode()))
         answers = [{"id": str(place), "query": "", "status": "completed"} for place in range(len(items))]
         return {"status": "completed", "items": answers}
 
-    doors = running.Jobs(verify_batch, _unasked, LookupError)
-    items = [Item(number, {"query": "\u00e9" * 30_000}) for number in range(1, 101)]
-    items += [Item(number, {"query": "1 = 1"}) for number in range(101, 2_001)]
-    items += [Item(2_001, {"query": "x" * (MOST_TEXT + 1)}), Item(2_002, {"query": "\ud800"})]
-    done = [outcome for part in running.outcomes(items, doors) for outcome in part]
+    doors = runner.JobClient(verify_batch, _unexpected_status, LookupError)
+    items = [BatchItem(number, {"query": "\u00e9" * 30_000}) for number in range(1, 101)]
+    items += [BatchItem(number, {"query": "1 = 1"}) for number in range(101, 2_001)]
+    items += [BatchItem(2_001, {"query": "x" * (MAX_TEXT + 1)}), BatchItem(2_002, {"query": "\ud800"})]
+    done = [outcome for part in runner.run_jobs(items, doors) for outcome in part]
     assert [outcome.number for outcome in done] == list(range(1, 2_003))
     assert [outcome.error and outcome.error["code"] for outcome in done[-3:]] == [None, "QWED-REQ-002", "QWED-REQ-001"]
-    assert max(sizes) <= MOST_TEXT
+    assert max(sizes) <= MAX_TEXT
 
 
 @pytest.mark.parametrize(
@@ -133,14 +136,16 @@ def test_jobs_stay_within_the_bounds_of_a_request() -> None:
     [None, [], [{"id": "0"}], [{"id": "1"}, {"id": "0"}], ["0", "1"], [{"id": "0"}, {"id": "1"}, {"id": "2"}]],
 )
 def test_an_item_that_comes_back_without_an_answer_is_not_passed_over(answers: Any, capsys: Capture) -> None:
-    doors = running.Jobs(lambda _items, _options: {"status": "completed", "items": answers}, _unasked, LookupError)
+    doors = runner.JobClient(
+        lambda _items, _options: {"status": "completed", "items": answers}, _unexpected_status, LookupError
+    )
     with pytest.raises(SystemExit):
-        list(running.outcomes([Item(1, {"query": "1 = 1"}), Item(2, {"query": "1 = 1"})], doors))
-    assert capsys.readouterr().err == "qwed: the job came back without an answer for each of its items\n"
+        list(runner.run_jobs([BatchItem(1, {"query": "1 = 1"}), BatchItem(2, {"query": "1 = 1"})], doors))
+    assert capsys.readouterr().err == "qwed: the server returned a job without a result for each item\n"
 
 
 def test_engines_of_this_process_keep_the_answers_of_a_batch_only_for_a_while() -> None:
-    with closing(Gates(most=3_000)) as gates:
+    with closing(RecyclingGate(most=3_000)) as gates:
         first = gates.verify_batch([{"query": "1 = 1"}], None)
         assert gates.get_batch_status(first["job_id"])["status"] == "completed"
         second = gates.verify_batch([{"query": "1 = 1"}] * 2, None)
@@ -149,18 +154,18 @@ def test_engines_of_this_process_keep_the_answers_of_a_batch_only_for_a_while() 
             gates.get_batch_status(first["job_id"])
 
 
-def test_the_items_are_not_written_over(asked: dict[str, str], tmp_path: Path, capsys: Capture) -> None:
+def test_the_items_are_not_written_over(server_env: dict[str, str], tmp_path: Path, capsys: Capture) -> None:
     file = tmp_path / "claims.jsonl"
     file.write_text('"1 = 1"\n')
     (tmp_path / "link.jsonl").symlink_to(file)
     for output in (file, tmp_path / "link.jsonl"):
         assert main(["batch", "-f", str(file), "-o", str(output)]) == 2
-        assert "holds the items: name another file for the answers" in capsys.readouterr().err
+        assert "is the input file: choose another --output" in capsys.readouterr().err
     assert file.read_text() == '"1 = 1"\n'
 
 
 def test_rows_are_for_people_and_the_exit_code_for_programs(
-    asked: dict[str, str], tmp_path: Path, capsys: Capture
+    server_env: dict[str, str], tmp_path: Path, capsys: Capture
 ) -> None:
     file = tmp_path / "claims.txt"
     file.write_text("2+2 = 4\n\n2+2 = 5\n[red]\x1b[31mrain?\n")
@@ -178,7 +183,7 @@ def test_rows_are_for_people_and_the_exit_code_for_programs(
     assert main(["batch", "-f", str(file)]) == 0
 
 
-def test_json_is_one_object_and_an_output_lines(asked: dict[str, str], tmp_path: Path, capsys: Capture) -> None:
+def test_json_is_one_object_and_an_output_lines(server_env: dict[str, str], tmp_path: Path, capsys: Capture) -> None:
     file, output = tmp_path / "claims.csv", tmp_path / "answers.jsonl"
     file.write_text(
         "query,type,context\n2+2 = 4,math,\nThe plant opened in 1998,fact,The plant opened in 1998.\nx,fact,\n"
@@ -205,7 +210,7 @@ def test_json_is_one_object_and_an_output_lines(asked: dict[str, str], tmp_path:
         "verified": False,
     }
     assert main(["batch", "-f", str(file), "-o", str(output)]) == 1
-    assert capsys.readouterr().out == f"2 of 3 verified, 1 could not be asked: {output}\n"
+    assert capsys.readouterr().out == f"2 of 3 verified, 1 could not be sent: {output}\n"
     lines = [json.loads(line) for line in output.read_text().splitlines()]
     assert [line["number"] for line in lines] == [2, 3, 4]
     assert main(["batch", "-f", str(file), "-o", str(output), "--json"]) == 1
@@ -213,7 +218,7 @@ def test_json_is_one_object_and_an_output_lines(asked: dict[str, str], tmp_path:
 
 
 def test_items_that_are_refused_take_no_other_along(
-    asked: dict[str, str], tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    server_env: dict[str, str], tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "claims.jsonl"
     lines: list[Any] = [{"query": f"{n} = {n}"} for n in range(60)]
@@ -229,7 +234,7 @@ def test_items_that_are_refused_take_no_other_along(
         assert "unknown type `poetry`" in whole["items"][0]["error"]["message"]
 
 
-def test_the_first_failure_can_be_the_end(asked: dict[str, str], tmp_path: Path, capsys: Capture) -> None:
+def test_the_first_failure_can_be_the_end(server_env: dict[str, str], tmp_path: Path, capsys: Capture) -> None:
     file = tmp_path / "claims.txt"
     file.write_text("1 = 1\n" * 12 + "1 = 2\n" + "1 = 1\n" * 500)
     assert main(["batch", "-f", str(file), "--json", "--fail-fast"]) == 1
@@ -240,7 +245,7 @@ def test_the_first_failure_can_be_the_end(asked: dict[str, str], tmp_path: Path,
 
 
 def test_what_came_before_an_input_broke_off_is_answered(
-    asked: dict[str, str], tmp_path: Path, capsys: Capture
+    server_env: dict[str, str], tmp_path: Path, capsys: Capture
 ) -> None:
     file = tmp_path / "claims.json"
     file.write_text('["1 = 1", "2 = 2", {"query"')
@@ -254,25 +259,25 @@ def test_what_came_before_an_input_broke_off_is_answered(
         "skipped": 0,
         "complete": False,
     }
-    assert printed.err == f"qwed: `{file}`: item 3 is no JSON: expecting ':' delimiter\n"
+    assert printed.err == f"qwed: `{file}`: item 3 is not valid JSON: expecting ':' delimiter\n"
 
 
 def test_a_server_that_is_lost_ends_it_and_touches_no_old_output(
-    asked: dict[str, str], tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    server_env: dict[str, str], tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "old.jsonl").write_text("old\n")
     (tmp_path / "claims.txt").write_text("1 = 1\n")
     monkeypatch.setenv("QWED_BASE_URL", "http://127.0.0.1:1")
     assert main(["batch", "-f", str(tmp_path / "claims.txt"), "-o", str(tmp_path / "old.jsonl")]) == 2
-    assert "could not be asked" in capsys.readouterr().err
+    assert "request to http" in capsys.readouterr().err
     assert (tmp_path / "old.jsonl").read_text() == "old\n"
-    monkeypatch.setenv("QWED_BASE_URL", asked["QWED_BASE_URL"])
+    monkeypatch.setenv("QWED_BASE_URL", server_env["QWED_BASE_URL"])
     assert main(["batch", "-f", str(tmp_path / "claims.txt"), "-o", str(tmp_path)]) == 2
     assert capsys.readouterr().err == f"qwed: `{tmp_path}` cannot be written: Is a directory\n"
 
 
 def test_standard_input_is_read_as_it_comes(
-    asked: dict[str, str], capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    server_env: dict[str, str], capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b'["1 = 1", "2 = 3"]')))
     assert main(["batch", "-f", "-", "--type", "math", "--json"]) == 1
@@ -286,8 +291,10 @@ def _many(tmp_path: Path, count: int) -> str:
     return str(file)
 
 
-def test_thousands_of_lines_are_verified_with_a_bar_for_whoever_watches(asked: dict[str, str], tmp_path: Path) -> None:
-    with Terminal(["batch", "-f", _many(tmp_path, 1_000), "--failures"], asked) as terminal:
+def test_thousands_of_lines_are_verified_with_a_bar_for_whoever_watches(
+    server_env: dict[str, str], tmp_path: Path
+) -> None:
+    with Terminal(["batch", "-f", _many(tmp_path, 1_000), "--failures"], server_env) as terminal:
         assert terminal.end() == 1
         seen = terminal.seen
     assert "\u2501" in seen
@@ -297,23 +304,23 @@ def test_thousands_of_lines_are_verified_with_a_bar_for_whoever_watches(asked: d
     assert plain.endswith("980 of 1000 verified, 20 failed\r\n")
 
 
-def test_whoever_stops_it_keeps_what_was_written(asked: dict[str, str], tmp_path: Path) -> None:
+def test_whoever_stops_it_keeps_what_was_written(server_env: dict[str, str], tmp_path: Path) -> None:
     output = tmp_path / "answers.jsonl"
     arguments = ["batch", "-f", _many(tmp_path, 5_000), "-o", str(output), "--json"]
-    with Terminal(arguments, asked, only_stderr=True) as terminal:
+    with Terminal(arguments, server_env, only_stderr=True) as terminal:
         terminal.until("verified")
         os.killpg(terminal.process.pid, signal.SIGINT)
         assert terminal.end() == 130
         assert terminal.process.stdout is not None
-        told = json.loads(terminal.process.stdout.read())
+        printed = json.loads(terminal.process.stdout.read())
     lines = [json.loads(line) for line in output.read_text().splitlines()]
-    assert 0 < len(lines) == told["summary"]["total"] < 5_000
-    assert told["summary"]["complete"] is False
+    assert 0 < len(lines) == printed["summary"]["total"] < 5_000
+    assert printed["summary"]["complete"] is False
     assert "Traceback" not in terminal.seen
 
 
-class _StopsAt:
-    """Ctrl-C at the n-th line of what writes and counts, after the answers of the first job were."""
+class _InterruptAt:
+    """Trace function that sends Ctrl-C at the n-th line of the writing code, after the first job was written."""
 
     def __init__(self, nth: int) -> None:
         self._nth = nth
@@ -322,8 +329,8 @@ class _StopsAt:
 
     def __call__(self, frame: FrameType, event: str, _argument: Any) -> Any:
         name = frame.f_code.co_name
-        self._begun = self._begun or (name == "tell" and frame.f_code.co_filename in _WRITING)
-        if not self._begun or name in ("close", "_summed") or frame.f_code.co_filename not in _WRITING:
+        self._begun = self._begun or (name == "update" and frame.f_code.co_filename in _WRITING)
+        if not self._begun or name in ("close", "_summarized") or frame.f_code.co_filename not in _WRITING:
             return None
         place = (name, frame.f_lineno)
         if event == "line" and place not in self.reached:
@@ -333,26 +340,26 @@ class _StopsAt:
         return self
 
 
-_WRITING = (showing.__file__, stopping.__file__)
+_WRITING = (output_module.__file__, signals.__file__)
 
 
 @pytest.mark.parametrize("whole", [False, True], ids=["lines in a file", "one object"])
 def test_wherever_it_is_stopped_the_summary_is_about_what_was_written(
-    asked: dict[str, str], tmp_path: Path, capsys: Capture, whole: bool
+    server_env: dict[str, str], tmp_path: Path, capsys: Capture, whole: bool
 ) -> None:
     file, output = _many(tmp_path, 12), tmp_path / "answers.jsonl"
     arguments = ["batch", "-f", file, "--json", *([] if whole else ["-o", str(output)])]
     codes: list[int] = []
     while not codes or codes[-1] == 130:
-        stops = _StopsAt(len(codes) + 1)
+        stops = _InterruptAt(len(codes) + 1)
         sys.settrace(stops)
         try:
             codes.append(main(arguments))
         finally:
             sys.settrace(None)
-        told = json.loads(capsys.readouterr().out)
-        kept = told["items"] if whole else output.read_text().splitlines()
-        assert 0 < len(kept) == told["summary"]["total"], len(codes)
+        printed = json.loads(capsys.readouterr().out)
+        written = printed["items"] if whole else output.read_text().splitlines()
+        assert 0 < len(written) == printed["summary"]["total"], len(codes)
     assert len(codes) > 20
     assert codes[-1] == 1
 
@@ -362,7 +369,7 @@ def test_ctrl_c_waits_for_what_must_not_be_divided_and_a_second_one_does_not() -
     before = signal.getsignal(signal.SIGINT)
 
     def stopped(times: int) -> None:
-        with undivided():
+        with defer_interrupt():
             for number in range(times):
                 signal.raise_signal(signal.SIGINT)
                 done.append(f"{number + 1} of {times}")

@@ -1,4 +1,4 @@
-"""`qwed cache`: what the cache holds, and emptying it, which asks first."""
+"""`qwed cache`: statistics, and clearing with confirmation."""
 
 import io
 import json
@@ -15,7 +15,7 @@ Capture = pytest.CaptureFixture[str]
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> Path:
+def cache_path(tmp_path: Path) -> Path:
     with VerificationCache(tmp_path / "cache") as cache:
         cache.set("a query", {"status": "VERIFIED"}, HERE)
         cache.get("a query", HERE)
@@ -23,14 +23,14 @@ def kept(tmp_path: Path) -> Path:
     return tmp_path / "cache"
 
 
-def test_the_counts_are_shown_to_people_and_to_programs(kept: Path, capsys: Capture) -> None:
-    assert main(["cache", "stats", "--cache-dir", str(kept)]) == 0
-    shown = capsys.readouterr().out.splitlines()
-    assert shown[:5] == [str(kept), "  hits      1", "  misses    1", "  hit rate  50.0%", "  entries   1"]
-    assert main(["cache", "stats", "--cache-dir", str(kept), "--json"]) == 0
+def test_the_counts_are_shown_to_people_and_to_programs(cache_path: Path, capsys: Capture) -> None:
+    assert main(["cache", "stats", "--cache-dir", str(cache_path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:5] == [str(cache_path), "  hits      1", "  misses    1", "  hit rate  50.0%", "  entries   1"]
+    assert main(["cache", "stats", "--cache-dir", str(cache_path), "--json"]) == 0
     counts = json.loads(capsys.readouterr().out)
     assert counts.pop("cache_size_bytes") > 0
-    assert counts == {"hits": 1, "misses": 1, "total_entries": 1, "hit_rate": 0.5, "cache_dir": str(kept)}
+    assert counts == {"hits": 1, "misses": 1, "total_entries": 1, "hit_rate": 0.5, "cache_dir": str(cache_path)}
 
 
 def entries(directory: Path) -> int:
@@ -40,30 +40,30 @@ def entries(directory: Path) -> int:
 
 @pytest.mark.parametrize(("answer", "code", "left"), [("y\n", 0, 0), ("n\n", 1, 1), ("\n", 1, 1), ("", 1, 1)])
 def test_clearing_asks_first_and_only_a_yes_is_a_yes(
-    kept: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, answer: str, code: int, left: int
+    cache_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, answer: str, code: int, left: int
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
-    assert main(["cache", "clear", "--cache-dir", str(kept)]) == code
+    assert main(["cache", "clear", "--cache-dir", str(cache_path)]) == code
     printed = capsys.readouterr()
-    assert printed.err.startswith(f"remove every entry of {kept}? [y/N] ")
-    assert printed.out == (f"cleared {kept}\n" if code == 0 else "")
+    assert printed.err.startswith(f"remove every entry of {cache_path}? [y/N] ")
+    assert printed.out == (f"cleared {cache_path}\n" if code == 0 else "")
     assert ("nothing was removed" in printed.err) is (code == 1)
-    assert entries(kept) == left
+    assert entries(cache_path) == left
 
 
-def test_clearing_with_yes_asks_nobody(kept: Path, capsys: Capture) -> None:
-    assert main(["cache", "clear", "--yes", "--json", "--cache-dir", str(kept)]) == 0
+def test_clearing_with_yes_asks_nobody(cache_path: Path, capsys: Capture) -> None:
+    assert main(["cache", "clear", "--yes", "--json", "--cache-dir", str(cache_path)]) == 0
     printed = capsys.readouterr()
-    assert (json.loads(printed.out), printed.err) == ({"cleared": True, "cache_dir": str(kept)}, "")
-    assert entries(kept) == 0
+    assert (json.loads(printed.out), printed.err) == ({"cleared": True, "cache_dir": str(cache_path)}, "")
+    assert entries(cache_path) == 0
 
 
-def test_a_damaged_cache_is_told_and_can_be_cleared(kept: Path, capsys: Capture) -> None:
-    (kept / "cache.db").write_bytes(b"no database" * 500)
-    assert main(["cache", "stats", "--cache-dir", str(kept)]) == 2
-    assert capsys.readouterr() == ("", f"qwed: `{kept}/cache.db` is damaged: run `qwed cache clear`\n")
-    assert main(["cache", "clear", "--yes", "--cache-dir", str(kept)]) == 0
-    assert main(["cache", "stats", "--cache-dir", str(kept)]) == 0
+def test_a_damaged_cache_is_told_and_can_be_cleared(cache_path: Path, capsys: Capture) -> None:
+    (cache_path / "cache.db").write_bytes(b"no database" * 500)
+    assert main(["cache", "stats", "--cache-dir", str(cache_path)]) == 2
+    assert capsys.readouterr() == ("", f"qwed: `{cache_path}/cache.db` is damaged: run `qwed cache clear`\n")
+    assert main(["cache", "clear", "--yes", "--cache-dir", str(cache_path)]) == 0
+    assert main(["cache", "stats", "--cache-dir", str(cache_path)]) == 0
 
 
 def test_a_mistyped_directory_is_told_and_not_made(tmp_path: Path, capsys: Capture) -> None:
@@ -81,7 +81,7 @@ def test_a_directory_of_something_else_is_left_alone(tmp_path: Path, capsys: Cap
     (tmp_path / "project").mkdir(mode=0o755)
     (tmp_path / "project" / "main.py").touch()
     assert main(["cache", "clear", "--yes", "--cache-dir", str(tmp_path / "project")]) == 2
-    assert "name a directory of its own" in capsys.readouterr().err
+    assert "name a directory for the cache alone" in capsys.readouterr().err
 
 
 def test_where_nothing_was_ever_cached_nothing_is_counted(

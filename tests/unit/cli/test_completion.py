@@ -1,4 +1,4 @@
-"""Completion: what the shells are given, and what they complete with it."""
+"""Shell completion: the scripts and their completions."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ ENVIRONMENT = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{
 
 
 def completed_by_bash(*words: str) -> list[str]:
-    """What a bash that took our word for it completes the last word to."""
+    """Return the completions of the last word by a bash with our script."""
     program = """
         source <(qwed --show-completion bash)
         COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
@@ -38,8 +38,8 @@ def test_bash_completes_a_command_a_verb_and_an_option() -> None:
     ("shell", "more"), [("zsh", {}), ("fish", {"_TYPER_COMPLETE_FISH_ACTION": "get-args"})], ids=["zsh", "fish"]
 )
 def test_the_other_shells_are_answered_too(shell: str, more: dict[str, str]) -> None:
-    asked = {"_QWED_COMPLETE": f"complete_{shell}", "_TYPER_COMPLETE_ARGS": "qwed audit ver", **more}
-    ran = subprocess.run(["qwed"], env=ENVIRONMENT | asked, capture_output=True, text=True, timeout=60)
+    variables = {"_QWED_COMPLETE": f"complete_{shell}", "_TYPER_COMPLETE_ARGS": "qwed audit ver", **more}
+    ran = subprocess.run(["qwed"], env=ENVIRONMENT | variables, capture_output=True, text=True, timeout=60)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert "verify" in ran.stdout
     assert "export" not in ran.stdout
@@ -66,7 +66,7 @@ def test_it_is_installed_in_the_home_directory_once(
     monkeypatch.setenv("HOME", str(tmp_path))
     for _time in range(2):
         assert main(["--install-completion", "bash"]) == 0
-        assert capsys.readouterr().out.startswith("bash completes `qwed` from its next start on: ")
+        assert capsys.readouterr().out.startswith("bash completes `qwed` from its next start: ")
     assert (tmp_path / ".bashrc").read_text().count("qwed.sh") == 1
     main(["--show-completion", "bash"])
     assert (tmp_path / ".bash_completions" / "qwed.sh").read_text() == capsys.readouterr().out.rstrip("\n")

@@ -1,4 +1,4 @@
-"""`qwed doctor`: what is well is told as such, what is broken with what to do, and no secret is told at all."""
+"""`qwed doctor`: each check reports its state and advice, and no secret is printed."""
 
 import json
 import re
@@ -21,26 +21,26 @@ import pytest
 import qwed
 from qwed.cli import main
 from qwed.settings import CLIENT_VARIABLES, Settings, variable_of
-from qwed_sdk.transport import is_here
+from qwed_sdk.transport import is_loopback_url
 from tests.conftest import Register
 from tests.support.server import Server
 
 
 class Ran(NamedTuple):
-    """How it ended, what it said, and the same as JSON."""
+    """Exit code, output and checks of the command."""
 
     code: int
     out: str
     checks: list[dict[str, str]]
 
     def of(self, name: str) -> list[tuple[str, str, str]]:
-        """State, message and advice of every check of that name."""
-        return [(each["state"], each["message"], each["advice"]) for each in self.checks if each["name"] == name]
+        """Return state, message and advice of every check with this name."""
+        return [(check["state"], check["message"], check["advice"]) for check in self.checks if check["name"] == name]
 
     @property
     def broken(self) -> list[str]:
-        """The names of what is broken."""
-        return [each["name"] for each in self.checks if each["state"] == "broken"]
+        """Names of broken checks."""
+        return [check["name"] for check in self.checks if check["state"] == "broken"]
 
 
 Run = Callable[..., Ran]
@@ -60,9 +60,9 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
             monkeypatch.setenv(name, value)
         code = main(["doctor", *map(str, arguments), "--json"])
         out = capsys.readouterr().out
-        told = json.loads(out)
-        assert told["well"] is (code == 0)
-        return Ran(code, out, told["checks"])
+        report = json.loads(out)
+        assert report["well"] is (code == 0)
+        return Ran(code, out, report["checks"])
 
     return call
 
@@ -74,7 +74,7 @@ def test_where_everything_is_in_place_nothing_is_broken(server: Server, run: Run
     ran = run("--url", server.base_url, "--data-dir", server.data_dir)
     assert (ran.code, ran.broken) == (0, [])
     assert ran.of("data directory") == [("fine", f"{server.data_dir}, in use by a running server", "")]
-    assert ran.of("secrets") == [("fine", "owner.key, signing.key, vault.key: readable by you alone", "")]
+    assert ran.of("secrets") == [("fine", "owner.key, signing.key, vault.key: readable only by you", "")]
     assert ran.of("key") == [("fine", "accepted: the role is owner", "")]
     assert ran.of("clock") == [("fine", "the same as the server's", "")]
     (state, message, _advice), *others = ran.of("server")
@@ -112,7 +112,7 @@ def test_no_secret_is_printed(server: Server, register: Register, run: Run) -> N
     )
     for secret in (server.owner_key, agent["agent_token"], "sk-of-somebody", "hidden"):
         assert secret not in ran.out
-    assert ran.of("settings")[0][:2] == ("broken", "QWED_LLM_BASE_URL has a value that cannot be used")
+    assert ran.of("settings")[0][:2] == ("broken", "QWED_LLM_BASE_URL has an invalid value")
 
 
 def test_every_check_is_one_line_for_people(
@@ -122,7 +122,7 @@ def test_every_check_is_one_line_for_people(
     assert main(["doctor", "--url", server.base_url, "--data-dir", str(server.data_dir)]) == 0
     *lines, last = capsys.readouterr().out.splitlines()
     marks = {"fine": "✓", "warning": "!", "broken": "✗"}
-    assert [line.split()[0] for line in lines] == [marks[each["state"]] for each in checks]
+    assert [line.split()[0] for line in lines] == [marks[check["state"]] for check in checks]
     assert last.startswith("nothing is broken")
 
 
@@ -147,7 +147,7 @@ def test_it_needs_nothing_but_the_light_install() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert (ran.returncode, ran.stderr) == (1, "")
-    assert {each["name"] for each in json.loads(ran.stdout)["checks"]} >= {
+    assert {check["name"] for check in json.loads(ran.stdout)["checks"]} >= {
         "python",
         "workers",
         "startup hooks",
@@ -174,7 +174,7 @@ def test_a_missing_extra_is_a_warning_that_names_the_command(run: Run, monkeypat
     assert ran.of("extra engines") == [
         ("warning", "not installed: z3-solver", "run `pip install 'qwed[engines]'` to verify without a server")
     ]
-    # `citations` has all of `legal` in it, and what both lack is told once.
+    # `citations` contains all of `legal`; a package that both lack is reported once.
     assert ran.of("extra citations") == [
         ("warning", "not installed: eyecite", "run `pip install 'qwed[citations]'` to find citations in running text")
     ]
@@ -198,8 +198,8 @@ def test_a_startup_hook_that_nobody_knows_is_broken(run: Run, tmp_path: Path) ->
 def test_a_variable_that_sets_nothing_is_a_warning_with_what_was_meant_perhaps(run: Run) -> None:
     ran = run(QWED_API_KEI="x", QWED_SOMETHING_ELSE="x")
     assert ran.of("settings") == [
-        ("warning", "QWED_API_KEI sets nothing", "did you mean QWED_API_KEY?"),
-        ("warning", "QWED_SOMETHING_ELSE sets nothing", "unset it: docs/settings.md lists them all"),
+        ("warning", "QWED_API_KEI is not a known setting", "did you mean QWED_API_KEY?"),
+        ("warning", "QWED_SOMETHING_ELSE is not a known setting", "unset it: docs/settings.md lists all settings"),
     ]
     assert ran.code == 0
 
@@ -214,10 +214,10 @@ def test_a_value_that_cannot_be_used_is_broken(run: Run, name: str, value: str) 
 def test_credentials_that_were_mixed_up_are_warned_of(run: Run) -> None:
     ran = run(QWED_API_KEY="qwed_agent_123", QWED_AGENT_TOKEN="qwed_live_123")
     assert [message for _state, message, _advice in ran.of("variables")] == [
-        "set are QWED_AGENT_TOKEN, QWED_API_KEY",
+        "set: QWED_AGENT_TOKEN, QWED_API_KEY",
         "QWED_API_KEY does not begin with `qwed_live_`",
         "QWED_AGENT_TOKEN does not begin with `qwed_agent_`",
-        "QWED_AGENT_TOKEN is set and QWED_AGENT_ID is not",
+        "QWED_AGENT_TOKEN is set, but QWED_AGENT_ID is not",
     ]
 
 
@@ -244,7 +244,7 @@ def test_keys_whose_database_is_gone_are_broken(data: Path, run: Run) -> None:
     assert ran.of("data directory") == [
         (
             "broken",
-            f"{data} has keys, and the database they are of is gone",
+            f"{data} has keys, but its database is missing",
             "restore it from a backup, or set QWED_DATABASE_URL to the PostgreSQL it was copied to",
         )
     ]
@@ -255,7 +255,7 @@ def test_a_directory_that_is_not_there_is_made_by_a_server(tmp_path: Path, run: 
     ran = run(QWED_DATA_DIR=str(tmp_path / "not" / "yet"))
     assert ran.of("data directory")[0][:2] == (
         "fine",
-        f"{tmp_path}/not/yet is not there yet: the first `qwed serve` makes it",
+        f"{tmp_path}/not/yet does not exist yet: the first `qwed serve` creates it",
     )
     assert ran.of("disk space")[0][0] == "fine"
     assert ran.code == 0
@@ -266,7 +266,7 @@ def test_a_secret_that_others_can_read_is_broken(data: Path, run: Run, name: str
     (data / name).chmod(0o640)
     ran = run("--data-dir", data)
     assert ran.of("secrets") == [
-        ("broken", f"{data / name} is open to others (mode 640)", f"run `chmod 600 {data / name}`")
+        ("broken", f"{data / name} is accessible to other users (mode 640)", f"run `chmod 600 {data / name}`")
     ]
     assert ran.code == 1
 
@@ -282,21 +282,21 @@ def test_an_owners_key_that_was_moved_away_and_a_signing_key_kept_elsewhere_are_
     (data / "owner.key").unlink()
     (data / "signing.key").rename(data.parent / "elsewhere.key")
     ran = run("--data-dir", data, QWED_SIGNING_KEY_FILE=str(data.parent / "elsewhere.key"))
-    assert ran.of("secrets") == [("fine", "vault.key: readable by you alone", "")]
+    assert ran.of("secrets") == [("fine", "vault.key: readable only by you", "")]
 
 
 def test_a_directory_that_is_open_to_others_is_a_warning(data: Path, run: Run) -> None:
     data.chmod(0o755)
     ran = run("--data-dir", data)
     assert ran.of("data directory") == [
-        ("warning", f"{data} is open to others (mode 755)", f"run `chmod 700 {data}`"),
+        ("warning", f"{data} is accessible to other users (mode 755)", f"run `chmod 700 {data}`"),
     ]
 
 
 def test_a_file_is_no_directory(tmp_path: Path, run: Run) -> None:
     (tmp_path / "file").write_text("")
     ran = run("--data-dir", tmp_path / "file")
-    assert (ran.code, ran.of("data directory")[0][:2]) == (1, ("broken", f"{tmp_path / 'file'} is no directory"))
+    assert (ran.code, ran.of("data directory")[0][:2]) == (1, ("broken", f"{tmp_path / 'file'} is not a directory"))
 
 
 def test_a_link_that_leads_nowhere_is_broken(data: Path, run: Run) -> None:
@@ -328,14 +328,14 @@ def test_the_role_of_a_key_is_told(server: Server, api: httpx.Client, run: Run, 
 
 
 def test_a_key_that_was_revoked_is_broken(server: Server, api: httpx.Client, run: Run) -> None:
-    made = api.post("/keys", json={"name": "gone", "role": "member"}).json()
-    api.delete(f"/keys/{made['id']}")
-    ran = run("--url", server.base_url, QWED_API_KEY=made["key"])
+    created = api.post("/keys", json={"name": "gone", "role": "member"}).json()
+    api.delete(f"/keys/{created['id']}")
+    ran = run("--url", server.base_url, QWED_API_KEY=created["key"])
     assert (ran.code, ran.of("key")[0][:2]) == (1, ("broken", "not accepted (QWED-AUTH-002)"))
 
 
 def test_without_a_key_one_is_asked_for(server: Server, run: Run) -> None:
-    assert run("--url", server.base_url).of("key")[0][:2] == ("warning", "none is set")
+    assert run("--url", server.base_url).of("key")[0][:2] == ("warning", "no API key is set")
 
 
 @pytest.mark.parametrize("key", ["qwed_live_ä", "qwed_live_a\nb", "x" * 100_000], ids=["no ascii", "two lines", "long"])
@@ -361,11 +361,11 @@ def test_a_token_of_another_agent_is_broken(server: Server, register: Register, 
     assert (ran.code, ran.of("agent")[0][:2]) == (1, ("broken", "the token is not accepted (QWED-AGENT-002)"))
 
 
-# What is no server of ours
+# Other servers
 
 
-class Told(NamedTuple):
-    """What a path is answered with."""
+class CannedReply(NamedTuple):
+    """Reply of a fake server to one path."""
 
     status: int = 200
     body: bytes = b"{}"
@@ -373,26 +373,26 @@ class Told(NamedTuple):
     """Seconds our clock is ahead of theirs."""
 
 
-HEALTH = Told(body=b'{"status": "ok"}')
-OPENAPI = Told(body=json.dumps({"info": {"version": qwed.__version__}}).encode())
-READY = Told(body=b'{"ready": true, "parts": {"store": "ready"}}')
+HEALTH = CannedReply(body=b'{"status": "ok"}')
+OPENAPI = CannedReply(body=json.dumps({"info": {"version": qwed.__version__}}).encode())
+READY = CannedReply(body=b'{"ready": true, "parts": {"store": "ready"}}')
 HONEST = {"/health": HEALTH, "/openapi.json": OPENAPI, "/ready": READY}
 
 
 @contextmanager
-def answering(paths: dict[str, Told]) -> Iterator[str]:
-    """A server that answers what it is told to."""
+def answering(paths: dict[str, CannedReply]) -> Iterator[str]:
+    """Run a server with canned replies."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            told = paths.get(self.path, Told(404))
-            self.send_response_only(told.status)
-            self.send_header("Date", formatdate(time() - told.date, usegmt=True))
-            self.send_header("Content-Length", str(len(told.body)))
+            reply = paths.get(self.path, CannedReply(404))
+            self.send_response_only(reply.status)
+            self.send_header("Date", formatdate(time() - reply.date, usegmt=True))
+            self.send_header("Content-Length", str(len(reply.body)))
             self.end_headers()
-            # Who looks may have seen enough.
+            # The client may close the connection early.
             try:
-                self.wfile.write(told.body)
+                self.wfile.write(reply.body)
             except ConnectionError:
                 self.close_connection = True
 
@@ -410,10 +410,10 @@ def answering(paths: dict[str, Told]) -> Iterator[str]:
 
 
 def test_a_web_page_is_no_server_of_ours(run: Run) -> None:
-    with answering({"/health": Told(body=b"<html>welcome</html>")}) as url:
+    with answering({"/health": CannedReply(body=b"<html>welcome</html>")}) as url:
         ran = run("--url", url)
     assert (ran.code, ran.broken) == (1, ["server"])
-    assert ran.of("server")[0][1].endswith("the answer is no JSON object: this is no qwed server")
+    assert ran.of("server")[0][1].endswith("the reply is not a JSON object: this is not a qwed server")
 
 
 @pytest.mark.parametrize(
@@ -422,21 +422,21 @@ def test_a_web_page_is_no_server_of_ours(run: Run) -> None:
     ids=["list", "null", "number", "another status", "deep", "no utf-8", "nothing", "endless"],
 )
 def test_whatever_answers_is_told_and_believed_in_nothing(run: Run, body: bytes) -> None:
-    with answering(HONEST | {"/health": Told(body=body)}) as url:
+    with answering(HONEST | {"/health": CannedReply(body=body)}) as url:
         assert run("--url", url).broken == ["server"]
 
 
 @pytest.mark.parametrize("path", ["/openapi.json", "/ready"])
 @pytest.mark.parametrize("body", [b'{"info": 1, "parts": 2}', b'{"info": {}, "parts": {"a": []}}', b"{}"])
 def test_members_of_another_kind_are_no_surprise(run: Run, path: str, body: bytes) -> None:
-    with answering(HONEST | {path: Told(body=body)}) as url:
+    with answering(HONEST | {path: CannedReply(body=body)}) as url:
         assert run("--url", url).code == 0
 
 
 def test_what_a_server_says_of_itself_cannot_write_on_the_terminal(
     run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    evil = Told(body=json.dumps({"info": {"version": "\x1b[2J[bold]" + "x" * 9_999}}).encode())
+    evil = CannedReply(body=json.dumps({"info": {"version": "\x1b[2J[bold]" + "x" * 9_999}}).encode())
     with answering(HONEST | {"/openapi.json": evil}) as url:
         run("--url", url)
         main(["doctor", "--url", url])
@@ -462,10 +462,10 @@ def test_a_clock_that_is_wrong_is_told(run: Run, ahead: int, state: str, message
 
 
 def test_a_server_of_another_version_is_a_warning(run: Run) -> None:
-    with answering(HONEST | {"/openapi.json": Told(body=b'{"info": {"version": "99.0"}}')}) as url:
+    with answering(HONEST | {"/openapi.json": CannedReply(body=b'{"info": {"version": "99.0"}}')}) as url:
         (state, message, advice) = run("--url", url).of("server")[0]
     assert (state, "qwed 99.0" in message) == ("warning", True)
-    assert advice == f"this command is of version {qwed.__version__}: install the same on both sides"
+    assert advice == f"this command is version {qwed.__version__}: install the same version on both sides"
 
 
 @pytest.mark.parametrize(
@@ -479,23 +479,23 @@ def test_a_server_of_another_version_is_a_warning(run: Run) -> None:
             "broken",
             "no answer from postgresql and redis: ",
         ),
-        ({"store": "ready", "engines": "ready"}, "warning", "look into the log of the server"),
+        ({"store": "ready", "engines": "ready"}, "warning", "check the log of the server"),
     ],
 )
 def test_a_server_that_is_not_ready_says_which_part_is_not(
     run: Run, parts: dict[str, str], state: str, advice: str
 ) -> None:
-    ready = Told(503, json.dumps({"ready": False, "parts": parts}).encode())
+    ready = CannedReply(503, json.dumps({"ready": False, "parts": parts}).encode())
     with answering(HONEST | {"/ready": ready}) as url:
         ran = run("--url", url)
-    [(found, message, told)] = ran.of("readiness")
-    assert (found, message) == (state, ", ".join(f"{name} {value}" for name, value in parts.items()))
-    assert told.startswith(advice)
+    [(actual_state, message, actual_advice)] = ran.of("readiness")
+    assert (actual_state, message) == (state, ", ".join(f"{name} {value}" for name, value in parts.items()))
+    assert actual_advice.startswith(advice)
 
 
-DOWN = Told(503, b'{"error": {"code": "QWED-SYS-002", "message": "the rate limiter does not answer"}}')
-LIMITED = Told(429, b'{"error": {"code": "QWED-SYS-001"}}')
-NO_VERDICT = "that is no verdict on it: look again when the server is ready"
+DOWN = CannedReply(503, b'{"error": {"code": "QWED-SYS-002", "message": "the rate limiter does not answer"}}')
+LIMITED = CannedReply(429, b'{"error": {"code": "QWED-SYS-001"}}')
+NO_VERDICT = "it may still be valid: check again when the server is ready"
 
 
 @pytest.mark.parametrize(
@@ -503,16 +503,18 @@ NO_VERDICT = "that is no verdict on it: look again when the server is ready"
     [
         ({"/keys": DOWN, "/agents/a": DOWN}, "QWED-SYS-002"),
         ({"/keys": LIMITED, "/agents/a": LIMITED}, "QWED-SYS-001"),
-        ({"/keys": Told(403), "/keys/self": DOWN, "/agents/a": DOWN}, "QWED-SYS-002"),
-        ({"/keys": Told(502), "/agents/a": Told(502)}, "status 502"),
+        ({"/keys": CannedReply(403), "/keys/self": DOWN, "/agents/a": DOWN}, "QWED-SYS-002"),
+        ({"/keys": CannedReply(502), "/agents/a": CannedReply(502)}, "status 502"),
     ],
 )
-def test_a_server_that_cannot_look_has_no_verdict_on_who_asks(run: Run, paths: dict[str, Told], code: str) -> None:
+def test_a_server_that_cannot_look_has_no_verdict_on_who_asks(
+    run: Run, paths: dict[str, CannedReply], code: str
+) -> None:
     asks = {"QWED_API_KEY": "qwed_live_x", "QWED_AGENT_ID": "a", "QWED_AGENT_TOKEN": "qwed_agent_x"}
     with answering(HONEST | paths) as url:
         ran = run("--url", url, **asks)
-    found = ("warning", f"the server cannot say whether it is accepted ({code})", NO_VERDICT)
-    assert (ran.of("key"), ran.of("agent")) == ([found], [found])
+    expected = ("warning", f"the server could not check it ({code})", NO_VERDICT)
+    assert (ran.of("key"), ran.of("agent")) == ([expected], [expected])
 
 
 @pytest.mark.parametrize(
@@ -529,7 +531,7 @@ def test_a_server_that_cannot_look_has_no_verdict_on_who_asks(run: Run, paths: d
     ],
 )
 def test_the_key_in_the_usual_directory_is_shown_to_this_machine_alone(url: str, here: bool) -> None:
-    assert is_here(url) is here
+    assert is_loopback_url(url) is here
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""`qwed doctor` looks at the database in PostgreSQL where one is named."""
+"""`qwed doctor`: checks of the PostgreSQL database."""
 
 import json
 from collections.abc import Callable
@@ -9,12 +9,12 @@ import pytest
 
 import qwed
 from qwed.cli import main
+from qwed.model.clock import Clock
 from qwed.store.migrate import migrations
-from qwed.store.postgres.locks import try_to_lead
-from qwed.store.postgres.months import make_months
-from qwed.store.postgres.opening import connected
+from qwed.store.postgres.connect import open_connection
+from qwed.store.postgres.locks import try_acquire_leadership
+from qwed.store.postgres.partitions import create_month_partitions
 from qwed.store.postgres.schema import migrate
-from qwed.words.clock import Clock
 from tests.support.postgres_server import Databases
 
 NEWEST = migrations("postgres")[-1][0]
@@ -24,15 +24,15 @@ Look = Callable[..., list[Any]]
 
 @pytest.fixture
 def look(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Look:
-    """What is said of the database, and of the secrets."""
+    """Return a function that runs the command and returns the checks of the database and the secrets."""
     monkeypatch.delenv("QWED_DATABASE_URL", raising=False)
 
     def call(*arguments: object, **variables: str) -> list[Any]:
         for name, value in variables.items():
             monkeypatch.setenv(name, value)
         main(["doctor", "--json", "--url", "http://127.0.0.1:9", "--data-dir", str(tmp_path), *map(str, arguments)])
-        found = json.loads(capsys.readouterr().out)["checks"]
-        return [(each["state"], each["message"]) for each in found if each["name"] in ("database", "secrets")]
+        checks = json.loads(capsys.readouterr().out)["checks"]
+        return [(check["state"], check["message"]) for check in checks if check["name"] in ("database", "secrets")]
 
     return call
 
@@ -40,14 +40,14 @@ def look(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tm
 @pytest.fixture
 def brought_up(database: str) -> str:
     """With the tables and months that a server would make."""
-    with connected(database) as connection:
+    with open_connection(database) as connection:
         migrate(connection)
-        make_months(connection, Clock().now())
+        create_month_partitions(connection, Clock().now())
     return database
 
 
 def _say(url: str, statement: str) -> None:
-    with connected(url) as connection:
+    with open_connection(url) as connection:
         connection.execute(statement.encode())
 
 
@@ -58,13 +58,13 @@ def test_without_one_nothing_is_said(look: Look) -> None:
 def test_an_empty_one(look: Look, database: str) -> None:
     [(state, message)] = look("--database", database)
     assert state == "fine"
-    assert message.endswith(", empty: the first `qwed serve` on it, or `qwed migrate`, makes its tables")
+    assert message.endswith(", empty: `qwed serve` or `qwed migrate` creates the tables")
 
 
 def test_one_at_rest_and_one_in_use(look: Look, brought_up: str) -> None:
     assert look(QWED_DATABASE_URL=brought_up)[0][1].endswith(f", at version {NEWEST}, no server runs on it")
-    with connected(brought_up) as server:
-        assert try_to_lead(server)
+    with open_connection(brought_up) as server:
+        assert try_acquire_leadership(server)
         [(state, message)] = look("--database", brought_up)
     assert (state, message.endswith(f", at version {NEWEST}, a server runs on it")) == ("fine", True)
 
@@ -72,8 +72,8 @@ def test_one_at_rest_and_one_in_use(look: Look, brought_up: str) -> None:
 def test_a_server_on_another_database_is_not_taken_for_one_on_this(
     look: Look, brought_up: str, postgres: Databases
 ) -> None:
-    with connected(postgres.url()) as other:
-        assert try_to_lead(other)
+    with open_connection(postgres.url()) as other:
+        assert try_acquire_leadership(other)
         assert look("--database", brought_up)[0][1].endswith("no server runs on it")
 
 
@@ -82,10 +82,13 @@ WRONG = {
     "DELETE FROM schema_versions": ("fine", "empty: "),
     "DROP TRIGGER grow_logs ON activities": (
         "broken",
-        "not as this qwed makes it: trigger `grow_logs` of `activities`",
+        "the schema differs from this version of qwed: trigger `grow_logs` of `activities`",
     ),
-    "ALTER DATABASE {name} SET default_transaction_read_only = on": ("broken", "it is only read from"),
-    "ALTER DATABASE {name} SET synchronous_commit = off": ("broken", "synchronous_commit is off: a decision that was"),
+    "ALTER DATABASE {name} SET default_transaction_read_only = on": ("broken", "it is read-only"),
+    "ALTER DATABASE {name} SET synchronous_commit = off": (
+        "broken",
+        "synchronous_commit is off: a committed decision can be lost",
+    ),
 }
 
 
@@ -93,14 +96,14 @@ WRONG = {
 def test_what_is_wrong_with_it_is_told(look: Look, brought_up: str, statement: str) -> None:
     name = brought_up.partition("?")[0].rpartition("/")[2]
     _say(brought_up, statement.replace("{name}", f'"{name}"'))
-    state, said = WRONG[statement]
-    assert [each for each in look("--database", brought_up) if each[0] == state and said in each[1]]
+    state, message = WRONG[statement]
+    assert [check for check in look("--database", brought_up) if check[0] == state and message in check[1]]
 
 
 def test_a_month_that_was_not_made_is_a_warning(look: Look, database: str) -> None:
-    with connected(database) as connection:
+    with open_connection(database) as connection:
         migrate(connection)
-    assert ("warning", "this month has no table of its own yet") in look("--database", database)
+    assert ("warning", "the partition of this month is missing") in look("--database", database)
 
 
 def test_keys_that_are_missing_beside_it_are_broken(look: Look, brought_up: str, tmp_path: Path) -> None:

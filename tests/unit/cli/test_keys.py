@@ -1,4 +1,4 @@
-"""`qwed keys`: the keys of a server that is stopped, listed and rotated; one sentence where that cannot be."""
+"""`qwed keys`: the keys of a stopped server are listed and rotated; an error is one line."""
 
 from pathlib import Path
 
@@ -19,12 +19,12 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """A house that has been opened once."""
+    """A data directory that was opened once."""
     with qwed.open(tmp_path / "data"):
         return tmp_path / "data"
 
 
-def _shown(data: Path) -> str:
+def _list_keys(data: Path) -> str:
     keyring = open_keyring(data)
     first, *others = (jwk["kid"] for jwk in keyring.public_jwks())
     return "\n".join([keyring.issuer, f"  {first}  signs", *(f"  {kid}  retired" for kid in others), ""])
@@ -32,17 +32,17 @@ def _shown(data: Path) -> str:
 
 def test_the_keys_are_listed_whether_or_not_a_server_runs(data: Path, capsys: Capture) -> None:
     assert main(["keys", "list", "--data-dir", str(data)]) == 0
-    assert capsys.readouterr() == (_shown(data), "")
+    assert capsys.readouterr() == (_list_keys(data), "")
     with qwed.open(data):
         assert main(["keys", "list", "--data-dir", str(data)]) == 0
-    assert capsys.readouterr().out == _shown(data)
+    assert capsys.readouterr().out == _list_keys(data)
 
 
 def test_a_rotation_keeps_the_name_and_the_old_keys_and_is_logged(data: Path, capsys: Capture) -> None:
     before = open_keyring(data)
     for reason in ("once a year", "and again"):
         assert main(["keys", "rotate", "--data-dir", str(data), "--reason", reason]) == 0
-        assert capsys.readouterr() == (_shown(data), "")
+        assert capsys.readouterr() == (_list_keys(data), "")
     after = open_keyring(data)
     assert after.issuer == before.issuer
     assert [jwk["kid"] for jwk in after.public_jwks()][2:] == [before.current.kid]
@@ -72,16 +72,16 @@ def test_the_keys_of_a_server_that_runs_are_left_to_it(data: Path, capsys: Captu
         before = (data / JWKS_FILE).read_bytes()
         assert main(["keys", "rotate", "--data-dir", str(data)]) == 2
         assert (data / JWKS_FILE).read_bytes() == before
-    said = f"qwed: a server runs on {data}: ask it with POST /signing-key/rotate, or stop it first\n"
-    assert capsys.readouterr() == ("", said)
+    message = f"qwed: a server runs on {data}: use POST /signing-key/rotate, or stop the server first\n"
+    assert capsys.readouterr() == ("", message)
 
 
 @pytest.mark.parametrize("verb", ["list", "rotate"])
-def test_a_slip_of_the_pen_makes_no_new_house(tmp_path: Path, capsys: Capture, verb: str) -> None:
+def test_a_mistyped_directory_gets_no_keys(tmp_path: Path, capsys: Capture, verb: str) -> None:
     assert main(["keys", verb, "--data-dir", str(tmp_path / "dta")]) == 2
     missing = tmp_path / "dta" / KEY_FILE
-    said = f"qwed: {missing} is not there: a server makes its keys when it first starts\n"
-    assert capsys.readouterr() == ("", said)
+    message = f"qwed: {missing} does not exist: a server creates its keys at its first start\n"
+    assert capsys.readouterr() == ("", message)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -101,15 +101,15 @@ def test_the_operators_key_is_the_operators(
 
 
 @pytest.mark.parametrize(
-    ("name", "mode", "said"),
+    ("name", "mode", "message"),
     [(KEY_FILE, 0o644, "run chmod 600 on it"), (JWKS_FILE, 0o640, "run chmod 600 on it")],
 )
 def test_keys_that_others_can_read_are_not_rotated(
-    data: Path, capsys: Capture, name: str, mode: int, said: str
+    data: Path, capsys: Capture, name: str, mode: int, message: str
 ) -> None:
     (data / name).chmod(mode)
     assert main(["keys", "rotate", "--data-dir", str(data)]) == 2
-    assert capsys.readouterr().err.endswith(f"{said}\n")
+    assert capsys.readouterr().err.endswith(f"{message}\n")
 
 
 def test_a_reason_can_be_read(data: Path, capsys: Capture) -> None:

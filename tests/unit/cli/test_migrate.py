@@ -1,4 +1,4 @@
-"""`qwed migrate`: a database of any version is brought to the newest, and it says so."""
+"""`qwed migrate`: a database of any version is migrated to the newest."""
 
 import json
 import sqlite3
@@ -11,18 +11,18 @@ import pytest
 
 import qwed
 from qwed.cli import main
+from qwed.store.data_directory import FILE_NAME
 from qwed.store.migrate import migrations
-from qwed.store.place import FILE_NAME
-from qwed.store.postgres.locks import try_to_lead
-from qwed.store.postgres.opening import connected
+from qwed.store.postgres.connect import open_connection
+from qwed.store.postgres.locks import try_acquire_leadership
 from qwed.store.postgres.schema import version_of
-from tests.unit.store.recording import lay_out
+from tests.unit.store.record_database import lay_out
 
 NEWEST, NEWEST_THERE = migrations()[-1][0], migrations("postgres")[-1][0]
 
 
 class Ran(NamedTuple):
-    """What a command said, and how it ended."""
+    """Exit code and output of a command."""
 
     code: int
     out: str
@@ -56,11 +56,11 @@ def test_every_earlier_version_is_brought_up_and_verifies(tmp_path: Path, run: R
     data = tmp_path / "data"
     lay_out(data, version)
     ran = run("--data-dir", data)
-    assert ran == (0, f"the database was at version {version} and is at version {NEWEST} now\n", "")
+    assert ran == (0, f"the database was migrated from version {version} to version {NEWEST}\n", "")
     assert _version(data) == NEWEST
     with qwed.open(data) as gate:
         assert gate.services.store.log_size(gate.organisation_id) > 0
-    assert run("--data-dir", data).out == f"the database is at version {NEWEST}, the newest: there is nothing to do\n"
+    assert run("--data-dir", data).out == f"the database is at version {NEWEST}, the newest: nothing to do\n"
 
 
 def test_beside_a_server_there_is_only_something_to_say(tmp_path: Path, run: Run) -> None:
@@ -101,7 +101,7 @@ def test_what_is_no_database_is_told(tmp_path: Path, run: Run) -> None:
     (tmp_path / FILE_NAME).write_bytes(b"nothing of the kind" * 100)
     ran = run("--data-dir", tmp_path)
     assert (ran.code, ran.out) == (2, "")
-    assert "could not be brought up: file is not a database" in ran.err
+    assert "could not be migrated: file is not a database" in ran.err
 
 
 # PostgreSQL
@@ -109,13 +109,13 @@ def test_what_is_no_database_is_told(tmp_path: Path, run: Run) -> None:
 
 def test_an_empty_database_is_brought_up(database: str, run: Run) -> None:
     ran = run("--database", database)
-    assert ran == (0, f"the database was at version 0 and is at version {NEWEST_THERE} now\n", "")
-    with connected(database) as connection:
+    assert ran == (0, f"the database was migrated from version 0 to version {NEWEST_THERE}\n", "")
+    with open_connection(database) as connection:
         assert version_of(connection) == NEWEST_THERE
         months = connection.execute("SELECT count(*) FROM pg_inherits WHERE inhparent = 'activities'::regclass")
         assert months.fetchone() == (4,), "this month, the next two, and one for all others"
-    told = json.loads(run("--database", database, "--json").out)
-    assert told == {"database": "postgresql", "from": NEWEST_THERE, "to": NEWEST_THERE}
+    result = json.loads(run("--database", database, "--json").out)
+    assert result == {"database": "postgresql", "from": NEWEST_THERE, "to": NEWEST_THERE}
 
 
 def test_the_variable_names_the_database_as_well(
@@ -126,8 +126,8 @@ def test_the_variable_names_the_database_as_well(
 
 
 def test_a_database_that_a_server_runs_on_is_left_as_it_is(database: str, run: Run) -> None:
-    with connected(database) as server:
-        assert try_to_lead(server)
+    with open_connection(database) as server:
+        assert try_acquire_leadership(server)
         ran = run("--database", database)
         assert (ran.code, ran.out, version_of(server)) == (2, "", 0)
     assert ran.err == "qwed: a server runs on that database in PostgreSQL: stop it, and migrate then\n"
@@ -135,7 +135,7 @@ def test_a_database_that_a_server_runs_on_is_left_as_it_is(database: str, run: R
 
 def test_a_newer_database_is_refused(database: str, run: Run) -> None:
     run("--database", database)
-    with connected(database) as connection:
+    with open_connection(database) as connection:
         connection.execute("INSERT INTO schema_versions (number) VALUES (%s)", (NEWEST_THERE + 1,))
     ran = run("--database", database)
     assert (ran.code, ran.out) == (2, "")
@@ -143,7 +143,7 @@ def test_a_newer_database_is_refused(database: str, run: Run) -> None:
 
 
 def test_who_may_not_change_tables_is_told(database: str, run: Run) -> None:
-    with connected(database) as connection:
+    with open_connection(database) as connection:
         connection.execute("DROP ROLE IF EXISTS qwed_guest")
         connection.execute("CREATE ROLE qwed_guest LOGIN")
     ran = run("--database", database.replace("postgres@", "qwed_guest@"))
@@ -152,7 +152,7 @@ def test_who_may_not_change_tables_is_told(database: str, run: Run) -> None:
         f"qwed: the database is at version 0, and this qwed wants {NEWEST_THERE}: run `qwed migrate` as the role that "
         "owns its tables, and grant what came with it (permission denied for schema public)\n"
     )
-    with connected(database) as connection:
+    with open_connection(database) as connection:
         connection.execute("DROP ROLE qwed_guest")
 
 

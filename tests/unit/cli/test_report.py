@@ -1,4 +1,4 @@
-"""`qwed report`: what an auditor is handed, whole or not at all."""
+"""`qwed report`: the report is written completely or not at all."""
 
 import json
 import os
@@ -9,7 +9,7 @@ import pytest
 from qwed.cli import main
 from qwed_sdk import QWEDAgentClient, QWEDClient
 from tests.support.server import Server
-from tests.support.terminals import Terminal
+from tests.support.terminal import Terminal
 
 Binary = pytest.CaptureFixture[bytes]
 Capture = pytest.CaptureFixture[str]
@@ -65,10 +65,10 @@ def test_a_terminal_is_shown_text_and_never_a_pdf(agent_id: str, server: Server,
     }
     with Terminal(["report", agent_id], environment) as terminal:
         assert terminal.end() == 2
-        assert terminal.seen == "qwed: a PDF is nothing for a terminal: name a file with --output FILE\r\n"
+        assert terminal.seen == "qwed: a PDF cannot be written to a terminal: give --output FILE\r\n"
     with Terminal(["report", agent_id, "--format", "json"], environment) as terminal:
         assert terminal.end() == 0
-        assert "is made" in terminal.seen
+        assert "creating the report of" in terminal.seen
         assert "\x1b[31m" not in terminal.seen
 
 

@@ -1,4 +1,4 @@
-"""Expressions of PromQL, read as far as we use it: what they name, and that they are written right."""
+"""Parser of the PromQL subset that we use: which metrics an expression names, and whether it is valid."""
 
 import re
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ class Named:
 
 
 def read(text: str) -> Named:
-    """What an expression names; AssertionError where it is none."""
+    """Return what an expression names; raise AssertionError if it is invalid."""
     reader = _Reader(text)
     reader.expression()
     assert not reader.left, f"left over: {reader.left}"
@@ -36,13 +36,13 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.left: list[tuple[str, str]] = []
         self.named = Named()
-        place = 0
-        while text[place:].strip():
-            found = _TOKEN.match(text, place)
-            assert found is not None, f"unreadable: {text[place:]}"
-            kind = found.lastgroup or ""
-            self.left.append((kind, found[kind]))
-            place = found.end()
+        position = 0
+        while text[position:].strip():
+            match = _TOKEN.match(text, position)
+            assert match is not None, f"unreadable: {text[position:]}"
+            kind = match.lastgroup or ""
+            self.left.append((kind, match[kind]))
+            position = match.end()
 
     def take(self, *expected: str) -> str:
         assert self.left, f"something is missing: {expected}"
@@ -104,14 +104,14 @@ class _Reader:
         self.take(")")
 
     def matchers(self) -> dict[str, tuple[str, str]]:
-        found: dict[str, tuple[str, str]] = {}
+        match: dict[str, tuple[str, str]] = {}
         if not self.sees("{"):
-            return found
+            return match
         self.take("{")
         while not self.sees("}"):
             label = self.take("word")
-            found[label] = (self.take("=", "!=", "=~", "!~"), self.take("string")[1:-1])
+            match[label] = (self.take("=", "!=", "=~", "!~"), self.take("string")[1:-1])
             if not self.sees("}"):
                 self.take(",")
         self.take("}")
-        return found
+        return match

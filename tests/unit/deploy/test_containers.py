@@ -17,9 +17,9 @@ from qwed.settings import settings_from
 from qwed.store.postgres.schema import migrate
 from tests.docs.pages import ROOT
 from tests.support.postgres_server import Postgres
-from tests.support.receivers import dead_port
 from tests.support.server import Server
-from tests.unit.deploy.files import (
+from tests.support.webhook_receivers import unused_port
+from tests.unit.deploy.deploy_files import (
     DEPLOY,
     DURATION,
     TEXT,
@@ -40,7 +40,7 @@ INSTRUCTIONS = frozenset(
 PINNED = re.compile(r"[a-z]+:\d+\.\d+(\.\d+)?(-[a-z0-9]+)*|qwed:local")
 
 
-def given(name: str) -> list[str]:
+def instructions(name: str) -> list[str]:
     return [rest for instruction, rest in dockerfile() if instruction == name]
 
 
@@ -50,29 +50,29 @@ def compose() -> Any:
 
 def test_the_image_is_built_in_stages_from_one_pinned_base_and_runs_as_nobody() -> None:
     assert {name for name, _ in dockerfile()} <= INSTRUCTIONS
-    build, final = given("FROM")
+    build, final = instructions("FROM")
     assert build == f"{final} AS build"
     assert PINNED.fullmatch(final)
     assert final.startswith("python:3.11.")
-    assert given("USER") == ["10001:10001"]
+    assert instructions("USER") == ["10001:10001"]
     last = max(number for number, (name, _) in enumerate(dockerfile()) if name in ("RUN", "COPY"))
     assert [name for name, _ in dockerfile()].index("USER") > last
-    assert given("VOLUME") == ['["/data"]']
-    assert [json.loads(each) for each in (*given("ENTRYPOINT"), *given("CMD"))] == [["qwed"], ["serve"]]
+    assert instructions("VOLUME") == ['["/data"]']
+    assert [json.loads(item) for item in (*instructions("ENTRYPOINT"), *instructions("CMD"))] == [["qwed"], ["serve"]]
 
 
 def test_what_is_installed_is_pinned_and_there_is_such_an_extra() -> None:
-    installs = [part for run in given("RUN") for part in run.split("&&") if "pip install" in part]
+    installs = [part for run in instructions("RUN") for part in run.split("&&") if "pip install" in part]
     assert len(installs) == 2
     assert all("-c constraints.txt" in part for part in installs)
-    found = re.search(r'"\.\[([a-z,]+)\]"', installs[1])
-    assert found is not None
+    match = re.search(r'"\.\[([a-z,]+)\]"', installs[1])
+    assert match is not None
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert {"server", "postgres", "redis", "otel"} <= set(found[1].split(",")) <= set(project["optional-dependencies"])
+    assert {"server", "postgres", "redis", "otel"} <= set(match[1].split(",")) <= set(project["optional-dependencies"])
 
 
 def test_what_is_copied_is_there_and_nothing_else_goes_into_the_image() -> None:
-    copied = {name for copy in given("COPY") if not copy.startswith("--from") for name in copy.split()[:-1]}
+    copied = {name for copy in instructions("COPY") if not copy.startswith("--from") for name in copy.split()[:-1]}
     assert all((ROOT / name).exists() for name in copied)
     lines = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if line and not line.startswith("#")]
     assert lines[0] == "*"
@@ -81,14 +81,14 @@ def test_what_is_copied_is_there_and_nothing_else_goes_into_the_image() -> None:
 
 
 def checks() -> list[list[str]]:
-    [health] = given("HEALTHCHECK")
+    [health] = instructions("HEALTHCHECK")
     words: list[str] = json.loads(health.partition("CMD ")[2])
     kind, *ready = compose()["services"]["qwed"]["healthcheck"]["test"]
     assert kind == "CMD"
     return [words, ready]
 
 
-def asked(check: list[str], url: str) -> int:
+def run_check(check: list[str], url: str) -> int:
     python, *rest = check
     assert python == "python"
     command = [sys.executable, *(word.replace("http://127.0.0.1:8000", url) for word in rest)]
@@ -97,12 +97,12 @@ def asked(check: list[str], url: str) -> int:
 
 def test_the_health_checks_see_a_server_that_answers_and_one_that_does_not(server: Server, api: httpx.Client) -> None:
     alive, ready = checks()
-    assert asked(alive, server.base_url) == 0
-    # Once every worker has come up, and the first of them answers only then.
+    assert run_check(alive, server.base_url) == 0
+    # Ready once every worker has started.
     while not api.get("/ready").json().get("ready"):
         assert api.post("/verify/math", json={"expression": "x + x = 2*x"}).status_code == 200
-    assert asked(ready, server.base_url) == 0
-    assert [asked(check, f"http://127.0.0.1:{dead_port()}") for check in (alive, ready)] == [1, 1]
+    assert run_check(ready, server.base_url) == 0
+    assert [run_check(check, f"http://127.0.0.1:{unused_port()}") for check in (alive, ready)] == [1, 1]
 
 
 HEALTH = record(
@@ -145,26 +145,26 @@ COMPOSE = record(
 )
 
 
-def _given(service: dict[str, Any]) -> set[str]:
+def _secrets_of(service: dict[str, Any]) -> set[str]:
     """The secrets of a service, wherever they lie in it."""
-    return {each if isinstance(each, str) else each["source"] for each in service.get("secrets", ())}
+    return {item if isinstance(item, str) else item["source"] for item in service.get("secrets", ())}
 
 
 def test_the_compose_file_is_one_and_names_only_what_it_has() -> None:
-    made = compose()
-    jsonschema.validate(made, COMPOSE)
-    for service in made["services"].values():
+    parsed = compose()
+    jsonschema.validate(parsed, COMPOSE)
+    for service in parsed["services"].values():
         assert PINNED.fullmatch(service["image"])
-        assert _given(service) <= set(made["secrets"])
-        assert set(service["networks"]) <= set(made["networks"])
-        assert set(service.get("depends_on", ())) <= set(made["services"])
-        assert {volume.split(":")[0] for volume in service.get("volumes", ())} <= set(made["volumes"])
-    build = made["services"]["qwed"]["build"]
+        assert _secrets_of(service) <= set(parsed["secrets"])
+        assert set(service["networks"]) <= set(parsed["networks"])
+        assert set(service.get("depends_on", ())) <= set(parsed["services"])
+        assert {volume.split(":")[0] for volume in service.get("volumes", ())} <= set(parsed["volumes"])
+    build = parsed["services"]["qwed"]["build"]
     assert (DEPLOY / build["context"]).resolve() == ROOT
     assert (ROOT / build["dockerfile"]).exists()
 
 
-def test_nothing_is_published_but_to_this_machine_and_the_stores_reach_nobody() -> None:
+def test_only_this_machine_can_connect_and_the_stores_have_no_outside_network() -> None:
     services = compose()["services"]
     assert {name: service["ports"] for name, service in services.items() if "ports" in service} == {
         "qwed": ["127.0.0.1:8000:8000"]
@@ -178,7 +178,7 @@ def test_nothing_is_published_but_to_this_machine_and_the_stores_reach_nobody() 
 def test_a_variable_that_names_a_secret_names_one_the_service_has() -> None:
     for service in compose()["services"].values():
         named = {name: value for name, value in service.get("environment", {}).items() if name.endswith("_FILE")}
-        assert {value.removeprefix("/run/secrets/") for value in named.values()} <= _given(service)
+        assert {value.removeprefix("/run/secrets/") for value in named.values()} <= _secrets_of(service)
         passwords = [name for name in service.get("environment", {}) if "PASSWORD" in name or "URL" in name]
         assert all(name.endswith("_FILE") for name in passwords)
 
@@ -221,7 +221,7 @@ def test_secrets_whose_making_was_cut_short_are_made_anew(tmp_path: Path) -> Non
     (half / "redis.conf").write_text("half of it")
     assert make_secrets(place).returncode == 0
     assert "half" not in (place / "redis.conf").read_text()
-    assert [each.name for each in tmp_path.iterdir()] == ["secrets"]
+    assert [item.name for item in tmp_path.iterdir()] == ["secrets"]
 
 
 def test_secrets_are_made_once(tmp_path: Path) -> None:

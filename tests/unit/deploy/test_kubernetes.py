@@ -1,4 +1,4 @@
-"""The Kubernetes manifest: its shape, what it leaves a pod, and that a server starts with keys from a Secret."""
+"""Kubernetes manifest: its structure, the rights of its pods, and a server with keys from a Secret."""
 
 import re
 import shutil
@@ -12,7 +12,7 @@ import jsonschema
 from qwed.ledger.keyring import read_keyring
 from qwed.settings import settings_from
 from tests.support.server import Server
-from tests.unit.deploy.files import TEXT, TEXTS, TRUTH, WHOLE, WORDS, documents, mapped, record, several
+from tests.unit.deploy.deploy_files import TEXT, TEXTS, TRUTH, WHOLE, WORDS, documents, mapped, record, several
 
 LABELS = record("matchLabels", matchLabels=mapped(TEXT))
 QUANTITY = {"type": "string", "pattern": r"^\d+(m|Mi|Gi)?$"}
@@ -116,9 +116,9 @@ SPECS: dict[str, tuple[str, dict[str, Any] | None]] = {
 
 
 def manifest() -> dict[str, Any]:
-    found = {each["kind"]: each for each in documents("kubernetes.yaml")}
-    assert len(found) == len(documents("kubernetes.yaml"))
-    return found
+    by_kind = {item["kind"]: item for item in documents("kubernetes.yaml")}
+    assert len(by_kind) == len(documents("kubernetes.yaml"))
+    return by_kind
 
 
 def pod() -> Any:
@@ -134,44 +134,44 @@ def test_each_object_is_one() -> None:
 
 
 def test_each_selector_finds_the_pods() -> None:
-    made = manifest()
-    labels = made["Deployment"]["spec"]["template"]["metadata"]["labels"]
+    objects = manifest()
+    labels = objects["Deployment"]["spec"]["template"]["metadata"]["labels"]
     selectors = [
-        made["Deployment"]["spec"]["selector"]["matchLabels"],
-        made["Service"]["spec"]["selector"],
-        made["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"],
-        made["NetworkPolicy"]["spec"]["podSelector"]["matchLabels"],
+        objects["Deployment"]["spec"]["selector"]["matchLabels"],
+        objects["Service"]["spec"]["selector"],
+        objects["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"],
+        objects["NetworkPolicy"]["spec"]["podSelector"]["matchLabels"],
         pod()["topologySpreadConstraints"][0]["labelSelector"]["matchLabels"],
     ]
     assert selectors == [labels] * 5
-    assert made["PodDisruptionBudget"]["spec"]["minAvailable"] < made["Deployment"]["spec"]["replicas"]
+    assert objects["PodDisruptionBudget"]["spec"]["minAvailable"] < objects["Deployment"]["spec"]["replicas"]
 
 
 def test_what_is_mounted_is_a_volume_and_the_ports_are_one() -> None:
     volumes = {volume["name"] for volume in pod()["volumes"]}
     mounts = {
-        mount["name"] for each in (*pod()["containers"], *pod()["initContainers"]) for mount in each["volumeMounts"]
+        mount["name"] for item in (*pod()["containers"], *pod()["initContainers"]) for mount in item["volumeMounts"]
     }
     assert mounts == volumes
     [main] = pod()["containers"]
     [port] = main["ports"]
     assert port == {"name": "http", "containerPort": 8000}
     [ingress] = manifest()["NetworkPolicy"]["spec"]["ingress"]
-    assert [each["port"] for each in ingress["ports"]] == [8000]
+    assert [item["port"] for item in ingress["ports"]] == [8000]
     assert main["readinessProbe"]["httpGet"]["path"] == "/ready"
     assert main["livenessProbe"]["httpGet"]["path"] == "/health"
 
 
-def environment_at(place: Path) -> dict[str, str]:
+def environment_at(root: Path) -> dict[str, str]:
     [main] = pod()["containers"]
-    return {each["name"]: re.sub(r"^(?=/(?:data|urls)/)", str(place), each["value"]) for each in main["env"]}
+    return {item["name"]: re.sub(r"^(?=/(?:data|urls)/)", str(root), item["value"]) for item in main["env"]}
 
 
 def test_a_server_starts_with_the_keys_of_a_secret_and_is_the_node_it_was(tmp_path: Path) -> None:
     first = Server(tmp_path / "first")
     key, issuer = first.owner_key, read_keyring(first.data_dir).issuer
     assert first.stop() == 0
-    # As a Secret is mounted where a pod has an fsGroup: every file is readable by the group.
+    # A Secret in a pod with an fsGroup: every file is readable by the group.
     (tmp_path / "keys").mkdir()
     for name in ("signing.key", "signing.jwks", "vault.key"):
         shutil.copy(first.data_dir / name, tmp_path / "keys" / name)
@@ -183,7 +183,7 @@ def test_a_server_starts_with_the_keys_of_a_secret_and_is_the_node_it_was(tmp_pa
     ]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
-    # In place of PostgreSQL, which would have been there all the time.
+    # In place of PostgreSQL.
     shutil.copy(first.data_dir / "qwed.db", tmp_path / "data" / "qwed")
     named = environment_at(tmp_path)
     named = {name: value for name, value in named.items() if not name.endswith("_URL_FILE") and name != "QWED_DATA_DIR"}

@@ -1,4 +1,4 @@
-"""The unit for systemd: what `systemd-analyze` says of it, and what it must have."""
+"""The systemd unit: its `systemd-analyze` result and its required settings."""
 
 import ctypes
 import re
@@ -11,10 +11,10 @@ from typing import Any
 import httpx
 import pytest
 
-from qwed.api.examples import EXAMPLES
-from tests.support.figures import Figure, campaign
+from qwed.api.openapi.examples import EXAMPLES
+from tests.support.campaign_table import Figure, campaign
 from tests.support.server import SERVE, Server
-from tests.unit.deploy.files import DEPLOY
+from tests.unit.deploy.deploy_files import DEPLOY
 
 UNIT = DEPLOY / "systemd" / "qwed.service"
 LINE = re.compile(r"\[(?P<section>[A-Z][A-Za-z]*)\]|(?P<name>[A-Z][A-Za-z]*)=(?P<value>.*)")
@@ -43,8 +43,8 @@ analyzer = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="s
 
 
 def settings() -> dict[str, dict[str, list[str]]]:
-    """By section and name; AssertionError where a line is neither of both, nor a comment."""
-    found: dict[str, dict[str, list[str]]] = {}
+    """Return the settings by section and name; raise AssertionError if a line is invalid."""
+    result: dict[str, dict[str, list[str]]] = {}
     section = ""
     for line in UNIT.read_text().splitlines():
         if not line or line.startswith("#"):
@@ -53,8 +53,8 @@ def settings() -> dict[str, dict[str, list[str]]]:
         assert match is not None, line
         section = match["section"] or section
         if match["name"]:
-            found.setdefault(section, {}).setdefault(match["name"], []).append(match["value"])
-    return found
+            result.setdefault(section, {}).setdefault(match["name"], []).append(match["value"])
+    return result
 
 
 def installed(tmp_path: Path) -> Path:
@@ -72,9 +72,9 @@ def test_it_leaves_the_server_what_it_needs_and_no_more() -> None:
     assert service["CapabilityBoundingSet"] == [""]
     assert service["User"] == ["qwed"]
     assert service["UMask"] == ["0077"]
-    # The server asks for as many itself, and gets no more than these.
+    # The server raises its soft limit to this number.
     assert service["LimitNOFILE"] == ["65536"]
-    # It waits 30 seconds for whoever is still being answered.
+    # The server waits 30 seconds for requests in progress.
     assert int(service["TimeoutStopSec"][0]) > 30
     assert service["KillMode"] == ["mixed"]
     assert service["Environment"] == ["QWED_DATA_DIR=%S/qwed"]
@@ -94,9 +94,9 @@ def test_systemd_takes_it(tmp_path: Path) -> None:
 def test_systemd_finds_little_of_the_machine_exposed(tmp_path: Path) -> None:
     command = ["systemd-analyze", "security", "--offline=yes", "--no-pager", str(installed(tmp_path))]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    found = re.search(r"Overall exposure level for qwed\.service: ([0-9.]+)", done.stdout)
-    assert found is not None, done.stdout + done.stderr
-    assert float(found[1]) <= MOST_EXPOSED
+    result = re.search(r"Overall exposure level for qwed\.service: ([0-9.]+)", done.stdout)
+    assert result is not None, done.stdout + done.stderr
+    assert float(result[1]) <= MOST_EXPOSED
 
 
 @analyzer
@@ -134,14 +134,14 @@ PACKS: list[dict[str, Any]] = [
 @pytest.mark.drill
 @campaign("P7", "engines without memory that is writable and executable")
 def test_every_engine_works_where_no_memory_is_writable_and_executable(tmp_path: Path, figure: Figure) -> None:
-    """What `MemoryDenyWriteExecute` does on a kernel that knows it by itself."""
+    """The effect of `MemoryDenyWriteExecute` on a kernel that supports it."""
     command = [sys.executable, "-c", DENYING, str(PR_SET_MDWE), str(REFUSE_EXEC_GAIN), *SERVE[1:]]
     server = Server(tmp_path / "data", command)
-    asked = [(path, each) for name, path in ROUTES.items() for each in EXAMPLES[name].examples]
+    requests = [(path, item) for name, path in ROUTES.items() for item in EXAMPLES[name].examples]
     with httpx.Client(base_url=server.base_url, headers={"X-API-Key": server.owner_key}, timeout=60) as client:
-        found = [client.post(path, json=each.body).json()["status"] for path, each in asked]
+        result = [client.post(path, json=item.body).json()["status"] for path, item in requests]
         packs = [client.post("/verify", json=body).json()["status"] for body in PACKS]
     assert server.stop() == 0
-    assert found == [each.answer["status"] for _, each in asked]
+    assert result == [item.answer["status"] for _, item in requests]
     assert packs == ["VERIFIED"] * len(PACKS)
-    figure("questions", len(found) + len(packs))
+    figure("questions", len(result) + len(packs))

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qwed.engines._math.claims import compute, settle
+from qwed.engines._math.claims import compute, decide_claim
 from qwed.engines._math.syntax import parse
 from qwed.engines.arithmetic import verify_quick
 from qwed.engines.math import verify
 from qwed.engines.protocol import EngineRequest
-from qwed.words import Status, Verdict
+from qwed.model import Status, Verdict
 
-READ = ("syntax_valid", "within_limits")
+PARSE_CHECKS = ("syntax_valid", "within_limits")
 
 
 def test_a_true_claim_is_verified_in_full():
@@ -23,7 +23,7 @@ def test_a_true_claim_is_verified_in_full():
         status=Status.VERIFIED,
         engine="math",
         message="`2+2=4` holds: both sides are 4",
-        checks_passed=(*READ, "claim_holds"),
+        checks_passed=(*PARSE_CHECKS, "claim_holds"),
         result={"left": "4", "right": "4"},
     )
 
@@ -33,7 +33,7 @@ def test_a_false_result_is_failed_with_the_right_one():
         status=Status.FAILED,
         engine="math",
         message="`2+2` is 4, not 5",
-        checks_passed=READ,
+        checks_passed=PARSE_CHECKS,
         checks_failed=("claim_holds",),
         corrected={"query": "2+2 = 4"},
         result={"left": "4", "right": "5", "expected": "4"},
@@ -45,7 +45,7 @@ def test_a_bare_expression_is_computed():
         status=Status.SIMPLIFIED,
         engine="math",
         message="`15.5*2` is 31",
-        checks_passed=READ,
+        checks_passed=PARSE_CHECKS,
         result={"value": "31"},
     )
 
@@ -55,7 +55,7 @@ def test_division_by_zero_is_blocked_and_no_attack():
         status=Status.BLOCKED,
         engine="math",
         message="division by zero: the expression has no value",
-        checks_passed=READ,
+        checks_passed=PARSE_CHECKS,
         checks_failed=("defined",),
     )
 
@@ -159,20 +159,20 @@ literals = st.one_of(
     st.integers(0, 10**6).map(str),
     st.tuples(st.integers(0, 999), st.integers(0, 99)).map(lambda pair: f"{pair[0]}.{pair[1]:02}"),
 )
-# Every operand in parentheses: then Python with Fractions reads the text as we do.
+# Every operand is in parentheses, so that Python with Fractions parses the text as the engine does.
 expressions = st.recursive(
     literals.map(lambda text: (text, Fraction(text))),
     lambda inner: st.one_of(
         st.tuples(inner, st.sampled_from("+-*/"), inner),
         st.tuples(inner, st.just("^"), st.integers(-3, 3)),
         st.tuples(st.just("-"), inner),
-    ).map(lambda parts: _joined(*parts)),
+    ).map(lambda parts: _combine(*parts)),
     max_leaves=6,
 )
 
 
-def _joined(*parts):
-    """The text, and its value by Fractions; None stands for no value."""
+def _combine(*parts):
+    """Return the text, and its value by Fractions; None stands for no value."""
     if parts[0] == "-":
         text, value = parts[1]
         return f"(-{text})", None if value is None else -value
@@ -223,7 +223,7 @@ def test_quick_says_the_very_same_as_the_symbolic_path(left, right, sign):
     if quick is None or quick.status is Status.BLOCKED:
         return
     claim = parse(query)
-    assert quick == (compute(claim) if claim.right is None else settle(claim))
+    assert quick == (compute(claim) if claim.right is None else decide_claim(claim))
 
 
 @settings(max_examples=300, deadline=None)

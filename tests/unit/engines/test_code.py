@@ -1,13 +1,13 @@
-"""DESIGN 3 and 4.3: what the code engine answers for a program."""
+"""Verdicts of the code engine on programs (DESIGN 3, DESIGN 4.3)."""
 
 from typing import Any
 
 import pytest
 
 from qwed.engines.code import verify
-from qwed.engines.protocol import EngineRequest, Policy
-from qwed.words import Effect, EffectKind, Risk, Status, Verdict, canonical, risk_of
-from tests.support.tables import rows
+from qwed.engines.protocol import DataPolicy, EngineRequest
+from qwed.model import Effect, EffectKind, Risk, Status, Verdict, canonical, risk_of
+from tests.support.case_tables import rows
 
 
 def judge(code: str, **parameters: Any) -> Verdict:
@@ -144,14 +144,14 @@ def test_a_repair_of_sql_is_offered_as_code():
         EngineRequest(
             code="SELECT id, password FROM users",
             parameters={"language": "sql"},
-            policy=Policy(schema_ddl="CREATE TABLE users (id INT, password TEXT)"),
+            policy=DataPolicy(schema_ddl="CREATE TABLE users (id INT, password TEXT)"),
         )
     )
     assert verdict.status is Status.FAILED
     assert set(verdict.corrected or {}) == {"code"}
 
 
-def alone(code: str, language: str = "python") -> Verdict:
+def verify_strict(code: str, language: str = "python") -> Verdict:
     return verify(EngineRequest(code=code, parameters={"language": language}, strict=True))
 
 
@@ -166,7 +166,7 @@ def alone(code: str, language: str = "python") -> Verdict:
     ],
 )
 def test_code_that_only_computes_may_stand_alone(code, language):
-    verdict = alone(code, language)
+    verdict = verify_strict(code, language)
     assert (verdict.status, verdict.checks_failed) == (Status.VERIFIED, ())
 
 
@@ -182,7 +182,7 @@ def test_code_that_only_computes_may_stand_alone(code, language):
     ],
 )
 def test_code_with_an_effect_may_not_stand_alone(code, language, kind):
-    verdict = alone(code, language)
+    verdict = verify_strict(code, language)
     assert (verdict.status, verdict.violations) == (Status.BLOCKED, ())
     assert verdict.checks_failed == ("pure_computation",)
     assert f"`{kind} " in verdict.message
@@ -190,17 +190,17 @@ def test_code_with_an_effect_may_not_stand_alone(code, language, kind):
 
 
 def test_the_effect_that_is_refused_alone_is_named_with_its_line():
-    verdict = alone("const fs = require('fs');\nfs.unlinkSync('a');", "javascript")
+    verdict = verify_strict("const fs = require('fs');\nfs.unlinkSync('a');", "javascript")
     assert verdict.message == "`DELETE a` on line 2 deletes something: it may only compute"
     assert verdict.result["issues"][0]["line_number"] == 2
 
 
 def test_a_write_in_sql_may_not_stand_alone():
-    assert alone("DELETE FROM users WHERE id = 1", "sql").status is Status.BLOCKED
+    assert verify_strict("DELETE FROM users WHERE id = 1", "sql").status is Status.BLOCKED
 
 
 def test_a_name_nobody_knows_may_not_stand_alone_either():
-    verdict = alone("import frobnicate\nfrobnicate.run()")
+    verdict = verify_strict("import frobnicate\nfrobnicate.run()")
     assert (verdict.status, verdict.checks_failed) == (Status.INCONCLUSIVE, ("pure_computation",))
 
 

@@ -1,4 +1,4 @@
-"""Consensus: methods that share nothing, what they agree on, and what is said when they do not."""
+"""Consensus engine: independent methods, their agreement, and the verdict if they disagree."""
 
 from typing import Any
 
@@ -6,22 +6,22 @@ import pytest
 
 from qwed.engines import _consensus_methods as methods
 from qwed.engines import consensus
-from qwed.engines._consensus_methods import AT_MANY_POINTS, CERTAIN, LOGIC, MATH, UNSURE, Method, Opinion
+from qwed.engines._consensus_methods import CERTAIN, LOGIC, MATH, SAMPLED, UNSURE, Method, Opinion
 from qwed.engines.protocol import EngineRequest
-from qwed.words import Status, Verdict
-from tests.support.tables import each, rows
+from qwed.model import Status, Verdict
+from tests.support.case_tables import each, rows
 
 
 def ask(query: str, **parameters: Any) -> Verdict:
     return consensus.verify(EngineRequest(query=query, parameters=parameters))
 
 
-def saying(*opinions: Opinion) -> tuple[Method, ...]:
-    return tuple(Method(f"e{n}", f"m{n}", lambda _text, said=each: said) for n, each in enumerate(opinions))
+def methods_with(*opinions: Opinion) -> tuple[Method, ...]:
+    return tuple(Method(f"e{n}", f"m{n}", lambda _text, opinion=opinion: opinion) for n, opinion in enumerate(opinions))
 
 
 INDEPENDENT = [method for method in MATH if method.name != "symbolic"]
-YES, NO, LIKELY = Opinion(True, CERTAIN), Opinion(False, CERTAIN), Opinion(True, AT_MANY_POINTS)
+YES, NO, LIKELY = Opinion(True, CERTAIN), Opinion(False, CERTAIN), Opinion(True, SAMPLED)
 
 TRUE = [
     "2+2 = 4",
@@ -41,27 +41,27 @@ FALSE = ["2+2 = 5", "x^2 = x", "sqrt(x^2) = x", "pi > 3.1416", "(AND p (NOT p))"
 @pytest.mark.parametrize("mode", ["single", "high", "maximum"])
 @pytest.mark.parametrize("query", TRUE)
 def test_what_holds_is_verified_by_as_many_methods_as_were_asked_for(query: str, mode: str) -> None:
-    found = ask(query, verification_mode=mode)
-    assert found.status is Status.VERIFIED, found
-    assert found.result["final_answer"] == "true"
-    assert found.result["meets_requirement"] is True
-    told = [link for link in found.result["verification_chain"] if link["success"]]
-    assert len(told) >= consensus.MODES[mode]
-    assert found.result["engines_used"] == [link["engine"] for link in found.result["verification_chain"]]
+    verdict = ask(query, verification_mode=mode)
+    assert verdict.status is Status.VERIFIED, verdict
+    assert verdict.result["final_answer"] == "true"
+    assert verdict.result["meets_requirement"] is True
+    successful = [link for link in verdict.result["verification_chain"] if link["success"]]
+    assert len(successful) >= consensus.MODES[mode]
+    assert verdict.result["engines_used"] == [link["engine"] for link in verdict.result["verification_chain"]]
 
 
 @pytest.mark.parametrize("mode", ["single", "high", "maximum"])
 @pytest.mark.parametrize("query", FALSE)
 def test_what_does_not_hold_fails(query: str, mode: str) -> None:
-    found = ask(query, mode=mode)
-    assert found.status is Status.FAILED, found
-    assert found.result["final_answer"] == "false"
+    verdict = ask(query, mode=mode)
+    assert verdict.status is Status.FAILED, verdict
+    assert verdict.result["final_answer"] == "false"
 
 
 def test_a_bare_expression_is_computed() -> None:
-    found = ask("2^10", verification_mode="high")
-    assert (found.status, found.result["final_answer"]) == (Status.SIMPLIFIED, "1024")
-    assert found.result["agreement_status"] == "unanimous"
+    verdict = ask("2^10", verification_mode="high")
+    assert (verdict.status, verdict.result["final_answer"]) == (Status.SIMPLIFIED, "1024")
+    assert verdict.result["agreement_status"] == "unanimous"
 
 
 @pytest.mark.parametrize("query", ["SELECT 1", "what a day", "", "print(1)", "All men are mortal"])
@@ -82,8 +82,8 @@ def test_what_has_no_independent_methods_is_left_open(query: str) -> None:
     ],
 )
 def test_what_cannot_be_asked_for_is_refused(parameters: dict[str, Any]) -> None:
-    found = ask("2+2 = 4", **parameters)
-    assert (found.status, found.checks_failed) == (Status.BLOCKED, ("parameters_valid",))
+    verdict = ask("2+2 = 4", **parameters)
+    assert (verdict.status, verdict.checks_failed) == (Status.BLOCKED, ("parameters_valid",))
 
 
 @pytest.mark.parametrize("opinions", [(YES, NO), (NO, YES), (YES, LIKELY, NO), (LIKELY, NO), (UNSURE, YES, NO)])
@@ -91,45 +91,45 @@ def test_what_cannot_be_asked_for_is_refused(parameters: dict[str, Any]) -> None
 def test_a_disagreement_is_never_a_verdict(
     opinions: tuple[Opinion, ...], mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(consensus._METHODS, "math", saying(*opinions))
-    found = ask("2+2 = 4", mode=mode, min_confidence=0)
+    monkeypatch.setitem(consensus._METHODS, "math", methods_with(*opinions))
+    verdict = ask("2+2 = 4", mode=mode, min_confidence=0)
     if mode == "high" and opinions == (YES, LIKELY, NO):
-        return  # two that agree are what was asked for
-    assert found.status is Status.INCONCLUSIVE
-    assert (found.result["agreement_status"], found.result["meets_requirement"]) == ("disagreement", False)
-    assert (found.result["confidence"], found.result["final_answer"]) == (0, None)
+        return  # two agreeing methods are enough for this mode
+    assert verdict.status is Status.INCONCLUSIVE
+    assert (verdict.result["agreement_status"], verdict.result["meets_requirement"]) == ("disagreement", False)
+    assert (verdict.result["confidence"], verdict.result["final_answer"]) == (0, None)
 
 
 @pytest.mark.parametrize("opinions", [(LIKELY,), (LIKELY, LIKELY), (UNSURE, LIKELY, LIKELY, LIKELY)])
 def test_what_only_held_where_it_was_tried_is_not_verified(
     opinions: tuple[Opinion, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(consensus._METHODS, "math", saying(*opinions))
+    monkeypatch.setitem(consensus._METHODS, "math", methods_with(*opinions))
     for mode in consensus.MODES:
         assert ask("2+2 = 4", mode=mode, min_confidence=0).status is Status.INCONCLUSIVE
 
 
 def test_fewer_methods_than_were_asked_for_decide_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(consensus._METHODS, "math", saying(YES, UNSURE))
+    monkeypatch.setitem(consensus._METHODS, "math", methods_with(YES, UNSURE))
     assert ask("2+2 = 4", mode="single").status is Status.VERIFIED
-    found = ask("2+2 = 4", mode="high")
-    assert (found.status, found.result["agreement_status"]) == (Status.INCONCLUSIVE, "insufficient")
+    verdict = ask("2+2 = 4", mode="high")
+    assert (verdict.status, verdict.result["agreement_status"]) == (Status.INCONCLUSIVE, "insufficient")
 
 
 def test_confidence_grows_with_every_method_that_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(consensus._METHODS, "math", saying(LIKELY, LIKELY))
+    monkeypatch.setitem(consensus._METHODS, "math", methods_with(LIKELY, LIKELY))
     assert ask("2+2 = 4", mode="high").result["confidence"] == 0.99
     assert ask("2+2 = 4", mode="high", min_confidence=0.999).result["meets_requirement"] is False
 
 
 def plain_rows(name: str) -> list[dict[str, Any]]:
-    """Every fourth of those that are a text and nothing more; the engines ask all of them themselves."""
+    """Return every fourth row that has only a query; the engines' own tests cover all rows."""
     return [row for row in rows(name) if set(row) == {"query"}][::4]
 
 
 @each("row", plain_rows("math_false.jsonl"), ids=lambda row: ascii(row["query"])[:50])
 def test_no_method_of_its_own_calls_a_false_claim_true(row: dict[str, Any]) -> None:
-    """Each by itself: an error of one must not hide behind the others. The engine has tables of its own."""
+    """Each method is tested alone, so that its error cannot hide behind the others; the engine has its own tables."""
     for method in INDEPENDENT:
         opinion = method.ask(row["query"])
         assert opinion.holds is not True or opinion.confidence < CERTAIN, method.name
@@ -174,7 +174,7 @@ def test_no_text_upsets_a_method(method: Method) -> None:
 
 
 def test_many_names_are_left_to_the_solver() -> None:
-    text = f"(AND {' '.join(f'p{n}' for n in range(methods.MOST_NAMES + 1))})"
+    text = f"(AND {' '.join(f'p{n}' for n in range(methods.MAX_NAMES + 1))})"
     assert LOGIC[1].ask(text) == UNSURE
     assert ask(text).status is Status.VERIFIED
 

@@ -1,4 +1,4 @@
-"""INTERFACES 2 and DESIGN 8: what the fact engine says of claims, and the sentence by which it says so."""
+"""Verdicts of the fact engine on claims, with the deciding sentence (INTERFACES 2, DESIGN 8)."""
 
 import json
 from typing import Any
@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from qwed.engines.fact import verify
 from qwed.engines.protocol import EngineRequest
-from qwed.words import Status, Verdict
-from tests.support.tables import each, rows
+from qwed.model import Status, Verdict
+from tests.support.case_tables import each, rows
 
 FILLER = (
     "The harbour was dredged in the spring. Several ferries were repainted. The council met on Thursday. "

@@ -1,4 +1,4 @@
-"""The image engine: what is measured decides, and nothing else."""
+"""Image engine: verdicts by measurement only."""
 
 import base64
 import io
@@ -8,12 +8,12 @@ import pytest
 from PIL import Image
 
 from qwed.engines import image
-from qwed.engines._image import text as _image_text
-from qwed.engines._image.file import MAX_FRAMES, open_picture
+from qwed.engines._image import ocr as _image_text
+from qwed.engines._image.loader import MAX_FRAMES, open_picture
 from qwed.engines.protocol import EngineRequest
-from qwed.words import Status
-from tests.support.tables import each, rows
-from tests.unit.engines.pictures import HOSTILE, PICTURES, film, written
+from qwed.model import Status
+from tests.support.case_tables import each, rows
+from tests.unit.engines.sample_images import HOSTILE, PICTURES, animated_image, encode
 
 
 @cache
@@ -30,25 +30,25 @@ def ask_bytes(claim, content):
     return image.verify(EngineRequest(query=claim, parameters=parameters))
 
 
-def told(row):
+def label(row):
     return f"{row['image']}: {row['claim'][:60]}"
 
 
-@each("row", rows("image_true.jsonl"), ids=told)
+@each("row", rows("image_true.jsonl"), ids=label)
 def test_a_true_claim_is_verified_with_what_was_measured(row):
     verdict = ask(row["claim"], row["image"])
     assert (verdict.status, verdict.checks_failed) == (Status.VERIFIED, ()), verdict.message
     assert verdict.result["measured"]
 
 
-@each("row", rows("image_false.jsonl"), ids=told)
+@each("row", rows("image_false.jsonl"), ids=label)
 def test_a_false_claim_fails_with_what_was_measured(row):
     verdict = ask(row["claim"], row["image"])
     assert (verdict.status, verdict.checks_failed) == (Status.FAILED, ("claim_holds",)), verdict.message
     assert "measured" in verdict.result
 
 
-@each("row", rows("image_undecided.jsonl"), ids=told)
+@each("row", rows("image_undecided.jsonl"), ids=label)
 def test_a_claim_nobody_can_measure_is_inconclusive(row):
     verdict = ask(row["claim"], row["image"])
     assert verdict.status is Status.INCONCLUSIVE, verdict.message
@@ -80,16 +80,16 @@ def test_bytes_after_the_end_are_noted():
 
 def test_frames_are_counted_and_not_believed():
     first, second = Image.new("RGB", (8, 8), "red"), Image.new("RGB", (8, 8), "blue")
-    animated = written(first, "PNG", save_all=True, append_images=[second, first])
+    animated = encode(first, "PNG", save_all=True, append_images=[second, first])
     assert ask_bytes("has 3 frames", animated).status is Status.VERIFIED
     assert ask_bytes("has 2 frames", animated).status is Status.FAILED
 
 
 def test_more_frames_than_are_walked_are_not_counted(monkeypatch):
-    monkeypatch.setattr("qwed.engines._image.file.MAX_FRAMES", 5)
-    assert ask_bytes("has 20 frames", film(20)).status is Status.INCONCLUSIVE
-    assert ask_bytes("the image is animated", film(20)).status is Status.VERIFIED
-    assert ask_bytes("the image is 20x20", film(20)).status is Status.VERIFIED
+    monkeypatch.setattr("qwed.engines._image.loader.MAX_FRAMES", 5)
+    assert ask_bytes("has 20 frames", animated_image(20)).status is Status.INCONCLUSIVE
+    assert ask_bytes("the image is animated", animated_image(20)).status is Status.VERIFIED
+    assert ask_bytes("the image is 20x20", animated_image(20)).status is Status.VERIFIED
     assert MAX_FRAMES == 10_000
 
 
@@ -102,28 +102,28 @@ def test_a_size_that_depends_on_the_kilobyte_is_not_decided():
 
 
 def test_text_is_looked_for_only_where_it_can_be_read(monkeypatch):
-    monkeypatch.setattr("qwed.engines._image.looks.text_of", lambda _image: "INVOICE  No. 7\n")
+    monkeypatch.setattr("qwed.engines._image.claim_checks.recognise_text", lambda _image: "INVOICE  No. 7\n")
     assert ask("contains the text 'invoice no. 7'").status is Status.VERIFIED
     assert ask("contains the text 'RECEIPT'").status is Status.INCONCLUSIVE
 
 
 def test_without_a_reader_the_answer_says_so(monkeypatch):
-    monkeypatch.setattr(_image_text, "reader", lambda: None)
+    monkeypatch.setattr(_image_text, "tesseract_path", lambda: None)
     verdict = ask("contains the text 'INVOICE'")
     assert (verdict.status, verdict.message) == (Status.INCONCLUSIVE, "no text recognition is installed")
 
 
 def test_a_reader_that_fails_reads_nothing(monkeypatch):
-    monkeypatch.setattr(_image_text, "reader", lambda: "/bin/false")
-    assert _image_text.text_of(Image.new("RGB", (5, 5))) is None
+    monkeypatch.setattr(_image_text, "tesseract_path", lambda: "/bin/false")
+    assert _image_text.recognise_text(Image.new("RGB", (5, 5))) is None
 
 
 def test_a_reader_gets_the_image_and_its_answer_is_read(monkeypatch, tmp_path):
     script = tmp_path / "reader"
     script.write_text("#!/bin/sh\nhead -c 4 | tail -c 3\n")
     script.chmod(0o700)
-    monkeypatch.setattr(_image_text, "reader", lambda: str(script))
-    assert _image_text.text_of(Image.new("RGB", (5, 5))) == "PNG"
+    monkeypatch.setattr(_image_text, "tesseract_path", lambda: str(script))
+    assert _image_text.recognise_text(Image.new("RGB", (5, 5))) == "PNG"
 
 
 def test_damaged_exif_does_not_hide_the_rest():
@@ -147,5 +147,5 @@ def test_every_bit_of_a_file_may_be_wrong():
 
 
 def test_a_picture_keeps_its_first_frame():
-    picture = open_picture(film())
+    picture = open_picture(animated_image())
     assert (picture.frames, picture.width, picture.image.mode) == (3, 20, picture.image.mode)

@@ -1,4 +1,4 @@
-"""INTERFACES 3 and DESIGN 8: what the logic engine says of formulas and of arguments."""
+"""Verdicts of the logic engine on formulas and arguments (INTERFACES 3, DESIGN 8)."""
 
 import inspect
 import json
@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from qwed.engines.logic import verify, verify_logic_statement
 from qwed.engines.protocol import EngineRequest
-from qwed.words import Status, Verdict
+from qwed.model import Status, Verdict
 from qwed_new.engines import logic_engine as published
-from tests.support.tables import each, parted, rows
+from tests.support.case_tables import each, rows, split_for_drill
 
 
 def request(row: dict[str, Any]) -> EngineRequest:
@@ -29,7 +29,7 @@ def request(row: dict[str, Any]) -> EngineRequest:
 
 
 def ask(row: dict[str, Any]) -> Verdict:
-    """The verdict on a row; whatever it is, logic does nothing to the world."""
+    """Return the verdict on a row, which never has effects or violations."""
     verdict = verify(request(row))
     assert (verdict.effects, verdict.violations, verdict.engine) == ((), (), "logic")
     return verdict
@@ -53,11 +53,11 @@ def label(row: dict[str, Any]) -> str:
 
 
 def signs(row: dict[str, Any]) -> set[str]:
-    """What a row is made of: its members, and the operators, quantifiers and marks in them."""
+    """Return the keys of a row, and the operators, quantifiers and marks in it."""
     return set(row) | set(SIGN.findall(json.dumps(row, ensure_ascii=False)))
 
 
-TRUE, MORE_TRUE = parted(rows("logic_true.jsonl"), 4, signs)
+TRUE, MORE_TRUE = split_for_drill(rows("logic_true.jsonl"), 4, signs)
 
 
 def require_verified(row):
@@ -124,13 +124,13 @@ def test_every_member_of_a_core_is_needed():
 
 
 def test_an_argument_names_the_premises_it_needs_by_number_and_by_text():
-    found = entails(["r", "p -> q", "s | t", "p"], "q").result
-    assert (found["unsat_core"], found["core_premises"]) == ([1, 3], ["p -> q", "p"])
+    result = entails(["r", "p -> q", "s | t", "p"], "q").result
+    assert (result["unsat_core"], result["core_premises"]) == ([1, 3], ["p -> q", "p"])
 
 
 def test_contradictory_premises_are_named():
-    found = entails(["a", "x > 2", "b", "x < 1"], "x > 1").result
-    assert (found["unsat_core"], found["core_premises"]) == ([1, 3], ["x > 2", "x < 1"])
+    result = entails(["a", "x > 2", "b", "x < 1"], "x > 1").result
+    assert (result["unsat_core"], result["core_premises"]) == ([1, 3], ["x > 2", "x < 1"])
 
 
 def test_a_tautology_needs_no_premise():
@@ -138,13 +138,13 @@ def test_a_tautology_needs_no_premise():
 
 
 def test_a_counterexample_of_things_says_what_each_predicate_is_true_of():
-    found = entails(["forall x. Dog(x) -> Animal(x)", "Animal(rex)"], "Dog(rex)").result["counterexample"]
-    assert found == {"rex": "#0", "Animal": "{#0}", "Dog": "{}"}
+    counterexample = entails(["forall x. Dog(x) -> Animal(x)", "Animal(rex)"], "Dog(rex)").result["counterexample"]
+    assert counterexample == {"rex": "#0", "Animal": "{#0}", "Dog": "{}"}
 
 
 def test_a_declaration_may_be_a_premise_of_its_own():
-    found = entails(["(VAR n Int)", "n > 1", "n < 3"], "n = 2")
-    assert (found.verified, found.result["unsat_core"]) == (True, [1, 2])
+    verdict = entails(["(VAR n Int)", "n > 1", "n < 3"], "n = 2")
+    assert (verdict.verified, verdict.result["unsat_core"]) == (True, [1, 2])
 
 
 def test_a_false_argument_comes_with_a_counterexample():
@@ -207,8 +207,8 @@ def _deeper(frames: int, formula: str) -> Verdict:
 
 def test_the_depth_of_a_formula_is_no_matter_of_the_callers_stack():
     formula = "(NOT " * 198 + "(FORALL x (EQ x x))" + ")" * 198
-    room = sys.getrecursionlimit() - len(inspect.stack(0)) - 150
-    assert _deeper(room, formula).verified
+    frames = sys.getrecursionlimit() - len(inspect.stack(0)) - 150
+    assert _deeper(frames, formula).verified
 
 
 ARGUMENTS = [
@@ -253,9 +253,9 @@ def test_the_published_function_returns_a_record():
 
 @pytest.mark.parametrize("premises", [[1], None, {"a": 1}, ["Most birds fly"], ["("], ["p"] * 101])
 def test_the_published_function_never_raises_and_never_guesses(premises):
-    found = verify_logic_statement(premises, "p")
-    assert (found.verified, found.counterexample) == (False, None)
-    assert found.message
+    result = verify_logic_statement(premises, "p")
+    assert (result.verified, result.counterexample) == (False, None)
+    assert result.message
 
 
 @pytest.mark.parametrize(

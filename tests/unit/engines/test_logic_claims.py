@@ -1,4 +1,4 @@
-"""Claims side by side: the logic engine says which it read, and whether those can all be true."""
+"""Consistency of claims in the logic engine: their classification, and contradictions between them."""
 
 from typing import Any
 
@@ -6,39 +6,41 @@ import pytest
 
 from qwed.engines.logic import verify
 from qwed.engines.protocol import EngineRequest
-from qwed.words import Status, Verdict
+from qwed.model import Status, Verdict
 
 
 def ask(*claims: Any, **parameters: Any) -> Verdict:
     return verify(EngineRequest(parameters={"claims": list(claims), **parameters}))
 
 
-def denied(text: str) -> dict[str, Any]:
+def negated_claim(text: str) -> dict[str, Any]:
     return {"claim": text, "negated": True}
 
 
 def test_claims_that_can_all_be_true_are_verified():
-    found = ask("x > 5", "a -> b", "not b", {"claim": "a", "negated": True})
-    assert (found.status, found.checks_passed[-1], found.checks_failed) == (Status.VERIFIED, "consistent", ())
-    assert found.result == {"formula": [0, 1, 2, 3], "sentence": [], "unclear": [], "text": []}
+    verdict = ask("x > 5", "a -> b", "not b", {"claim": "a", "negated": True})
+    assert (verdict.status, verdict.checks_passed[-1], verdict.checks_failed) == (Status.VERIFIED, "consistent", ())
+    assert verdict.result == {"formula": [0, 1, 2, 3], "sentence": [], "unclear": [], "text": []}
 
 
 def test_claims_that_contradict_each_other_fail_and_the_core_has_no_other():
-    found = ask("y > 0", "x > 5", "prose that nobody reads, mostly", "x < 3")
-    assert (found.status, found.checks_failed) == (Status.FAILED, ("consistent",))
-    assert (found.result["contradictory"], found.result["unsat_core"]) == (True, [1, 3])
-    assert (found.result["formula"], found.result["text"]) == ([0, 1, 3], [2])
+    verdict = ask("y > 0", "x > 5", "prose outside the grammar, mostly", "x < 3")
+    assert (verdict.status, verdict.checks_failed) == (Status.FAILED, ("consistent",))
+    assert (verdict.result["contradictory"], verdict.result["unsat_core"]) == (True, [1, 3])
+    assert (verdict.result["formula"], verdict.result["text"]) == ([0, 1, 3], [2])
 
 
-@pytest.mark.parametrize("claims", [("p", denied("p")), (denied("true -> p"), "p"), (denied("x > 5"), "x > 6")])
+@pytest.mark.parametrize(
+    "claims", [("p", negated_claim("p")), (negated_claim("true -> p"), "p"), (negated_claim("x > 5"), "x > 6")]
+)
 def test_a_claim_may_be_denied(claims):
     assert ask(*claims).status is Status.FAILED
 
 
 def test_what_is_no_formula_is_never_verified():
     for claims in (("x > 5", "most things are fine"), ("most things are fine",), ("The door is open",), ("",)):
-        found = ask(*claims)
-        assert (found.status, found.result["reason"]) == (Status.INCONCLUSIVE, "text")
+        verdict = ask(*claims)
+        assert (verdict.status, verdict.result["reason"]) == (Status.INCONCLUSIVE, "text")
 
 
 def test_sentences_are_held_against_formulas_and_against_each_other():
@@ -47,9 +49,9 @@ def test_sentences_are_held_against_formulas_and_against_each_other():
 
 
 def test_a_formula_that_cannot_be_read_leaves_all_of_it_open():
-    found = ask("x > 5", "1 < x < 3", "x < 2")
-    assert (found.status, found.result["claim"], found.result["reason"]) == (Status.INCONCLUSIVE, 1, "unclear")
-    assert "parentheses" in found.result["why"]
+    verdict = ask("x > 5", "1 < x < 3", "x < 2")
+    assert (verdict.status, verdict.result["claim"], verdict.result["reason"]) == (Status.INCONCLUSIVE, 1, "unclear")
+    assert "parentheses" in verdict.result["why"]
 
 
 @pytest.mark.parametrize(
@@ -91,21 +93,21 @@ def test_a_word_that_is_also_a_number_is_a_word():
 
 
 def test_what_depends_on_a_division_by_zero_is_open():
-    found = ask("1/x > 0", "1/x < 0")
-    assert (found.status, found.result["reason"]) == (Status.INCONCLUSIVE, "division_by_zero")
+    verdict = ask("1/x > 0", "1/x < 0")
+    assert (verdict.status, verdict.result["reason"]) == (Status.INCONCLUSIVE, "division_by_zero")
 
 
 def test_formulas_that_have_no_sort_together_are_open():
-    found = ask('x = "a"', "x > y")
-    assert (found.status, found.result["reason"]) == (Status.INCONCLUSIVE, "unclear")
+    verdict = ask('x = "a"', "x > y")
+    assert (verdict.status, verdict.result["reason"]) == (Status.INCONCLUSIVE, "unclear")
 
 
 @pytest.mark.parametrize(
     "claims", [[], ["p"] * 101, "p", {"claim": "p"}, [5], [None], [{"claim": 5}], [["p"]]], ids=str
 )
 def test_claims_of_another_shape_are_blocked(claims):
-    found = verify(EngineRequest(parameters={"claims": claims}))
-    assert (found.status, found.result["error"]) == (Status.BLOCKED, "PARSE_ERROR")
+    verdict = verify(EngineRequest(parameters={"claims": claims}))
+    assert (verdict.status, verdict.result["error"]) == (Status.BLOCKED, "PARSE_ERROR")
 
 
 def test_a_claim_is_denied_by_true_or_false_only():

@@ -1,4 +1,4 @@
-"""The controlled English of the logic engine: what is read, in which sense, and what is not read at all."""
+"""Controlled English of the logic engine: supported sentences, their meaning, and unsupported ones."""
 
 from itertools import product
 
@@ -6,8 +6,8 @@ import pytest
 
 from qwed.engines.logic import verify
 from qwed.engines.protocol import EngineRequest
-from qwed.words import Status, Verdict
-from tests.support.tables import each, parted
+from qwed.model import Status, Verdict
+from tests.support.case_tables import each, split_for_drill
 
 
 def entails(premises: list[str], conclusion: str) -> Verdict:
@@ -28,13 +28,13 @@ VALID = {
     *("AAA1", "EAE1", "AII1", "EIO1", "EAE2", "AEE2", "EIO2", "AOO2"),
     *("IAI3", "AII3", "OAO3", "EIO3", "AEE4", "IAI4", "EIO4"),
 }
-"""The fifteen that hold in modern logic."""
+"""The fifteen moods that hold in modern logic."""
 IMPORTING = {
     **dict.fromkeys(("AAI1", "EAO1", "AEO2", "EAO2", "AEO4"), "S"),
     **dict.fromkeys(("AAI3", "EAO3", "EAO4"), "M"),
     "AAI4": "P",
 }
-"""The nine that need a member of one class to exist."""
+"""The nine moods that need a member of one class to exist."""
 MOODS = ["".join(letters) + figure for letters in product("AEIO", repeat=3) for figure in FIGURES]
 
 
@@ -45,8 +45,8 @@ def syllogism(mood: str, shapes: dict[str, str], terms: dict[str, str]) -> tuple
     return lines[:2], lines[2]
 
 
-SOME, OTHERS = parted(MOODS, 4, lambda mood: {mood} & {*VALID, *IMPORTING})
-"""Every mood that holds or would with one member more, and every fourth of those that do not."""
+SOME, OTHERS = split_for_drill(MOODS, 4, lambda mood: {mood} & {*VALID, *IMPORTING})
+"""Every mood that holds or would hold with one more member, and a quarter of the others."""
 
 
 def require_judged(mood):

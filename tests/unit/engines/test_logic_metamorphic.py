@@ -1,4 +1,4 @@
-"""What must leave a verdict of the logic engine alone: other names, another order, another notation."""
+"""Metamorphic tests of the logic engine: other names, another order or another notation preserve the verdict."""
 
 import re
 from collections.abc import Callable
@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from qwed.engines.logic import verify
 from qwed.engines.protocol import EngineRequest
-from qwed.words import Status
-from tests.support.tables import each, rows
+from qwed.model import Status
+from tests.support.case_tables import each, rows
 
 
 class Argument(NamedTuple):
-    """An argument of the tables and the verdict on it, which the tests of the tables ask for."""
+    """Argument from the tables, with its expected verdict."""
 
     premises: list[str]
     conclusion: str
@@ -30,7 +30,7 @@ def status(premises: list[str], conclusion: str) -> Status:
     return verify(EngineRequest(parameters={"premises": premises, "conclusion": conclusion})).status
 
 
-def _symbolic(text: str) -> bool:
+def _is_symbolic(text: str) -> bool:
     return not re.search(r"(?i)\b(is|are|if|then|all|some|every|no|unless|either|neither|both|equals|\w+s)\b", text)
 
 
@@ -40,8 +40,10 @@ ARGUMENTS = [
     for row in rows(name)
     if "premises" in row
 ]
-FORMULAS = [found for found in ARGUMENTS if all(_symbolic(text) and "VAR" not in text for text in found.texts)]
-ENGLISH = [found for found in ARGUMENTS if all(re.match(r"[A-Z][a-z]+ ", text) for text in found.texts)]
+FORMULAS = [
+    argument for argument in ARGUMENTS if all(_is_symbolic(text) and "VAR" not in text for text in argument.texts)
+]
+ENGLISH = [argument for argument in ARGUMENTS if all(re.match(r"[A-Z][a-z]+ ", text) for text in argument.texts)]
 SOME = ARGUMENTS[::8]
 
 
@@ -80,23 +82,23 @@ def test_a_double_negation_does_not_matter(argument):
     assert status(doubled, negated) is expected
 
 
-_KEPT = frozenset(
+_RESERVED = frozenset(
     {"and", "or", "not", "implies", "iff", "xor", "forall", "exists", "for", "all", "there", "such", "that", "in", "v"}
     | {"AND", "OR", "NOT", "IMPLIES", "IFF", "XOR", "EQ", "NE", "GT", "LT", "GE", "LE", "ABS", "MOD", "FORALL"}
     | {"true", "false", "Int", "Real", "ℤ"}
 )
 
 
-def _renamed(text: str) -> str:
+def _rename(text: str) -> str:
     return re.sub(
-        r'"[^"]*"|[^\W\d]\w*', lambda name: name[0] if name[0] in _KEPT or '"' in name[0] else f"{name[0]}q7", text
+        r'"[^"]*"|[^\W\d]\w*', lambda name: name[0] if name[0] in _RESERVED or '"' in name[0] else f"{name[0]}q7", text
     )
 
 
 @each("argument", FORMULAS[1::5], ids=label, at_once=20)
 def test_the_names_do_not_matter(argument):
     premises, conclusion, expected = argument
-    assert status([_renamed(premise) for premise in premises], _renamed(conclusion)) is expected
+    assert status([_rename(premise) for premise in premises], _rename(conclusion)) is expected
 
 
 # ruff: noqa: RUF001  # the signs are the notation
@@ -110,7 +112,7 @@ def _in_signs(text: str) -> str:
     return text
 
 
-def _spelled(value: Argument | Callable[[str], str]) -> str:
+def _case_id(value: Argument | Callable[[str], str]) -> str:
     return label(value) if isinstance(value, Argument) else value.__name__
 
 
@@ -120,7 +122,7 @@ def _in_words(text: str) -> str:
     return re.sub(r"~|!(?!=)", " not ", re.sub(r"&", " and ", re.sub(r"\|", " or ", text)))
 
 
-@each(("argument", "rewrite"), product(FORMULAS[::5], [_in_signs, _in_words]), ids=_spelled, at_once=20)
+@each(("argument", "rewrite"), product(FORMULAS[::5], [_in_signs, _in_words]), ids=_case_id, at_once=20)
 def test_the_spelling_of_the_connectives_does_not_matter(argument, rewrite: Callable[[str], str]):
     premises, conclusion, expected = argument
     assert status([rewrite(premise) for premise in premises], rewrite(conclusion)) is expected
@@ -151,19 +153,19 @@ _DSL = {"not": "(NOT {})", "and": "(AND {} {})", "or": "(OR {} {})", "if": "(IMP
 _INFIX = {"not": "~({})", "and": "({}) & ({})", "or": "({}) | ({})", "if": "({}) => ({})", "iff": "({}) <-> ({})"}
 
 
-def _written(tree: object, shapes: dict[str, str]) -> str:
+def _format_tree(tree: object, shapes: dict[str, str]) -> str:
     if isinstance(tree, str):
         return tree
     head, *parts = tree  # type: ignore[misc]
-    return shapes[head].format(*(_written(part, shapes) for part in parts))
+    return shapes[head].format(*(_format_tree(part, shapes) for part in parts))
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(trees, max_size=3), trees)
 def test_the_dsl_and_first_order_notation_agree(premises, conclusion):
-    dsl = status([_written(tree, _DSL) for tree in premises], _written(conclusion, _DSL))
-    infix = status([_written(tree, _INFIX) for tree in premises], _written(conclusion, _INFIX))
-    mixed = status([_written(tree, _DSL) for tree in premises], _written(conclusion, _INFIX))
+    dsl = status([_format_tree(tree, _DSL) for tree in premises], _format_tree(conclusion, _DSL))
+    infix = status([_format_tree(tree, _INFIX) for tree in premises], _format_tree(conclusion, _INFIX))
+    mixed = status([_format_tree(tree, _DSL) for tree in premises], _format_tree(conclusion, _INFIX))
     assert dsl is infix is mixed
 
 
@@ -172,7 +174,7 @@ _SIMPLE = st.one_of(
     st.tuples(st.just("not"), st.sampled_from(ATOMS)),
     st.sampled_from(ATOMS),
 )
-_SAID = {"P": "Rex is old", "Q": "Tom barks", "R": "the street is wet"}
+_SENTENCES = {"P": "Rex is old", "Q": "Tom barks", "R": "the street is wet"}
 _ENGLISH = {
     "not": "it is not the case that {}",
     "and": "{} and {}",
@@ -182,15 +184,15 @@ _ENGLISH = {
 }
 
 
-def _said(tree: object) -> str:
+def _in_english(tree: object) -> str:
     if isinstance(tree, str):
-        return _SAID[tree]
+        return _SENTENCES[tree]
     head, *parts = tree  # type: ignore[misc]
-    return _ENGLISH[head].format(*(_SAID[part] for part in parts))
+    return _ENGLISH[head].format(*(_SENTENCES[part] for part in parts))
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(_SIMPLE, max_size=3), _SIMPLE)
 def test_english_and_the_dsl_agree(premises, conclusion):
-    dsl = status([_written(tree, _DSL) for tree in premises], _written(conclusion, _DSL))
-    assert status([_said(tree) for tree in premises], _said(conclusion)) is dsl
+    dsl = status([_format_tree(tree, _DSL) for tree in premises], _format_tree(conclusion, _DSL))
+    assert status([_in_english(tree) for tree in premises], _in_english(conclusion)) is dsl

@@ -1,4 +1,4 @@
-"""The math engine: what is proven, refuted, computed, refused, and what it will not be fooled by."""
+"""Verdicts of the math engine: proofs, refutations, computations, refusals, and hostile input."""
 
 import json
 import math
@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qwed.engines._math.clock import within
+from qwed.engines._math.time_limit import run_within
 from qwed.engines.math import verify, verify_math_expression
 from qwed.engines.protocol import EngineRequest
-from qwed.words import Status
+from qwed.model import Status
 from qwed_new.engines import math_engine
-from tests.support.tables import each, rows
+from tests.support.case_tables import each, rows
 
 TRUE, FALSE = rows("math_true.jsonl"), rows("math_false.jsonl")
 
@@ -22,70 +22,70 @@ def ask(query, **parameters):
     return verify(EngineRequest(query=query, parameters=parameters))
 
 
-def asked(row):
+def ask_row(row):
     return ask(row["query"], **row.get("parameters", {}))
 
 
-def name(row):
+def row_id(row):
     return ascii([row["query"], *row.get("parameters", {}).values()])[2:60]
 
 
 def require_verified(row):
-    verdict = asked(row)
+    verdict = ask_row(row)
     assert verdict.status is Status.VERIFIED, verdict.message
     assert verdict.checks_passed == ("syntax_valid", "within_limits", "claim_holds")
     assert verdict.checks_failed == verdict.effects == verdict.violations == ()
 
 
-@each("row", TRUE[::4], ids=name)
+@each("row", TRUE[::4], ids=row_id)
 def test_a_true_claim_is_verified(row):
     require_verified(row)
 
 
 @pytest.mark.drill
-@each("row", [row for number, row in enumerate(TRUE) if number % 4], ids=name)
+@each("row", [row for number, row in enumerate(TRUE) if number % 4], ids=row_id)
 def test_the_other_true_claims_are_verified_too(row):
     require_verified(row)
 
 
 def require_refused(row):
-    verdict = asked(row)
+    verdict = ask_row(row)
     assert verdict.status == row.get("status", "FAILED"), verdict.message
     assert len(verdict.checks_failed) == 1
     assert verdict.effects == verdict.violations == ()
-    # A repair that is offered holds itself.
+    # A proposed repair must itself hold.
     assert verdict.corrected is None or ask(verdict.corrected["query"]).verified
 
 
-@each("row", FALSE[::4], ids=name)
+@each("row", FALSE[::4], ids=row_id)
 def test_a_false_claim_is_never_verified_and_every_repair_offered_is(row):
     require_refused(row)
 
 
 @pytest.mark.drill
-@each("row", [row for number, row in enumerate(FALSE) if number % 4], ids=name)
+@each("row", [row for number, row in enumerate(FALSE) if number % 4], ids=row_id)
 def test_the_other_false_claims_are_refused_too(row):
     require_refused(row)
 
 
-@each("row", rows("math_hostile.jsonl"), ids=name, at_once=10)
+@each("row", rows("math_hostile.jsonl"), ids=row_id, at_once=10)
 def test_a_hostile_text_is_answered_and_never_verified(row):
-    verdict = asked(row)
+    verdict = ask_row(row)
     assert verdict.status not in (Status.VERIFIED, Status.ERROR)
     assert verdict.message.isprintable()
     assert len(verdict.message) < 400
     json.dumps([dict(verdict.result), verdict.message]).encode()
 
 
-@each("row", TRUE[::27], ids=name)
+@each("row", TRUE[::27], ids=row_id)
 def test_an_answer_does_not_change_when_asked_again(row):
-    assert asked(row) == asked(row)
+    assert ask_row(row) == ask_row(row)
 
 
 @pytest.mark.drill
-@each("row", [row for number, row in enumerate(TRUE) if number % 27], ids=name)
+@each("row", [row for number, row in enumerate(TRUE) if number % 27], ids=row_id)
 def test_no_answer_changes_when_asked_again(row):
-    assert asked(row) == asked(row)
+    assert ask_row(row) == ask_row(row)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_a_false_identity_comes_with_a_point_and_without_a_repair():
         ("2^100 = 1", str(2**100), f"2^100 = {2**100}"),
     ],
 )
-def test_a_wrong_result_is_told_the_right_one(query, expected, corrected):
+def test_a_wrong_result_comes_with_the_right_one(query, expected, corrected):
     verdict = ask(query)
     assert verdict.status is Status.FAILED
     assert verdict.result["expected"] == expected
@@ -225,7 +225,7 @@ def test_a_syntax_error_says_where_and_what_to_change(query, position, part):
 
 
 @pytest.mark.parametrize("query", ["what is two plus two", "What is 2 + 2?", "2 plus 2 equals 4", "hello", "x is big"])
-def test_a_sentence_is_inconclusive_and_told_how_to_ask(query):
+def test_a_sentence_is_inconclusive_and_the_message_says_how_to_write_it(query):
     verdict = ask(query)
     assert verdict.status is Status.INCONCLUSIVE
     assert verdict.checks_failed == ("is_formal",)
@@ -397,7 +397,7 @@ def test_a_chain_fails_with_its_first_false_link_and_is_not_repaired():
         ("5 km + 300 m", {"unit": "km", "claimed_result": "5.4"}, "5.3 km"),
     ],
 )
-def test_a_wrong_quantity_is_told_the_right_one_in_its_unit(query, parameters, expected):
+def test_a_wrong_quantity_comes_with_the_right_one_in_its_unit(query, parameters, expected):
     verdict = ask(query, **parameters)
     assert verdict.status is Status.FAILED
     assert verdict.result["expected"] == expected
@@ -439,9 +439,9 @@ def test_a_step_that_takes_too_long_is_left_and_the_next_one_runs():
         while True:
             pass
 
-    assert within(0.05, forever) is None
-    assert within(0.05, lambda: within(5, forever)) is None
-    assert within(5, lambda: 7) == 7
+    assert run_within(0.05, forever) is None
+    assert run_within(0.05, lambda: run_within(5, forever)) is None
+    assert run_within(5, lambda: 7) == 7
     assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0.0, 0.0)
 
 

@@ -1,4 +1,4 @@
-"""The math engine: what does not change a claim does not change its verdict."""
+"""Metamorphic tests of the math engine: changes that preserve a claim preserve its verdict."""
 
 import re
 
@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from qwed.engines.math import verify
 from qwed.engines.protocol import EngineRequest
-from qwed.words import Status
-from tests.support.tables import each, rows
+from qwed.model import Status
+from tests.support.case_tables import each, rows
 
 _PLAIN = re.compile(r"[-a-z0-9+*/^(). =]+")
 _NOT_ALGEBRA = re.compile(r"[0-9] +[a-z]|^d|mod")
-"""Quantities, to which no plain number is added, and derivatives, whose variable has a name of its own."""
+"""Quantities, to which no plain number can be added, and derivatives, whose variable has a name of its own."""
 _FUNCTIONS = ("sin", "cos", "tan", "exp", "ln", "log", "sqrt", "abs", "sinh", "cosh", "floor", "atan")
 
 
@@ -21,14 +21,14 @@ def status(query):
 
 
 def equalities(name):
-    """Plain equalities of a table, as pairs of sides."""
-    found = []
+    """Return the plain equalities of a table, as pairs of sides."""
+    pairs = []
     for row in rows(f"math_{name}.jsonl"):
         query = row["query"]
         plain = set(row) == {"query"} and query.count("=") == 1 and _PLAIN.fullmatch(query)
         if plain and not _NOT_ALGEBRA.search(query):
-            found.append(tuple(part.strip() for part in query.split("=")))
-    return found
+            pairs.append(tuple(part.strip() for part in query.split("=")))
+    return pairs
 
 
 TRUE, FALSE = equalities("true")[::3], equalities("false")[::2]
@@ -68,7 +68,7 @@ def test_the_same_factor_on_both_sides_leaves_the_verdict_alone(sides, expected)
 def test_other_names_for_the_variables_leave_the_verdict_alone(sides, expected):
     query = " = ".join(sides)
     names = str.maketrans("xyab", "uvpq")
-    changed = re.sub(r"(?<![a-z])[xyab]+(?![a-z])", lambda found: found[0].translate(names), query)
+    changed = re.sub(r"(?<![a-z])[xyab]+(?![a-z])", lambda match: match[0].translate(names), query)
     assert status(changed) == expected
 
 

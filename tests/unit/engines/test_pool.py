@@ -1,4 +1,4 @@
-"""Design 8 and promises P4 and P6: the worker pool, with real processes that really misbehave."""
+"""Worker pool with real processes that misbehave (DESIGN 8, P4, P6)."""
 
 import asyncio
 import dataclasses
@@ -23,35 +23,41 @@ from typing import Any
 
 import pytest
 
-from qwed.engines._pool.messages import Ask, encode
-from qwed.engines._pool.queues import Job, Queues
-from qwed.engines._pool.workers import Lost, Worker, Zygote
-from qwed.engines.pool import EnginePool, PoolFull
-from qwed.engines.protocol import EngineRequest, Policy
-from qwed.engines.table import EngineRow
-from qwed.waiting import LoopDriver, Ticket, in_thread
-from qwed.words import Effect, EffectKind, Status, Verdict
+from qwed.engines._pool.messages import WorkerRequest, encode
+from qwed.engines._pool.process_handles import Worker, WorkerLostError, Zygote
+from qwed.engines._pool.queues import EngineJob, Queues
+from qwed.engines.pool import EnginePool, PoolFullError
+from qwed.engines.protocol import DataPolicy, EngineRequest
+from qwed.engines.registry import EngineRow
+from qwed.futures import Future, LoopRunner, run_in_thread
+from qwed.model import Effect, EffectKind, Status, Verdict
 
 ROOT = Path(__file__).parents[3]
-ROW = EngineRow(name="misbehaving", module="tests.unit.engines.misbehaving")
+ROW = EngineRow(name="misbehaving", module="tests.unit.engines.misbehaving_engine")
 CASES = [json.loads(line) for line in (ROOT / "tests/data/engine_pool.jsonl").read_text().splitlines()]
-PATIENCE = 60.0
-"""Longer than anything here takes; only a test that fails waits for it."""
+TIMEOUT = 60.0
+"""Upper bound on every wait; only a failing test reaches it."""
 
 
 def ask(
-    pool: EnginePool, deed: str, *, seconds: float = PATIENCE, for_agent: bool = True, who: str = "", **parameters: Any
-) -> Ticket[Verdict]:
-    request = EngineRequest(query=deed, parameters=parameters)
+    pool: EnginePool,
+    behaviour: str,
+    *,
+    seconds: float = TIMEOUT,
+    for_agent: bool = True,
+    who: str = "",
+    **parameters: Any,
+) -> Future[Verdict]:
+    request = EngineRequest(query=behaviour, parameters=parameters)
     return pool.submit(ROW.name, request, seconds, for_agent=for_agent, who=who)
 
 
-def answer(pool: EnginePool, deed: str, **options: Any) -> Verdict:
-    return ask(pool, deed, **options).block(PATIENCE)
+def answer(pool: EnginePool, behaviour: str, **options: Any) -> Verdict:
+    return ask(pool, behaviour, **options).wait_result(TIMEOUT)
 
 
-def result(pool: EnginePool, deed: str, **options: Any) -> dict[str, Any]:
-    verdict = answer(pool, deed, **options)
+def result(pool: EnginePool, behaviour: str, **options: Any) -> dict[str, Any]:
+    verdict = answer(pool, behaviour, **options)
     assert verdict.status is Status.VERIFIED, verdict
     return dict(verdict.result)
 
@@ -82,13 +88,13 @@ def pool() -> Iterator[EnginePool]:
     shared.close()
 
 
-class Watched:
-    """Processes that are watched from now on, by descriptor, so that a reused number cannot mislead."""
+class WatchedProcesses:
+    """Processes watched by pidfd, so that a reused process id cannot mislead."""
 
     def __init__(self, pids: tuple[int, ...]) -> None:
         self._handles = [os.pidfd_open(pid) for pid in pids]
 
-    def all_ended(self, seconds: float = PATIENCE) -> bool:
+    def all_ended(self, seconds: float = TIMEOUT) -> bool:
         ended = [bool(select.select([handle], [], [], seconds)[0]) for handle in self._handles]
         for handle in self._handles:
             os.close(handle)
@@ -102,30 +108,30 @@ def fifo(tmp_path: Path) -> Path:
     return path
 
 
-def occupy(pool: EnginePool, fifo: Path, **options: Any) -> tuple[Ticket[Verdict], int]:
-    """A worker that is busy for good, and its process id."""
+def occupy(pool: EnginePool, fifo: Path, **options: Any) -> tuple[Future[Verdict], int]:
+    """Keep a worker busy for good; return its future and its process id."""
     ticket = ask(pool, "tell and hang", fifo=str(fifo), **options)
     return ticket, int(fifo.read_text())
 
 
-def once(so: Callable[[], bool]) -> None:
-    """Come back when it is so."""
-    ends, tick = time.monotonic() + PATIENCE, threading.Event()
-    while not so():
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Wait until the condition holds."""
+    ends, tick = time.monotonic() + TIMEOUT, threading.Event()
+    while not condition():
         assert time.monotonic() < ends
         tick.wait(0.01)
 
 
-def all_loaded(pool: EnginePool) -> None:
-    """Come back when the engine is loaded and both workers have it."""
+def wait_all_loaded(pool: EnginePool) -> None:
+    """Wait until the engine is loaded and both workers have it."""
     assert result(pool, "echo") == {"echo": {}, "code": ""}
-    once(lambda: len(pool.processes) == 3)
+    wait_until(lambda: len(pool.processes) == 3)
 
 
 def run_script(body: str) -> "subprocess.CompletedProcess[str]":
-    """The output of a program that uses the pool as a stranger would, with no `__main__` guard."""
+    """Run a script that uses the pool without a `__main__` guard, and return its output."""
     return subprocess.run(
-        [sys.executable, "-c", script(body)], capture_output=True, text=True, timeout=PATIENCE, check=True
+        [sys.executable, "-c", script(body)], capture_output=True, text=True, timeout=TIMEOUT, check=True
     )
 
 
@@ -133,27 +139,27 @@ def script(body: str) -> str:
     opening = f"""
         import os, sys
         sys.path.insert(0, {str(ROOT)!r})
-        from qwed.engines.pool import EnginePool, PoolFull
+        from qwed.engines.pool import EnginePool, PoolFullError
         from qwed.engines.protocol import EngineRequest
-        from qwed.engines.table import ENGINES, EngineRow
-        pool = EnginePool([EngineRow(name="misbehaving", module="tests.unit.engines.misbehaving")], size=2)
+        from qwed.engines.registry import ENGINES, EngineRow
+        pool = EnginePool([EngineRow(name="misbehaving", module="tests.unit.engines.misbehaving_engine")], size=2)
         pool.start()
-        def say(deed):
-            return pool.submit("misbehaving", EngineRequest(query=deed), 50, for_agent=True).block(50)
+        def say(behaviour):
+            return pool.submit("misbehaving", EngineRequest(query=behaviour), 50, for_agent=True).wait_result(50)
         """
     return textwrap.dedent(opening) + textwrap.dedent(body)
 
 
-# What an engine may do to its worker
+# Misbehaving engines
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["deed"])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["behaviour"])
 def test_whatever_an_engine_does_there_is_one_answer_and_the_next_request_is_unaffected(
     pool: EnginePool, case: dict[str, str]
 ) -> None:
-    # A deed that never ends has a short time; the others cannot tell how long they may take.
-    seconds = 0.5 if case.get("error") == "timeout" else PATIENCE
-    verdict = answer(pool, case["deed"], seconds=seconds)
+    # Endless behaviours get a short timeout; the duration of the others depends on the machine.
+    seconds = 0.5 if case.get("error") == "timeout" else TIMEOUT
+    verdict = answer(pool, case["behaviour"], seconds=seconds)
     assert (verdict.status, verdict.engine) == (case["status"], ROW.name)
     assert verdict.result.get("error") == case.get("error")
     assert verdict.checks_failed == ((case["check"],) if "check" in case else ())
@@ -189,8 +195,8 @@ def test_a_verdict_arrives_as_it_was_given(pool: EnginePool) -> None:
 
 
 def test_the_policy_reaches_the_engine(pool: EnginePool) -> None:
-    request = EngineRequest(query="policy", policy=Policy(allowed_tables=("a", "b"), max_rows=7))
-    verdict = pool.submit(ROW.name, request, PATIENCE, for_agent=True).block(PATIENCE)
+    request = EngineRequest(query="policy", policy=DataPolicy(allowed_tables=("a", "b"), max_rows=7))
+    verdict = pool.submit(ROW.name, request, TIMEOUT, for_agent=True).wait_result(TIMEOUT)
     assert verdict.result == {"tables": ["a", "b"], "rows": 7}
 
 
@@ -202,7 +208,9 @@ def test_a_large_request_and_a_large_answer_pass(pool: EnginePool) -> None:
 
 def test_parameters_may_be_any_mapping(pool: EnginePool) -> None:
     request = EngineRequest(query="echo", parameters=MappingProxyType({"a": MappingProxyType({"b": 1})}))
-    assert pool.submit(ROW.name, request, PATIENCE, for_agent=True).block(PATIENCE).result["echo"] == {"a": {"b": 1}}
+    assert pool.submit(ROW.name, request, TIMEOUT, for_agent=True).wait_result(TIMEOUT).result["echo"] == {
+        "a": {"b": 1}
+    }
 
 
 def _nested(depth: int) -> list[Any]:
@@ -224,7 +232,7 @@ def test_a_request_that_cannot_be_sent_is_an_error_at_once(pool: EnginePool, val
 
 
 def test_an_unknown_engine_is_an_error_that_lists_the_known_ones(pool: EnginePool) -> None:
-    verdict = pool.submit("math", EngineRequest(), 1, for_agent=True).block(PATIENCE)
+    verdict = pool.submit("math", EngineRequest(), 1, for_agent=True).wait_result(TIMEOUT)
     assert (verdict.status, verdict.verified) == (Status.ERROR, False)
     assert verdict.message == "unknown engine `math`, use one of misbehaving"
 
@@ -242,7 +250,7 @@ def test_endless_time_is_cut_to_the_longest_there_is(pool: EnginePool) -> None:
     assert int(cpu.split()[3]) < 1000
 
 
-# What a worker is given, and what not
+# Environment and limits of a worker
 
 
 def test_a_worker_has_no_secret_in_its_environment(open_pool: OpenPool, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -257,10 +265,10 @@ def test_a_worker_has_no_descriptor_but_its_own_socket(open_pool: OpenPool, tmp_
     with open(tmp_path / "database", "w") as database, socket.socket() as connection:
         for descriptor in (database.fileno(), connection.fileno()):
             os.set_inheritable(descriptor, True)
-        held = result(open_pool(size=4), "descriptors")
-    standard = [held.pop(number) for number in ("0", "1", "2")]
+        descriptors = result(open_pool(size=4), "descriptors")
+    standard = [descriptors.pop(number) for number in ("0", "1", "2")]
     assert standard == ["/dev/null"] * 3
-    assert [target.partition(":")[0] for target in held.values()] == ["socket"]
+    assert [target.partition(":")[0] for target in descriptors.values()] == ["socket"]
 
 
 def test_a_worker_writes_no_file(pool: EnginePool, tmp_path: Path) -> None:
@@ -273,14 +281,14 @@ def test_a_worker_opens_few_files(pool: EnginePool) -> None:
 
 
 def test_a_worker_is_limited_and_dies_before_anything_else_when_memory_is_short(pool: EnginePool) -> None:
-    told = result(pool, "limits")
-    limits = {line[:25].strip(): line[25:].split()[:2] for line in told["limits"].splitlines()[1:]}
+    report = result(pool, "limits")
+    limits = {line[:25].strip(): line[25:].split()[:2] for line in report["limits"].splitlines()[1:]}
     assert limits["Max core file size"] == limits["Max file size"] == ["0", "0"]
     soft, hard = limits["Max address space"]
     assert soft == hard
     assert 128 << 20 < int(soft) < 1 << 30
     assert limits["Max cpu time"][0] != "unlimited"
-    assert told["oom"] == "1000"
+    assert report["oom"] == "1000"
 
 
 def test_every_run_orders_its_sets_alike(open_pool: OpenPool) -> None:
@@ -313,15 +321,15 @@ def test_a_worker_that_has_grown_far_is_replaced(open_pool: OpenPool) -> None:
 def test_a_worker_killed_from_outside_while_it_works_is_replaced(pool: EnginePool, fifo: Path) -> None:
     ticket, pid = occupy(pool, fifo)
     os.kill(pid, signal.SIGKILL)
-    assert ticket.block(PATIENCE).result == {"error": "died"}
+    assert ticket.wait_result(TIMEOUT).result == {"error": "died"}
     assert result(pool, "pid")["pid"] != pid
 
 
 def test_idle_workers_killed_from_outside_are_replaced(open_pool: OpenPool) -> None:
     pool = open_pool()
-    assert pool.wait_ready(PATIENCE)
+    assert pool.wait_ready(TIMEOUT)
     zygote, *workers = pool.processes
-    watched = Watched(tuple(workers))
+    watched = WatchedProcesses(tuple(workers))
     for pid in workers:
         os.kill(pid, signal.SIGKILL)
     assert watched.all_ended()
@@ -331,10 +339,10 @@ def test_idle_workers_killed_from_outside_are_replaced(open_pool: OpenPool) -> N
 
 def test_a_job_handed_to_a_worker_that_had_already_ended_is_another_workers(open_pool: OpenPool) -> None:
     pool = open_pool()
-    assert pool.wait_ready(PATIENCE)
+    assert pool.wait_ready(TIMEOUT)
     for _ in range(20):
         workers = pool.processes[1:]
-        watched = Watched(workers)
+        watched = WatchedProcesses(workers)
         for pid in workers:
             os.kill(pid, signal.SIGKILL)
         assert watched.all_ended()
@@ -343,12 +351,12 @@ def test_a_job_handed_to_a_worker_that_had_already_ended_is_another_workers(open
 
 def test_a_killed_zygote_is_replaced_and_its_workers_end_with_it(open_pool: OpenPool, fifo: Path) -> None:
     pool = open_pool()
-    assert pool.wait_ready(PATIENCE)
+    assert pool.wait_ready(TIMEOUT)
     ticket, _ = occupy(pool, fifo)
     before = pool.processes
-    watched = Watched(before)
+    watched = WatchedProcesses(before)
     os.kill(before[0], signal.SIGKILL)
-    assert ticket.block(PATIENCE).result == {"error": "died"}
+    assert ticket.wait_result(TIMEOUT).result == {"error": "died"}
     assert watched.all_ended()
     assert result(pool, "pid")["pid"] not in before
     assert not set(pool.processes) & set(before)
@@ -356,7 +364,7 @@ def test_a_killed_zygote_is_replaced_and_its_workers_end_with_it(open_pool: Open
 
 def test_a_stopped_worker_is_late_like_any_other(open_pool: OpenPool) -> None:
     pool = open_pool()
-    all_loaded(pool)
+    wait_all_loaded(pool)
     stopped = pool.processes[1:]
     for pid in stopped:
         os.kill(pid, signal.SIGSTOP)
@@ -368,21 +376,21 @@ def test_a_stopped_worker_is_late_like_any_other(open_pool: OpenPool) -> None:
 def test_what_an_engine_left_running_ends_with_the_pool(open_pool: OpenPool) -> None:
     pool = open_pool()
     left = result(pool, "daemonise")
-    watched = Watched((left["pid"],))
+    watched = WatchedProcesses((left["pid"],))
     pool.close()
     assert watched.all_ended()
 
 
 def test_what_an_engine_left_running_ends_when_a_worker_does(open_pool: OpenPool) -> None:
     pool = open_pool()
-    watched = Watched((result(pool, "daemonise")["pid"],))
+    watched = WatchedProcesses((result(pool, "daemonise")["pid"],))
     assert answer(pool, "abort").result == {"error": "died"}
     assert watched.all_ended()
 
 
 def test_closing_leaves_no_process_and_may_be_done_twice(open_pool: OpenPool) -> None:
     pool = open_pool(size=4)
-    assert pool.wait_ready(PATIENCE)
+    assert pool.wait_ready(TIMEOUT)
     pids = pool.processes
     assert len(pids) == 5
     pool.close()
@@ -397,7 +405,7 @@ def test_closing_answers_everyone_who_waits(open_pool: OpenPool, fifo: Path) -> 
     running, _ = occupy(pool, fifo)
     waiting = [ask(pool, "hang", for_agent=False) for _ in range(3)]
     pool.close()
-    assert [ticket.block(0).result for ticket in (running, *waiting)] == [{"error": "died"}] * 4
+    assert [ticket.wait_result(0).result for ticket in (running, *waiting)] == [{"error": "died"}] * 4
 
 
 def test_closing_while_the_engines_still_load_leaves_nothing() -> None:
@@ -412,12 +420,12 @@ def test_closing_while_the_engines_still_load_leaves_nothing() -> None:
 def test_a_pool_that_is_not_running_takes_no_work() -> None:
     pool = EnginePool([ROW], size=2)
     pool.close()
-    with pytest.raises(PoolFull, match="was not started"):
+    with pytest.raises(PoolFullError, match="was not started"):
         ask(pool, "echo")
     pool.start()
     pool.start()
     pool.close()
-    with pytest.raises(PoolFull, match="is not running"):
+    with pytest.raises(PoolFullError, match="is not running"):
         ask(pool, "echo")
 
 
@@ -438,11 +446,11 @@ def test_two_hundred_submits_from_many_threads_all_get_their_own_answer(open_poo
 
 def test_answers_stay_with_their_requests_while_workers_die_around_them(open_pool: OpenPool) -> None:
     pool = open_pool(size=3, queue_limit=200)
-    deeds = ["echo", "abort", "echo", "raise", "echo", "write everywhere"] * 15
-    tickets = [ask(pool, deed, n=n, for_agent=n % 2 == 0) for n, deed in enumerate(deeds)]
-    for n, (deed, ticket) in enumerate(zip(deeds, tickets, strict=True)):
-        verdict = ticket.block(PATIENCE)
-        assert verdict.verified == (deed == "echo"), (deed, verdict)
+    behaviours = ["echo", "abort", "echo", "raise", "echo", "write everywhere"] * 15
+    tickets = [ask(pool, behaviour, n=n, for_agent=n % 2 == 0) for n, behaviour in enumerate(behaviours)]
+    for n, (behaviour, ticket) in enumerate(zip(behaviours, tickets, strict=True)):
+        verdict = ticket.wait_result(TIMEOUT)
+        assert verdict.verified == (behaviour == "echo"), (behaviour, verdict)
         assert not verdict.verified or verdict.result["echo"] == {"n": n}
 
 
@@ -450,7 +458,7 @@ def test_a_full_queue_is_refused_and_the_agent_path_has_its_own(open_pool: OpenP
     pool = open_pool(queue_limit=3)
     occupy(pool, fifo, for_agent=False)
     waiting = [ask(pool, "hang", for_agent=False, who=who) for who in "abc"]
-    with pytest.raises(PoolFull, match="every engine worker is busy"):
+    with pytest.raises(PoolFullError, match="every engine worker is busy"):
         ask(pool, "hang", for_agent=False, who="d")
     assert not [ticket for ticket in waiting if ticket.done]
     assert result(pool, "echo", for_agent=True) == {"echo": {}, "code": ""}
@@ -472,8 +480,8 @@ def test_the_agent_path_is_served_first(open_pool: OpenPool, fifo: Path) -> None
     agents = [ask(pool, "pid", for_agent=True) for _ in range(5)]
     for pid in busy:
         os.kill(pid, signal.SIGKILL)
-    assert [ticket.block(PATIENCE).status for ticket in agents] == [Status.VERIFIED] * 5
-    assert [ticket.block(PATIENCE).result for ticket in others] == [{"error": "timeout"}] * 5
+    assert [ticket.wait_result(TIMEOUT).status for ticket in agents] == [Status.VERIFIED] * 5
+    assert [ticket.wait_result(TIMEOUT).result for ticket in others] == [{"error": "timeout"}] * 5
 
 
 def test_an_agent_with_hard_questions_leaves_a_worker_to_another(open_pool: OpenPool, fifo: Path) -> None:
@@ -495,37 +503,37 @@ def test_an_agent_that_fills_its_share_of_the_queue_leaves_room_for_another(open
     pool = open_pool(queue_limit=4)
     occupy(pool, fifo, who="hostile")
     waiting = [ask(pool, "hang", who="hostile") for _ in range(2)]
-    with pytest.raises(PoolFull, match="every engine worker is busy"):
+    with pytest.raises(PoolFullError, match="every engine worker is busy"):
         ask(pool, "hang", who="hostile")
     assert result(pool, "echo", who="honest") == {"echo": {}, "code": ""}
     assert not [ticket for ticket in waiting if ticket.done]
 
 
-def queued(*whose: str, limit: int = 64, for_agent: bool = True) -> Queues:
+def queue_jobs(*whose: str, limit: int = 64, for_agent: bool = True) -> Queues:
     queues = Queues(limit)
     queues.open()
     for deadline, who in enumerate(whose):
-        queues.put(Job(engine="x", deadline=float(deadline), for_agent=for_agent, who=who))
+        queues.put(EngineJob(engine="x", deadline=float(deadline), for_agent=for_agent, who=who))
     return queues
 
 
 def test_without_an_agent_every_organisation_has_its_turn() -> None:
-    queues = queued(*"aaaaab", for_agent=False)
-    taken = [queues.take(2, (), {"x"}) for _ in range(6)]
-    assert [job.who for job in taken if job is not None] == list("abaaaa")
+    queues = queue_jobs(*"aaaaab", for_agent=False)
+    jobs = [queues.take(2, (), {"x"}) for _ in range(6)]
+    assert [job.who for job in jobs if job is not None] == list("abaaaa")
     assert queues.take(2, (), {"x"}) is None
     queues.close()
 
 
 def test_no_organisation_fills_the_line_alone() -> None:
-    queues = queued("a", "a", limit=4, for_agent=False)
-    with pytest.raises(PoolFull):
-        queues.put(Job(engine="x", deadline=1.0, for_agent=False, who="a"))
-    queues.put(Job(engine="x", deadline=1.0, for_agent=False, who="b"))
+    queues = queue_jobs("a", "a", limit=4, for_agent=False)
+    with pytest.raises(PoolFullError):
+        queues.put(EngineJob(engine="x", deadline=1.0, for_agent=False, who="a"))
+    queues.put(EngineJob(engine="x", deadline=1.0, for_agent=False, who="b"))
     assert len(queues.close()) == 3
 
 
-def turns(queues: Queues, idle: int, served: Collection[str] = ()) -> str:
+def take_order(queues: Queues, idle: int, served: Collection[str] = ()) -> str:
     return "".join(job.who for job in iter(lambda: queues.take(idle, served, {"x"}), None))
 
 
@@ -542,97 +550,97 @@ def turns(queues: Queues, idle: int, served: Collection[str] = ()) -> str:
     ],
 )
 def test_each_agent_has_its_turn(arrived: str, idle: int, served: str, order: str) -> None:
-    queues = queued(*arrived)
-    assert turns(queues, idle, served) == order
+    queues = queue_jobs(*arrived)
+    assert take_order(queues, idle, served) == order
     assert len(queues.close()) == len(arrived) - len(order)
 
 
 def test_what_is_late_leaves_its_queue_and_the_rest_keep_their_turns() -> None:
-    queues = queued(*"aabab")
+    queues = queue_jobs(*"aabab")
     assert [job.who for job in queues.late(2.0)] == ["a", "a", "b"]
     assert queues.next_deadline() == 3.0
-    assert turns(queues, 2) == "ab"
+    assert take_order(queues, 2) == "ab"
     assert queues.next_deadline() == math.inf
     assert queues.close() == []
 
 
 def test_many_agents_together_fill_the_queue() -> None:
-    queues = queued(*"abcd", limit=4)
-    with pytest.raises(PoolFull, match="every engine worker is busy"):
-        queues.put(Job(engine="x", deadline=0.0, for_agent=True, who="e"))
+    queues = queue_jobs(*"abcd", limit=4)
+    with pytest.raises(PoolFullError, match="every engine worker is busy"):
+        queues.put(EngineJob(engine="x", deadline=0.0, for_agent=True, who="e"))
     assert len(queues.close()) == 4
 
 
-# Several questions of one agent, handed over together
+# Batches of one owner
 
-SEVERAL = dataclasses.replace(ROW, together=4)
+BATCHED_ROW = dataclasses.replace(ROW, batch_size=4)
 
 
 @pytest.fixture
-def held(open_pool: OpenPool, fifo: Path) -> Iterator[tuple[EnginePool, Callable[[], object]]]:
-    """A pool in which everything that `a` asks waits until it is let go, and is then handed over together."""
-    pool = open_pool(SEVERAL)
-    all_loaded(pool)
-    holding = ask(pool, "tell", fifo=str(fifo), who="a")
+def blocked_pool(open_pool: OpenPool, fifo: Path) -> Iterator[tuple[EnginePool, Callable[[], object]]]:
+    """Pool whose requests of owner `a` are blocked until released, and then sent as one batch."""
+    pool = open_pool(BATCHED_ROW)
+    wait_all_loaded(pool)
+    blocking = ask(pool, "tell", fifo=str(fifo), who="a")
     yield pool, fifo.read_text
-    assert holding.block(PATIENCE).verified
+    assert blocking.wait_result(TIMEOUT).verified
 
 
-Held = tuple[EnginePool, Callable[[], object]]
+BlockedPool = tuple[EnginePool, Callable[[], object]]
 
 
-def test_questions_handed_over_together_are_each_answered(held: Held) -> None:
-    pool, let_go = held
+def test_questions_handed_over_together_are_each_answered(blocked_pool: BlockedPool) -> None:
+    pool, release = blocked_pool
     tickets = [ask(pool, "echo", who="a", n=n) for n in range(11)]
-    let_go()
-    assert [ticket.block(PATIENCE).result["echo"] for ticket in tickets] == [{"n": n} for n in range(11)]
+    release()
+    assert [ticket.wait_result(TIMEOUT).result["echo"] for ticket in tickets] == [{"n": n} for n in range(11)]
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if "error" in case], ids=lambda case: case["deed"])
+@pytest.mark.parametrize("case", [case for case in CASES if "error" in case], ids=lambda case: case["behaviour"])
 def test_of_questions_handed_over_together_only_the_one_that_went_wrong_has_to_do_with_it(
-    held: Held, case: dict[str, str]
+    blocked_pool: BlockedPool, case: dict[str, str]
 ) -> None:
-    pool, let_go = held
-    seconds = 0.5 if case["error"] == "timeout" else PATIENCE
+    pool, release = blocked_pool
+    seconds = 0.5 if case["error"] == "timeout" else TIMEOUT
     before = [ask(pool, "echo", who="a", n=n) for n in range(2)]
-    wrong = ask(pool, case["deed"], who="a", seconds=seconds)
+    wrong = ask(pool, case["behaviour"], who="a", seconds=seconds)
     behind = [ask(pool, "echo", who="a", n=n) for n in range(2, 6)]
-    let_go()
-    assert wrong.block(PATIENCE).result["error"] == case["error"]
-    assert [ticket.block(PATIENCE).result["echo"] for ticket in (*before, *behind)] == [{"n": n} for n in range(6)]
+    release()
+    assert wrong.wait_result(TIMEOUT).result["error"] == case["error"]
+    assert [ticket.wait_result(TIMEOUT).result["echo"] for ticket in (*before, *behind)] == [{"n": n} for n in range(6)]
 
 
 def test_a_worker_begins_nothing_more_of_what_it_was_handed_when_that_takes_long() -> None:
     zygote = Zygote((ROW,), 128, 0.0, [ROW.name])
     with closing(Worker(zygote.fork(), 0.0)) as worker:
         while not worker.pid:
-            select.select([worker.channel], [], [], PATIENCE)
-            worker.meet()
-        for deed, parameters in (("echo", {}), ("nap", {"seconds": 0.05}), ("echo", {}), ("hang", {})):
-            job = Job(engine=ROW.name, deadline=math.inf, for_agent=True)
-            request = EngineRequest(query=deed, parameters=parameters)
-            job.payload = encode(Ask(number=job.number, engine=ROW.name, seconds=PATIENCE, request=request))
+            select.select([worker.channel], [], [], TIMEOUT)
+            worker.receive_hello()
+        for behaviour, parameters in (("echo", {}), ("nap", {"seconds": 0.05}), ("echo", {}), ("hang", {})):
+            job = EngineJob(engine=ROW.name, deadline=math.inf, for_agent=True)
+            request = EngineRequest(query=behaviour, parameters=parameters)
+            job.payload = encode(WorkerRequest(number=job.number, engine=ROW.name, seconds=TIMEOUT, request=request))
             worker.give(job)
         worker.begin(0.0)
         worker.send()
         declined = []
         while worker.jobs:
-            select.select([worker.channel], [], [], PATIENCE)
+            select.select([worker.channel], [], [], TIMEOUT)
             for reply in worker.hear():
                 worker.done()
                 declined.append(reply.declined)
         assert declined == [False, False, True, True]
         assert worker.idle
     zygote.ready = True
-    zygote.end(PATIENCE)
+    zygote.end(TIMEOUT)
 
 
 def test_what_waits_behind_a_question_that_takes_long_is_another_workers(
     open_pool: OpenPool, fifo: Path, tmp_path: Path
 ) -> None:
-    pool = open_pool(SEVERAL, size=3)
+    pool = open_pool(BATCHED_ROW, size=3)
     assert result(pool, "echo", who="a") == {"echo": {}, "code": ""}
-    once(lambda: len(pool.processes) == 4)
+    wait_until(lambda: len(pool.processes) == 4)
     _, hanging = occupy(pool, fifo, who="a")
     second = tmp_path / "second"
     os.mkfifo(second)
@@ -642,20 +650,20 @@ def test_what_waits_behind_a_question_that_takes_long_is_another_workers(
     second.read_text()
     slow_pid = int(fifo.read_text())
     os.kill(hanging, signal.SIGKILL)
-    pids = {ticket.block(PATIENCE).result["pid"] for ticket in behind}
+    pids = {ticket.wait_result(TIMEOUT).result["pid"] for ticket in behind}
     assert slow_pid not in pids
     assert not slow.done
 
 
 def test_a_turn_is_the_shorter_the_more_wait_for_one() -> None:
     for whose, most in (("aaaa", 4), ("aaab", 3), ("aaabc", 2), ("aaabcde", 1)):
-        queues = queued(*whose)
+        queues = queue_jobs(*whose)
         first = queues.take(2, (), {"x"})
         assert first is not None
-        taken = 1
-        while queues.take_beside(first, 6 // (taken + 1), -1.0) is not None:
-            taken += 1
-        assert taken == most, whose
+        batch_length = 1
+        while queues.take_for_batch(first, 6 // (batch_length + 1), -1.0) is not None:
+            batch_length += 1
+        assert batch_length == most, whose
         queues.close()
 
 
@@ -673,63 +681,67 @@ def test_a_turn_is_the_shorter_the_more_wait_for_one() -> None:
 def test_only_small_questions_of_one_agent_and_engine_with_time_left_are_handed_over_together(
     change: dict[str, Any], goes: bool
 ) -> None:
-    queues = queued("a")
-    following = Job(**{"engine": "x", "deadline": 9.0, "for_agent": True, "who": "a", "payload": b"small", **change})
+    queues = queue_jobs("a")
+    following = EngineJob(
+        **{"engine": "x", "deadline": 9.0, "for_agent": True, "who": "a", "payload": b"small", **change}
+    )
     queues.put(following)
     first = queues.take(2, (), {"x"})
     assert first is not None
-    assert (queues.take_beside(first, 4, 5.0) is following) is goes
+    assert (queues.take_for_batch(first, 4, 5.0) is following) is goes
     queues.close()
 
 
-def rings(queues: Queues) -> bool:
-    rung = bool(select.select([queues.bell], [], [], 0)[0])
-    queues.hush()
-    return rung
+def is_woken(queues: Queues) -> bool:
+    woken = bool(select.select([queues.wakeup], [], [], 0)[0])
+    queues.drain_wakeup()
+    return woken
 
 
 def test_the_pools_thread_is_woken_only_where_there_is_something_to_do() -> None:
-    queues = queued("a")
-    assert rings(queues)
-    assert turns(queues, 1) == "a"
+    queues = queue_jobs("a")
+    assert is_woken(queues)
+    assert take_order(queues, 1) == "a"
     queues.next_deadline(50.0)
     for idle, served, job, woken in (
-        (0, "", Job(engine="x", deadline=60.0, for_agent=True, who="b"), False),
-        (0, "", Job(engine="x", deadline=40.0, for_agent=True, who="b"), True),
-        (0, "", Job(engine="new", deadline=60.0, for_agent=True, who="b"), True),
-        (1, "", Job(engine="x", deadline=60.0, for_agent=True, who="b"), True),
-        (1, "b", Job(engine="x", deadline=60.0, for_agent=True, who="b"), False),
-        (1, "", Job(engine="x", deadline=60.0, for_agent=False, who="b"), False),
-        (2, "b", Job(engine="x", deadline=60.0, for_agent=True, who="b"), True),
-        (2, "", Job(engine="x", deadline=60.0, for_agent=False, who="b"), True),
+        (0, "", EngineJob(engine="x", deadline=60.0, for_agent=True, who="b"), False),
+        (0, "", EngineJob(engine="x", deadline=40.0, for_agent=True, who="b"), True),
+        (0, "", EngineJob(engine="new", deadline=60.0, for_agent=True, who="b"), True),
+        (1, "", EngineJob(engine="x", deadline=60.0, for_agent=True, who="b"), True),
+        (1, "b", EngineJob(engine="x", deadline=60.0, for_agent=True, who="b"), False),
+        (1, "", EngineJob(engine="x", deadline=60.0, for_agent=False, who="b"), False),
+        (2, "b", EngineJob(engine="x", deadline=60.0, for_agent=True, who="b"), True),
+        (2, "", EngineJob(engine="x", deadline=60.0, for_agent=False, who="b"), True),
     ):
         assert queues.take(idle, served, {"x"}) is None
         queues.put(job)
-        assert rings(queues) is woken, (idle, served, job)
+        assert is_woken(queues) is woken, (idle, served, job)
         queues.late(math.inf)
     queues.shut()
-    assert rings(queues)
+    assert is_woken(queues)
     queues.close()
 
 
 def test_work_submitted_before_the_engines_are_loaded_is_done_when_they_are(open_pool: OpenPool) -> None:
     pool = open_pool()
     assert result(pool, "echo") == {"echo": {}, "code": ""}
-    assert pool.wait_ready(PATIENCE)
+    assert pool.wait_ready(TIMEOUT)
     assert pool.ready
 
 
-# Engines that cannot be loaded, processes that cannot live
+# Engines that fail to load, processes that crash
 
 
-def module_in(directory: Path, monkeypatch: pytest.MonkeyPatch, text: str, name: str = "fragile") -> EngineRow:
+def write_engine_module(
+    directory: Path, monkeypatch: pytest.MonkeyPatch, text: str, name: str = "fragile"
+) -> EngineRow:
     monkeypatch.syspath_prepend(str(directory))
     (directory / f"{name}.py").write_text(textwrap.dedent(text))
     return EngineRow(name=name, module=name)
 
 
-def ask_fragile(pool: EnginePool, seconds: float = PATIENCE) -> Verdict:
-    return pool.submit("fragile", EngineRequest(), seconds, for_agent=True).block(PATIENCE)
+def ask_fragile(pool: EnginePool, seconds: float = TIMEOUT) -> Verdict:
+    return pool.submit("fragile", EngineRequest(), seconds, for_agent=True).wait_result(TIMEOUT)
 
 
 @pytest.mark.parametrize(
@@ -745,7 +757,7 @@ def ask_fragile(pool: EnginePool, seconds: float = PATIENCE) -> Verdict:
 def test_an_engine_that_cannot_be_loaded_says_so_and_the_others_serve(
     open_pool: OpenPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, error: str
 ) -> None:
-    pool = open_pool(module_in(tmp_path, monkeypatch, text), ROW)
+    pool = open_pool(write_engine_module(tmp_path, monkeypatch, text), ROW)
     verdict = ask_fragile(pool)
     assert (verdict.status, verdict.result) == (Status.ERROR, {"error": error})
     assert verdict.message == "the engine `fragile` could not be loaded, install `qwed[engines]`"
@@ -755,11 +767,11 @@ def test_an_engine_that_cannot_be_loaded_says_so_and_the_others_serve(
 def test_an_engine_is_warmed_before_its_workers_are_forked(
     open_pool: OpenPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    row = module_in(
+    row = write_engine_module(
         tmp_path,
         monkeypatch,
         """
-        from qwed.words import Status, Verdict
+        from qwed.model import Status, Verdict
         seen = []
         def verify(request):
             seen.append(request.query)
@@ -775,7 +787,7 @@ def test_an_engine_that_cannot_be_warmed_is_not_used(open_pool: OpenPool) -> Non
     assert answer(pool, "echo").result == {"error": "RecursionError"}
 
 
-DOOMED = {
+CRASHES = {
     "the zygote ends while it loads": "os._exit(1)",
     "every worker ends as it is forked": "os.register_at_fork(after_in_child=lambda: os._exit(1))",
     "every worker ends soon after it is forked": """
@@ -785,8 +797,8 @@ DOOMED = {
 }
 
 
-def doomed(directory: Path, monkeypatch: pytest.MonkeyPatch, doom: str) -> tuple[EngineRow, Path]:
-    """An engine whose processes cannot live, and the file in which each leaves a mark."""
+def make_crashing_engine(directory: Path, monkeypatch: pytest.MonkeyPatch, crash: str) -> tuple[EngineRow, Path]:
+    """Write an engine whose processes crash; return it and the file in which each leaves a mark."""
     marks = directory / "marks"
     text = f"""
         import os
@@ -796,39 +808,39 @@ def doomed(directory: Path, monkeypatch: pytest.MonkeyPatch, doom: str) -> tuple
         mark()
         os.register_at_fork(before=mark)
     """
-    return module_in(directory, monkeypatch, textwrap.dedent(text) + textwrap.dedent(DOOMED[doom])), marks
+    return write_engine_module(directory, monkeypatch, textwrap.dedent(text) + textwrap.dedent(CRASHES[crash])), marks
 
 
-def begun(marks: Path) -> None:
-    """Come back when the first mark is there."""
-    once(marks.exists)
+def wait_first_mark(marks: Path) -> None:
+    """Wait until the first mark exists."""
+    wait_until(marks.exists)
 
 
-@pytest.mark.parametrize("doom", DOOMED)
+@pytest.mark.parametrize("crash", CRASHES)
 def test_a_crash_loop_slows_down(
-    open_pool: OpenPool, pool: EnginePool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, doom: str
+    open_pool: OpenPool, pool: EnginePool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, crash: str
 ) -> None:
-    row, marks = doomed(tmp_path, monkeypatch, doom)
+    row, marks = make_crashing_engine(tmp_path, monkeypatch, crash)
     crashing = open_pool(row)
-    crashing.submit("fragile", EngineRequest(), PATIENCE, for_agent=True)
-    begun(marks)
+    crashing.submit("fragile", EngineRequest(), TIMEOUT, for_agent=True)
+    wait_first_mark(marks)
     assert answer(pool, "hang", seconds=1).result == {"error": "timeout"}
     crashing.close()
     assert 1 <= len(marks.read_text()) <= 30
 
 
-@pytest.mark.parametrize("doom", DOOMED)
+@pytest.mark.parametrize("crash", CRASHES)
 def test_submit_answers_in_the_middle_of_a_crash_loop(
-    open_pool: OpenPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, doom: str
+    open_pool: OpenPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, crash: str
 ) -> None:
-    crashing = open_pool(doomed(tmp_path, monkeypatch, doom)[0])
+    crashing = open_pool(make_crashing_engine(tmp_path, monkeypatch, crash)[0])
     verdicts = [ask_fragile(crashing, 0.3) for _ in range(3)]
     assert {verdict.status for verdict in verdicts} <= {Status.INCONCLUSIVE, Status.ERROR}
 
 
 def test_a_stopped_zygote_does_not_stop_those_who_wait(open_pool: OpenPool) -> None:
     pool = open_pool()
-    all_loaded(pool)
+    wait_all_loaded(pool)
     os.kill(pool.processes[0], signal.SIGSTOP)
     assert answer(pool, "abort").result == {"error": "died"}
     assert answer(pool, "abort").result == {"error": "died"}
@@ -839,9 +851,9 @@ def test_a_stopped_zygote_does_not_stop_those_who_wait(open_pool: OpenPool) -> N
 
 
 def test_a_zygote_that_is_stuck_is_replaced(open_pool: OpenPool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("qwed.engines._pool.workers.FORK_SECONDS", 0.3)
+    monkeypatch.setattr("qwed.engines._pool.process_handles.FORK_SECONDS", 0.3)
     pool = open_pool()
-    all_loaded(pool)
+    wait_all_loaded(pool)
     stuck = pool.processes[0]
     os.kill(stuck, signal.SIGSTOP)
     assert [answer(pool, "abort").result for _ in range(2)] == [{"error": "died"}] * 2
@@ -855,22 +867,24 @@ def test_a_pool_that_closes_while_its_zygote_is_stuck_still_leaves_nothing(
 ) -> None:
     monkeypatch.setattr(Zygote.end, "__defaults__", (0.2,))
     pool = open_pool()
-    assert pool.wait_ready(PATIENCE)
-    watched = Watched(pool.processes)
+    assert pool.wait_ready(TIMEOUT)
+    watched = WatchedProcesses(pool.processes)
     os.kill(pool.processes[0], signal.SIGSTOP)
     pool.close()
     assert watched.all_ended()
 
 
-# Engines are loaded when they are asked for
+# Lazy loading of engines
 
 
-def marking(directory: Path, monkeypatch: pytest.MonkeyPatch, name: str, then: str = "") -> tuple[EngineRow, Path]:
-    """An engine that tells what is loaded beside it, and the file in which each loading of it leaves a mark."""
+def make_marking_engine(
+    directory: Path, monkeypatch: pytest.MonkeyPatch, name: str, then: str = ""
+) -> tuple[EngineRow, Path]:
+    """Write an engine that reports which engines are loaded, with a file that gets a mark for each load."""
     marks = directory / f"{name}.marks"
     text = f"""
         import os, sys
-        from qwed.words import Status, Verdict
+        from qwed.model import Status, Verdict
         with open({str(marks)!r}, "a") as marks:
             marks.write("x")
         {then}
@@ -878,82 +892,86 @@ def marking(directory: Path, monkeypatch: pytest.MonkeyPatch, name: str, then: s
             loaded = sorted({{"early", "later"}} & set(sys.modules))
             return Verdict(status=Status.VERIFIED, engine={name!r}, result={{"loaded": loaded, "pid": os.getpid()}})
     """
-    return module_in(directory, monkeypatch, text, name), marks
+    return write_engine_module(directory, monkeypatch, text, name), marks
 
 
-def ask_of(pool: EnginePool, row: EngineRow) -> Verdict:
-    return pool.submit(row.name, EngineRequest(), PATIENCE, for_agent=True).block(PATIENCE)
+def ask_engine(pool: EnginePool, row: EngineRow) -> Verdict:
+    return pool.submit(row.name, EngineRequest(), TIMEOUT, for_agent=True).wait_result(TIMEOUT)
 
 
 def test_an_engine_is_loaded_when_it_is_asked_for_and_once(
     open_pool: OpenPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    early, marks = marking(tmp_path, monkeypatch, "early")
-    later, more_marks = marking(tmp_path, monkeypatch, "later")
+    early, marks = make_marking_engine(tmp_path, monkeypatch, "early")
+    later, more_marks = make_marking_engine(tmp_path, monkeypatch, "later")
     pool = open_pool(early, later)
-    assert pool.wait_ready(PATIENCE)
+    assert pool.wait_ready(TIMEOUT)
     assert not marks.exists()
-    assert [ask_of(pool, early).result["loaded"] for _ in range(2)] == [["early"]] * 2
+    assert [ask_engine(pool, early).result["loaded"] for _ in range(2)] == [["early"]] * 2
     assert not more_marks.exists()
-    assert [ask_of(pool, row).result["loaded"] for row in (later, early)] == [["early", "later"]] * 2
+    assert [ask_engine(pool, row).result["loaded"] for row in (later, early)] == [["early", "later"]] * 2
     assert (marks.read_text(), more_marks.read_text()) == ("x", "x")
 
 
 def test_a_worker_that_is_busy_while_an_engine_is_loaded_is_replaced_when_it_is_done(
     open_pool: OpenPool, tmp_path: Path, fifo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    early, _ = marking(tmp_path, monkeypatch, "early")
+    early, _ = make_marking_engine(tmp_path, monkeypatch, "early")
     pool = open_pool(early, ROW)
     ticket = ask(pool, "tell", fifo=str(fifo), who="busy")
-    told = os.open(fifo, os.O_RDONLY)
-    assert ask_of(pool, early).result["loaded"] == ["early"]
-    worked = int(os.read(told, 20))
-    os.close(told)
-    assert ticket.block(PATIENCE).result == {"pid": worked}
-    assert {ask_of(pool, early).result["loaded"][0] for _ in range(20)} == {"early"}
-    assert worked not in pool.processes
+    descriptor = os.open(fifo, os.O_RDONLY)
+    assert ask_engine(pool, early).result["loaded"] == ["early"]
+    worker_pid = int(os.read(descriptor, 20))
+    os.close(descriptor)
+    assert ticket.wait_result(TIMEOUT).result == {"pid": worker_pid}
+    assert {ask_engine(pool, early).result["loaded"][0] for _ in range(20)} == {"early"}
+    assert worker_pid not in pool.processes
 
 
-def test_what_nobody_asks_for_is_loaded_in_a_quiet_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = [marking(tmp_path, monkeypatch, name) for name in ("early", "later")]
+def test_an_engine_without_requests_is_loaded_while_the_pool_is_idle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [make_marking_engine(tmp_path, monkeypatch, name) for name in ("early", "later")]
     with closing(EnginePool([row for row, _ in rows], size=2)) as pool:
         pool.start(warm_after=0.0)
         for _, marks in rows:
-            once(marks.exists)
-        assert [ask_of(pool, row).result["loaded"] for row, _ in rows] == [["early", "later"]] * 2
+            wait_until(marks.exists)
+        assert [ask_engine(pool, row).result["loaded"] for row, _ in rows] == [["early", "later"]] * 2
         assert [marks.read_text() for _, marks in rows] == ["x", "x"]
-        assert pool.wait_ready(PATIENCE)
+        assert pool.wait_ready(TIMEOUT)
 
 
 def test_an_engine_whose_loading_ends_the_zygote_is_not_loaded_again_unasked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    early, _ = marking(tmp_path, monkeypatch, "early")
-    fatal, marks = marking(tmp_path, monkeypatch, "fatal", "os._exit(1)")
-    later, loaded = marking(tmp_path, monkeypatch, "later")
+    early, _ = make_marking_engine(tmp_path, monkeypatch, "early")
+    fatal, marks = make_marking_engine(tmp_path, monkeypatch, "fatal", "os._exit(1)")
+    later, loaded = make_marking_engine(tmp_path, monkeypatch, "later")
     with closing(EnginePool([early, fatal, later], size=2)) as pool:
         pool.start(warm_after=0.0)
-        once(loaded.exists)
-        assert [ask_of(pool, row).result["loaded"] for row in (early, later)] == [["early", "later"]] * 2
+        wait_until(loaded.exists)
+        assert [ask_engine(pool, row).result["loaded"] for row in (early, later)] == [["early", "later"]] * 2
         assert marks.read_text() == "x"
-        assert pool.submit("fatal", EngineRequest(), 0.3, for_agent=True).block(PATIENCE).result == {"error": "timeout"}
-        assert ask_of(pool, early).verified
+        assert pool.submit("fatal", EngineRequest(), 0.3, for_agent=True).wait_result(TIMEOUT).result == {
+            "error": "timeout"
+        }
+        assert ask_engine(pool, early).verified
 
 
 def test_while_an_engine_is_loaded_the_others_answer_and_the_pool_can_end(
     open_pool: OpenPool, tmp_path: Path, fifo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    slow, marks = marking(tmp_path, monkeypatch, "later", f"open({str(fifo)!r}).read()")
+    slow, marks = make_marking_engine(tmp_path, monkeypatch, "later", f"open({str(fifo)!r}).read()")
     pool = open_pool(ROW, slow)
-    all_loaded(pool)
-    left = Watched((result(pool, "daemonise")["pid"],))
-    waiting = pool.submit(slow.name, EngineRequest(), PATIENCE, for_agent=True)
-    once(marks.exists)
+    wait_all_loaded(pool)
+    left = WatchedProcesses((result(pool, "daemonise")["pid"],))
+    waiting = pool.submit(slow.name, EngineRequest(), TIMEOUT, for_agent=True)
+    wait_until(marks.exists)
     assert [result(pool, "echo", n=n)["echo"] for n in range(5)] == [{"n": n} for n in range(5)]
-    processes = Watched(pool.processes)
+    processes = WatchedProcesses(pool.processes)
     assert not waiting.done
     pool.close()
-    assert waiting.block(0).result == {"error": "died"}
+    assert waiting.wait_result(0).result == {"error": "died"}
     assert processes.all_ended()
     assert left.all_ended()
 
@@ -962,62 +980,64 @@ def test_while_an_engine_is_loaded_the_others_answer_and_the_pool_can_end(
 
 
 def test_a_coroutine_awaits_the_same_tickets(pool: EnginePool) -> None:
-    async def walk(n: int) -> Verdict:
+    async def submit(n: int) -> Verdict:
         return await ask(pool, "echo", n=n)
 
     async def many() -> list[Verdict]:
-        driver = LoopDriver(asyncio.get_running_loop(), PATIENCE)
-        return await asyncio.gather(*(driver.drive(walk(n)) for n in range(30)))
+        driver = LoopRunner(asyncio.get_running_loop(), TIMEOUT)
+        return await asyncio.gather(*(driver.run(submit(n)) for n in range(30)))
 
     assert [verdict.result["echo"] for verdict in asyncio.run(many())] == [{"n": n} for n in range(30)]
-    assert in_thread(walk(7), PATIENCE).result["echo"] == {"n": 7}
+    assert run_in_thread(submit(7), TIMEOUT).result["echo"] == {"n": 7}
 
 
 def test_a_loop_that_closed_while_it_waited_harms_nobody_else(pool: EnginePool, fifo: Path) -> None:
-    async def give_up() -> tuple[Ticket[Verdict], int]:
+    async def give_up() -> tuple[Future[Verdict], int]:
         ticket, pid = occupy(pool, fifo)
 
-        async def walk() -> Verdict:
+        async def submit() -> Verdict:
             return await ticket
 
-        driver = LoopDriver(asyncio.get_running_loop(), PATIENCE)
-        task = asyncio.create_task(driver.drive(walk()))
+        driver = LoopRunner(asyncio.get_running_loop(), TIMEOUT)
+        task = asyncio.create_task(driver.run(submit()))
         await asyncio.sleep(0)
         task.cancel()
         return ticket, pid
 
     ticket, pid = asyncio.run(give_up())
     os.kill(pid, signal.SIGKILL)
-    assert ticket.block(PATIENCE).result == {"error": "died"}
+    assert ticket.wait_result(TIMEOUT).result == {"error": "died"}
     assert result(pool, "echo") == {"echo": {}, "code": ""}
 
 
-class Rude(LoopDriver):
-    """Fails in the pool's own thread."""
+class FailingRunner(LoopRunner):
+    """Runner that fails on the pool's own thread."""
 
-    def _wake(self, tickets: list[Ticket[Any]]) -> None:
+    def _wake(self, tickets: list[Future[Any]]) -> None:
         raise ZeroDivisionError(tickets)
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_after_a_surprise_in_the_pool_itself_nobody_waits_and_nothing_is_taken(open_pool: OpenPool, fifo: Path) -> None:
+def test_after_a_failure_of_the_pool_thread_every_future_ends_and_no_job_is_taken(
+    open_pool: OpenPool, fifo: Path
+) -> None:
     pool = open_pool()
-    assert pool.wait_ready(PATIENCE)
-    watched = Watched(pool.processes)
+    assert pool.wait_ready(TIMEOUT)
+    watched = WatchedProcesses(pool.processes)
     waiting, _ = occupy(pool, fifo)
 
-    async def walk() -> Verdict:
+    async def submit() -> Verdict:
         return await ask(pool, "echo", who="another")
 
-    async def surprise() -> None:
-        task = asyncio.create_task(Rude(asyncio.get_running_loop(), PATIENCE).drive(walk()))
-        await asyncio.to_thread(waiting.block, PATIENCE)
+    async def fail_pool_thread() -> None:
+        task = asyncio.create_task(FailingRunner(asyncio.get_running_loop(), TIMEOUT).run(submit()))
+        await asyncio.to_thread(waiting.wait_result, TIMEOUT)
         task.cancel()
 
-    asyncio.run(surprise())
+    asyncio.run(fail_pool_thread())
     assert waiting.result().result == {"error": "died"}
     assert watched.all_ended()
-    with pytest.raises(PoolFull, match="is not running"):
+    with pytest.raises(PoolFullError, match="is not running"):
         ask(pool, "echo")
 
 
@@ -1025,7 +1045,7 @@ def test_after_a_surprise_in_the_pool_itself_nobody_waits_and_nothing_is_taken(o
 def test_an_owner_without_standard_descriptors_and_with_blocked_signals_is_served_too(
     tmp_path: Path, closed: str
 ) -> None:
-    told = tmp_path / "told"
+    output = tmp_path / "told"
     opening = f"""
         import os, signal
         for descriptor in ({closed},):
@@ -1033,14 +1053,14 @@ def test_an_owner_without_standard_descriptors_and_with_blocked_signals_is_serve
         signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())
     """
     body = f"""
-        verdicts = [say(deed) for deed in ("echo", "abort", "abort", "abort", "echo")]
+        verdicts = [say(behaviour) for behaviour in ("echo", "abort", "abort", "abort", "echo")]
         pool.close()
-        with open({str(told)!r}, "w") as file:
+        with open({str(output)!r}, "w") as file:
             print(*(verdict.status for verdict in verdicts), file=file)
     """
     program = textwrap.dedent(opening) + script(body)
-    subprocess.run([sys.executable, "-c", program], timeout=PATIENCE, check=True)
-    assert told.read_text() == "VERIFIED INCONCLUSIVE INCONCLUSIVE INCONCLUSIVE VERIFIED\n"
+    subprocess.run([sys.executable, "-c", program], timeout=TIMEOUT, check=True)
+    assert output.read_text() == "VERIFIED INCONCLUSIVE INCONCLUSIVE INCONCLUSIVE VERIFIED\n"
 
 
 def test_an_owner_with_more_files_open_than_select_can_name_is_served_too() -> None:
@@ -1050,7 +1070,7 @@ def test_an_owner_with_more_files_open_than_select_can_name_is_served_too() -> N
         many = [os.open(os.devnull, os.O_RDONLY) for _ in range(1024)]
     """
     program = textwrap.dedent(opening) + script("print(say('echo').status); pool.close()")
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=TIMEOUT)
     assert (done.stdout, done.stderr) == ("VERIFIED\n", "")
 
 
@@ -1082,7 +1102,7 @@ def test_everything_ends_when_the_owner_is_killed_even_if_a_fork_of_it_lives() -
         assert owner.stdout is not None
         pids = tuple(int(pid) for pid in owner.stdout.readline().split())
         assert len(pids) == 3
-        watched = Watched(pids)
+        watched = WatchedProcesses(pids)
         owner.kill()
         assert watched.all_ended()
 
@@ -1094,7 +1114,7 @@ def test_a_fork_of_the_owner_is_told_to_start_its_own_pool() -> None:
         if child == 0:
             try:
                 say('echo')
-            except PoolFull as refused:
+            except PoolFullError as refused:
                 print(refused, flush=True)
             pool.close()
             os._exit(0)
@@ -1111,14 +1131,14 @@ def test_the_process_that_asks_imports_no_engine() -> None:
         heavy = {"sympy", "z3", "sqlglot", "lark", "mpmath", "multiprocessing", "pickle"}
         real = EnginePool(ENGINES.values(), size=2)
         real.start()
-        verdict = real.submit("math", EngineRequest(query="2 + 2 = 4"), 50, for_agent=True).block(50)
-        print(verdict.engine, sorted(heavy & set(sys.modules)), "tests.unit.engines.misbehaving" in sys.modules)
+        verdict = real.submit("math", EngineRequest(query="2 + 2 = 4"), 50, for_agent=True).wait_result(50)
+        print(verdict.engine, sorted(heavy & set(sys.modules)), "tests.unit.engines.misbehaving_engine" in sys.modules)
         real.close(); pool.close()
     """
     assert run_script(body).stdout == "math [] False\n"
 
 
-STOPPED = """
+STOP_AT_LINE = """
     import os, signal, sys
     me, left, seen = os.getpid(), {nth}, set()
     def trace(frame, event, _argument):
@@ -1136,26 +1156,26 @@ STOPPED = """
     def verify(request):
         return None
 """
-COUNTING = ("_serve_pool", "fork", "reap", "_next_dead", "end")
-"""What in a zygote keeps count of its workers."""
+COUNTING_FUNCTIONS = ("_serve_pool", "fork", "reap", "_next_dead", "end")
+"""Functions of the zygote that count its workers."""
 
 
 def test_a_zygote_that_is_told_to_end_in_the_middle_of_anything_ends_without_a_word(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    mark, told = tmp_path / "mark", 0
-    while told == 0 or mark.exists():
-        told += 1
+    mark, line_number = tmp_path / "mark", 0
+    while line_number == 0 or mark.exists():
+        line_number += 1
         mark.unlink(missing_ok=True)
-        text = textwrap.dedent(STOPPED).format(nth=told, names=COUNTING, mark=str(mark))
-        row = module_in(Path(tempfile.mkdtemp(dir=tmp_path)), monkeypatch, text)
+        text = textwrap.dedent(STOP_AT_LINE).format(nth=line_number, names=COUNTING_FUNCTIONS, mark=str(mark))
+        row = write_engine_module(Path(tempfile.mkdtemp(dir=tmp_path)), monkeypatch, text)
         zygote = Zygote((row,), 128, 0.0, [row.name])
-        with suppress(OSError, Lost), closing(Worker(zygote.fork(), 0.0)) as worker:
-            assert select.select([worker.channel], [], [], PATIENCE)[0]
-            worker.meet()
+        with suppress(OSError, WorkerLostError), closing(Worker(zygote.fork(), 0.0)) as worker:
+            assert select.select([worker.channel], [], [], TIMEOUT)[0]
+            worker.receive_hello()
             worker.kill()
-            worker.wait_gone(PATIENCE)
+            worker.wait_gone(TIMEOUT)
         zygote.ready = True
-        zygote.end(PATIENCE)
-        assert (zygote._process.returncode, capfd.readouterr().err) == (0, ""), told
-    assert told > 15
+        zygote.end(TIMEOUT)
+        assert (zygote._process.returncode, capfd.readouterr().err) == (0, ""), line_number
+    assert line_number > 15

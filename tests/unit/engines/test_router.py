@@ -1,10 +1,10 @@
-"""Which engine reads a text."""
+"""Engine detection for a text."""
 
 import pytest
 
-from qwed.engines.router import LONGEST, route
-from qwed.engines.table import ENGINES
-from tests.support.tables import each, rows
+from qwed.engines.registry import ENGINES
+from qwed.engines.router import MAX_CHARACTERS, route
+from tests.support.case_tables import each, rows
 
 
 @each("row", rows("router.jsonl"), ids=lambda row: ascii(row["text"])[:50])
@@ -28,22 +28,22 @@ def test_what_stands_in_a_fence_is_read_without_it(language: str) -> None:
 
 def test_a_message_says_of_which_family_it_is_however_long_it_is() -> None:
     opening = '<Document xmlns="urn:iso:std:iso:20022:tech:xsd:pain.001.001.09">'
-    routed = route(opening + "<a/>" * LONGEST)
+    routed = route(opening + "<a/>" * MAX_CHARACTERS)
     assert routed is not None
     assert routed.parameters == {"operation": "payment_message", "msg_type": "pain.001"}
     assert route(" " * 4_000 + opening) is None
 
 
 def test_a_checkout_is_one_however_long_it_is() -> None:
-    routed = route('{"ucp": {}, "line_items": [' + "1," * LONGEST + "1]}")
+    routed = route('{"ucp": {}, "line_items": [' + "1," * MAX_CHARACTERS + "1]}")
     assert routed is not None
     assert routed.parameters == {"operation": "checkout"}
 
 
 @pytest.mark.parametrize("piece", ['{"ucp":', '["ucp"', "[", '{"ucp": {}, "line_items": ['])
 def test_what_is_nested_without_end_is_no_checkout(piece: str) -> None:
-    assert route((piece * LONGEST)[:LONGEST]) is None
-    assert route('{"ucp": ' + (piece * LONGEST)[:LONGEST]) is None
+    assert route((piece * MAX_CHARACTERS)[:MAX_CHARACTERS]) is None
+    assert route('{"ucp": ' + (piece * MAX_CHARACTERS)[:MAX_CHARACTERS]) is None
 
 
 NASTY = ["(", "/*", "a ", "\n", "select ", "```", "--\n", "\\", "x:", " ->", "function ", "if ", "1 km ", "echo "]
@@ -51,7 +51,7 @@ NASTY = ["(", "/*", "a ", "\n", "select ", "```", "--\n", "\\", "x:", " ->", "fu
 
 @pytest.mark.parametrize("piece", NASTY)
 def test_the_longest_text_of_one_piece_is_answered(piece: str) -> None:
-    text = (piece * LONGEST)[:LONGEST]
+    text = (piece * MAX_CHARACTERS)[:MAX_CHARACTERS]
     route(text)
     assert route(text + "x") is None
 
@@ -80,8 +80,8 @@ SLOW = [
 
 
 @pytest.mark.parametrize(("begin", "piece"), SLOW)
-def test_however_a_pattern_could_go_back_it_does_not(begin: str, piece: str) -> None:
-    route((begin + piece * LONGEST)[: LONGEST - 1] + "x")
+def test_no_pattern_backtracks(begin: str, piece: str) -> None:
+    route((begin + piece * MAX_CHARACTERS)[: MAX_CHARACTERS - 1] + "x")
 
 
 @pytest.mark.parametrize(

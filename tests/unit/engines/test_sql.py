@@ -1,4 +1,4 @@
-"""The sql engine: effects, violations, what an agent may touch, repairs, and inputs that mean to break it."""
+"""Verdicts of the SQL engine: effects, violations, access limits, repairs and hostile input."""
 
 import json
 from functools import cache
@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qwed.engines.protocol import EngineRequest, Policy
+from qwed.engines.protocol import DataPolicy, EngineRequest
 from qwed.engines.sql import verify
-from qwed.words import Effect, EffectKind, Status, Verdict, canonical, risk_of
-from tests.support.tables import each, rows
+from qwed.model import Effect, EffectKind, Status, Verdict, canonical, risk_of
+from tests.support.case_tables import each, rows
 
 ATTACKS, HONEST, REPAIRS = rows("sql_attacks.jsonl"), rows("sql_honest.jsonl"), rows("sql_repairs.jsonl")
 DDL = "CREATE TABLE users (id INT, name TEXT, password TEXT); CREATE TABLE orders (id INT, user_id INT, total INT)"
@@ -30,23 +30,23 @@ ORDER = (
 )
 
 
-def judged(case: dict[str, Any]) -> Verdict:
-    """The verdict on a row, found once: it depends on nothing else."""
-    return _judged(json.dumps(case))
+def verdict_on(case: dict[str, Any]) -> Verdict:
+    """Return the verdict on a row; cached, because it depends on nothing else."""
+    return _cached_verdict(json.dumps(case))
 
 
 @cache
-def _judged(text: str) -> Verdict:
+def _cached_verdict(text: str) -> Verdict:
     case: dict[str, Any] = json.loads(text)
     limits: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in case.get("policy", {}).items()
     }
     query = case["query"] if "query" in case else "".join(text * times for text, times in case["parts"])
-    return verify(EngineRequest(query=query, parameters=case.get("parameters", {}), policy=Policy(**limits)))
+    return verify(EngineRequest(query=query, parameters=case.get("parameters", {}), policy=DataPolicy(**limits)))
 
 
 def ask(query: str, dialect: str = "", **policy: Any) -> Verdict:
-    return verify(EngineRequest(query=query, parameters={"dialect": dialect}, policy=Policy(**policy)))
+    return verify(EngineRequest(query=query, parameters={"dialect": dialect}, policy=DataPolicy(**policy)))
 
 
 def effects(query: str, dialect: str = "") -> set[Effect]:
@@ -55,7 +55,7 @@ def effects(query: str, dialect: str = "") -> set[Effect]:
 
 @each("case", ATTACKS)
 def test_an_attack_is_not_verified_and_says_why(case: dict[str, Any]) -> None:
-    verdict = judged(case)
+    verdict = verdict_on(case)
     assert verdict.status == case["status"]
     assert case.get("violation") is None or case["violation"] in verdict.violations
     assert case.get("says", "") in verdict.message
@@ -64,7 +64,7 @@ def test_an_attack_is_not_verified_and_says_why(case: dict[str, Any]) -> None:
 
 @each("case", ATTACKS)
 def test_only_a_violation_costs_trust_and_it_fails_no_injection(case: dict[str, Any]) -> None:
-    verdict = judged(case)
+    verdict = verdict_on(case)
     assert not verdict.violations or verdict.status is Status.BLOCKED
     assert not verdict.violations or "no_injection" in verdict.checks_failed
     assert not verdict.violations or verdict.corrected is None
@@ -72,7 +72,7 @@ def test_only_a_violation_costs_trust_and_it_fails_no_injection(case: dict[str, 
 
 @each("case", HONEST)
 def test_an_honest_query_is_verified_at_the_risk_of_its_effects(case: dict[str, Any]) -> None:
-    verdict = judged(case)
+    verdict = verdict_on(case)
     assert (verdict.status, verdict.violations, verdict.checks_failed) == (Status.VERIFIED, (), ())
     assert risk_of(verdict.effects).word == case["risk"]
     assert "tables" not in case or verdict.result["tables"] == case["tables"]
@@ -80,12 +80,12 @@ def test_an_honest_query_is_verified_at_the_risk_of_its_effects(case: dict[str, 
 
 @each("case", HONEST)
 def test_a_query_with_nothing_wrong_is_never_rewritten(case: dict[str, Any]) -> None:
-    assert judged(case).corrected is None
+    assert verdict_on(case).corrected is None
 
 
 @each("case", HONEST)
 def test_only_a_query_that_changes_nothing_passes_no_destructive_operations(case: dict[str, Any]) -> None:
-    verdict = judged(case)
+    verdict = verdict_on(case)
     reads_only = all(effect.kind is EffectKind.READ for effect in verdict.effects)
     assert ("no_destructive_operations" in verdict.checks_passed) is reads_only
     assert bool(verdict.result["notes"]) is not reads_only
@@ -93,27 +93,27 @@ def test_only_a_query_that_changes_nothing_passes_no_destructive_operations(case
 
 @each("case", REPAIRS)
 def test_a_repair_is_the_narrower_query_or_none(case: dict[str, Any]) -> None:
-    verdict = judged(case)
+    verdict = verdict_on(case)
     assert verdict.status is not Status.VERIFIED
     assert verdict.corrected == (None if case["corrected"] is None else {"query": case["corrected"]})
 
 
 @each("case", [row for row in REPAIRS if row["corrected"]])
 def test_a_repaired_query_is_verified_and_left_alone(case: dict[str, Any]) -> None:
-    again = judged({**case, "query": case["corrected"]})
+    again = verdict_on({**case, "query": case["corrected"]})
     assert (again.status, again.corrected) == (Status.VERIFIED, None)
 
 
 @pytest.mark.parametrize("case", rows("sql_hostile.jsonl"))
 def test_a_hostile_input_gets_an_answer(case: dict[str, Any]) -> None:
-    verdict = judged(case)
+    verdict = verdict_on(case)
     assert verdict.status in case["status"]
     assert canonical(verdict.result)
 
 
 @each("case", [*ATTACKS, *HONEST, *REPAIRS])
 def test_a_verdict_is_json_and_its_checks_keep_their_order(case: dict[str, Any]) -> None:
-    verdict = judged(case)
+    verdict = verdict_on(case)
     assert canonical(verdict.result)
     for checks in (verdict.checks_passed, verdict.checks_failed):
         assert list(checks) == sorted(checks, key=ORDER.index)
@@ -241,10 +241,10 @@ def test_dialects_go_by_their_usual_names(name: str) -> None:
 
 
 def test_parameters_narrow_the_policy_and_never_widen_it() -> None:
-    asked = {"allowed_tables": ["users", "orders"], "schema_ddl": "CREATE TABLE orders (id INT)"}
-    policy = Policy(allowed_tables=("users",), schema_ddl=DDL)
-    orders = verify(EngineRequest(query="SELECT id FROM orders", parameters=asked, policy=policy))
-    users = verify(EngineRequest(query="SELECT id FROM users", parameters=asked, policy=policy))
+    parameters = {"allowed_tables": ["users", "orders"], "schema_ddl": "CREATE TABLE orders (id INT)"}
+    policy = DataPolicy(allowed_tables=("users",), schema_ddl=DDL)
+    orders = verify(EngineRequest(query="SELECT id FROM orders", parameters=parameters, policy=policy))
+    users = verify(EngineRequest(query="SELECT id FROM users", parameters=parameters, policy=policy))
     assert "tables_allowed" in orders.checks_failed
     assert users.verified
 
@@ -381,7 +381,7 @@ def test_blanks_comments_and_the_case_of_keywords_change_nothing(data: st.DataOb
 
 
 def _gap(data: st.DataObject, word: str, before: str) -> str:
-    # A dot and a call bind their neighbours, and `--` behind a lone minus would be another token.
+    # A dot and a call bind to adjacent tokens, and `--` after a lone minus would be another token.
     return " " if {word, before} & {".", "("} else data.draw(GAPS)
 
 

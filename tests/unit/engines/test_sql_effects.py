@@ -1,11 +1,11 @@
-"""What each statement and function would do, whether it parses or not, and what strictness refuses."""
+"""Effects of statements and functions, parsed or not, and the refusals of strict requests."""
 
 import pytest
 
 from qwed.engines.protocol import EngineRequest
 from qwed.engines.sql import verify
-from qwed.words import Effect, EffectKind, Status, Verdict
-from tests.support.tables import each
+from qwed.model import Effect, EffectKind, Status, Verdict
+from tests.support.case_tables import each
 
 READ, WRITE, DELETE = EffectKind.READ, EffectKind.WRITE, EffectKind.DELETE
 EXECUTE, NETWORK, ADMIN, SECRET = EffectKind.EXECUTE, EffectKind.NETWORK, EffectKind.ADMIN, EffectKind.SECRET
@@ -91,7 +91,7 @@ PLAIN = [
 
 
 @each(("query", "dialect", "kind"), PLAIN)
-def test_a_plain_deed_is_an_effect_and_no_violation(query: str, dialect: str, kind: EffectKind) -> None:
+def test_a_plain_statement_has_an_effect_and_no_violation(query: str, dialect: str, kind: EffectKind) -> None:
     verdict = ask(query, dialect)
     assert verdict.status is Status.VERIFIED
     assert kind in {effect.kind for effect in verdict.effects}
@@ -122,7 +122,7 @@ def test_an_unresolved_statement_still_tells_the_calls_in_it() -> None:
     assert EffectKind.UNRESOLVED in {effect.kind for effect in verdict.effects}
 
 
-def test_a_command_whose_tables_nobody_can_tell_is_outside_a_list_of_tables() -> None:
+def test_a_command_whose_tables_are_unknown_is_outside_a_list_of_tables() -> None:
     request = EngineRequest(query="VACUUM orders", parameters={"dialect": "postgres", "allowed_tables": ["users"]})
     assert "tables_allowed" in verify(request).checks_failed
 

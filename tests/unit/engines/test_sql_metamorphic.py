@@ -1,4 +1,4 @@
-"""Changes that mean nothing leave the verdict alone."""
+"""Metamorphic tests of the SQL engine: changes without meaning preserve the verdict."""
 
 import re
 from itertools import pairwise, product
@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from qwed.engines.protocol import EngineRequest
 from qwed.engines.sql import verify
-from qwed.words import Verdict
-from tests.support.tables import each
+from qwed.model import Verdict
+from tests.support.case_tables import each
 
 QUERIES = [
     "SELECT u.id , u.name FROM users AS u WHERE u.id = 5 AND u.name = 'x' ORDER BY u.name LIMIT 3",
@@ -47,7 +47,7 @@ def ask(query: str, dialect: str) -> Verdict:
     return verify(EngineRequest(query=query, parameters={"dialect": dialect}))
 
 
-def same(first: Verdict, second: Verdict) -> bool:
+def is_same_verdict(first: Verdict, second: Verdict) -> bool:
     return (first.status, set(first.violations), first.effects) == (
         second.status,
         set(second.violations),
@@ -62,7 +62,7 @@ def test_the_case_of_keywords_changes_nothing(data: st.DataObject, query: str, d
         data.draw(st.sampled_from([word.upper(), word.lower(), word.title()])) if word.lower() in KEYWORDS else word
         for word in query.split(" ")
     ]
-    assert same(ask(query, dialect), ask(" ".join(words), dialect))
+    assert is_same_verdict(ask(query, dialect), ask(" ".join(words), dialect))
 
 
 @given(st.data(), st.sampled_from(QUERIES), DIALECTS)
@@ -70,11 +70,11 @@ def test_the_case_of_keywords_changes_nothing(data: st.DataObject, query: str, d
 def test_blanks_and_comments_between_tokens_change_nothing(data: st.DataObject, query: str, dialect: str) -> None:
     words = query.split(" ")
     text = words[0] + "".join(_gap(data, before, word) + word for before, word in pairwise(words))
-    assert same(ask(query, dialect), ask(text, dialect))
+    assert is_same_verdict(ask(query, dialect), ask(text, dialect))
 
 
 def _gap(data: st.DataObject, before: str, word: str) -> str:
-    # Inside a quoted text a gap is text, and behind a slash it would be another token.
+    # A gap inside a quoted text would be part of it, and after a slash it would form another token.
     return " " if "/" in (before, word) else data.draw(GAPS)
 
 
@@ -84,7 +84,7 @@ def test_renaming_aliases_changes_nothing(query: str, dialect: str) -> None:
     for old, new in (("u", "people_1"), ("o", "Sales"), ("t", "zz")):
         renamed = re.sub(rf"\bAS {old}\b", f"AS {new}", renamed)
         renamed = re.sub(rf"\b{old}\.(?=\w)", f"{new}.", renamed)
-    assert same(ask(query, dialect), ask(renamed, dialect))
+    assert is_same_verdict(ask(query, dialect), ask(renamed, dialect))
 
 
 @each(
@@ -95,14 +95,14 @@ def test_parentheses_around_a_condition_change_nothing(query: str, dialect: str)
     ends = [condition.find(word) for word in (" ORDER BY", " UNION") if word in condition]
     cut = min(ends, default=len(condition))
     wrapped = f"{head} WHERE (({condition[:cut]})){condition[cut:]}"
-    assert same(ask(query, dialect), ask(wrapped, dialect))
+    assert is_same_verdict(ask(query, dialect), ask(wrapped, dialect))
 
 
 @each("query", [query for query in QUERIES if ";" not in query])
 def test_a_semicolon_and_blanks_around_change_nothing(query: str) -> None:
-    assert same(ask(query, ""), ask(f"\n  {query} ;  \n", ""))
+    assert is_same_verdict(ask(query, ""), ask(f"\n  {query} ;  \n", ""))
 
 
 @each("query", QUERIES)
 def test_a_comment_in_front_changes_nothing(query: str) -> None:
-    assert same(ask(query, ""), ask(f"-- report\n/* by the planner */ {query}", ""))
+    assert is_same_verdict(ask(query, ""), ask(f"-- report\n/* by the planner */ {query}", ""))

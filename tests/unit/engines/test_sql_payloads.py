@@ -1,4 +1,4 @@
-"""Known injection payloads, put where a program would have put a name or a number."""
+"""Known injection payloads, inserted where a program would insert a name or a number."""
 
 from itertools import product
 
@@ -7,8 +7,8 @@ import pytest
 from qwed.engines.protocol import EngineRequest
 from qwed.engines.sql import verify
 from qwed.engines.sql_guard import SQLGuard
-from qwed.words import Status
-from tests.support.tables import each, rows
+from qwed.model import Status
+from tests.support.case_tables import each, rows
 
 PAYLOADS = rows("sql_payloads.jsonl")
 TEMPLATES = {
@@ -23,20 +23,20 @@ TEMPLATES = {
 }
 
 
-def filled(case: dict[str, str]) -> list[str]:
+def fill_templates(case: dict[str, str]) -> list[str]:
     return [template.replace("{}", case["payload"]) for template in TEMPLATES[case["at"]]]
 
 
 @each("case", PAYLOADS)
 def test_a_payload_in_a_query_is_a_violation_in_the_dialect_it_was_made_for(case: dict[str, str]) -> None:
-    for query in filled(case):
+    for query in fill_templates(case):
         verdict = verify(EngineRequest(query=query, parameters={"dialect": case.get("dialect", "")}))
         assert (verdict.status, bool(verdict.violations)) == (Status.BLOCKED, True), query
 
 
 @each("case", PAYLOADS)
-def test_a_payload_in_a_query_is_refused_where_nobody_names_the_dialect(case: dict[str, str]) -> None:
-    assert [query for query in filled(case) if SQLGuard().verify_query(query).verified] == []
+def test_a_payload_in_a_query_is_refused_without_a_stated_dialect(case: dict[str, str]) -> None:
+    assert [query for query in fill_templates(case) if SQLGuard().verify_query(query).verified] == []
 
 
 BROKEN = [

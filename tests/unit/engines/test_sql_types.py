@@ -1,4 +1,4 @@
-"""A query held against a schema: names, numbers of columns, and types that can be compared."""
+"""Queries checked against a schema: names, numbers of columns, and comparable types."""
 
 from itertools import product
 
@@ -6,8 +6,8 @@ import pytest
 
 from qwed.engines.protocol import EngineRequest
 from qwed.engines.sql import verify
-from qwed.words import Status, Verdict
-from tests.support.tables import each
+from qwed.model import Status, Verdict
+from tests.support.case_tables import each
 
 DDL = """
 CREATE TABLE users (

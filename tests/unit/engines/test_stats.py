@@ -1,4 +1,4 @@
-"""INTERFACES 2 and DESIGN 8: what the stats engine says of claims about files."""
+"""Verdicts of the stats engine on claims about files (INTERFACES 2, DESIGN 8)."""
 
 import base64
 import json
@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qwed.engines._stats.duck import loaded
-from qwed.engines._stats.files import open_sheet
+from qwed.engines._stats.duckdb_session import open_table
+from qwed.engines._stats.table_files import open_sheet
 from qwed.engines.pool import EnginePool
 from qwed.engines.protocol import EngineRequest
+from qwed.engines.registry import EngineRow
 from qwed.engines.stats import verify
-from qwed.engines.table import EngineRow
-from qwed.words import Status, Verdict
-from tests.support.tables import DATA, each, rows
+from qwed.model import Status, Verdict
+from tests.support.case_tables import DATA, each, rows
 
 
 def request(claim: str, content: bytes, **parameters: Any) -> EngineRequest:
@@ -32,7 +32,7 @@ def ask(claim: str, content: bytes | str, **parameters: Any) -> Verdict:
     return verify(request(claim, content if isinstance(content, bytes) else content.encode(), **parameters))
 
 
-def of(row: dict[str, Any]) -> Verdict:
+def verdict_on_row(row: dict[str, Any]) -> Verdict:
     return ask(row["claim"], (DATA / "files" / row["file"]).read_bytes())
 
 
@@ -42,7 +42,7 @@ def label(row: dict[str, Any]) -> str:
 
 @each("row", rows("stats_true.jsonl"), ids=label, at_once=20)
 def test_what_the_file_says_is_verified_with_its_query(row):
-    verdict = of(row)
+    verdict = verdict_on_row(row)
     assert verdict.status is Status.VERIFIED, verdict.message
     assert verdict.result["sql"].startswith("SELECT ")
     assert verdict.result["value"] is not None
@@ -50,14 +50,14 @@ def test_what_the_file_says_is_verified_with_its_query(row):
 
 @each("row", rows("stats_false.jsonl"), ids=label, at_once=20)
 def test_what_the_file_denies_fails_with_what_it_says(row):
-    verdict = of(row)
+    verdict = verdict_on_row(row)
     assert (verdict.status, verdict.checks_failed) == (Status.FAILED, ("claim_holds",)), verdict.message
     assert verdict.result["value"] is not None
 
 
 @each("row", rows("stats_undecided.jsonl"), ids=label, at_once=20)
 def test_what_is_not_understood_or_can_be_read_in_two_ways_is_not_decided(row):
-    verdict = of(row)
+    verdict = verdict_on_row(row)
     assert verdict.status is Status.INCONCLUSIVE, verdict.message
     assert not verdict.message.endswith(".")
 
@@ -82,7 +82,7 @@ def test_the_evidence_can_be_run_by_a_person():
 
 def test_stats_do_nothing_to_the_world_and_fit_into_json():
     for row in rows("stats_true.jsonl")[::7] + rows("stats_undecided.jsonl")[::7]:
-        verdict = of(row)
+        verdict = verdict_on_row(row)
         assert (verdict.engine, verdict.effects, verdict.violations) == ("stats", (), ())
         json.dumps(dict(verdict.result))
 
@@ -219,7 +219,7 @@ def test_a_broken_parquet_file_is_never_verified_of_another_value(tmp_path):
     ],
 )
 def test_the_database_reaches_nothing_but_the_file(sql):
-    with loaded(open_sheet(b"a,b\n1,2\n", None)) as table, pytest.raises(duckdb.Error):
+    with open_table(open_sheet(b"a,b\n1,2\n", None)) as table, pytest.raises(duckdb.Error):
         table.fetch(sql)
 
 
@@ -232,8 +232,8 @@ def test_a_worker_of_the_pool_answers_within_its_limits():
         )
         true = request("sum of amount where region = 'N' = 3637500", content)
         bomb = request("rows = 5", b"[" * 5_000_000)
-        asked = [pool.submit("stats", each, 60.0, for_agent=True, who="") for each in (true, bomb)]
-        assert [each.block(120.0).status for each in asked] == [Status.VERIFIED, Status.BLOCKED]
+        futures = [pool.submit("stats", item, 60.0, for_agent=True, who="") for item in (true, bomb)]
+        assert [item.wait_result(120.0).status for item in futures] == [Status.VERIFIED, Status.BLOCKED]
     finally:
         pool.close()
 
@@ -241,14 +241,14 @@ def test_a_worker_of_the_pool_answers_within_its_limits():
 numbers = st.lists(st.decimals(-1000, 1000, places=2, allow_nan=False, allow_infinity=False), min_size=2, max_size=12)
 
 
-def written(values: list[Decimal]) -> str:
+def to_csv(values: list[Decimal]) -> str:
     return "v,w\n" + "".join(f"{value},1\n" for value in values)
 
 
 @settings(max_examples=8, deadline=None)
 @given(numbers, st.sampled_from([Decimal("0.01"), Decimal("-0.01"), Decimal(1), Decimal("0.000001")]))
 def test_measures_agree_with_exact_fractions_and_nothing_else_is_verified(values, slip):
-    content = written(values)
+    content = to_csv(values)
     exact = {
         "sum": sum(values),
         "median": statistics.median(values),
@@ -259,16 +259,16 @@ def test_measures_agree_with_exact_fractions_and_nothing_else_is_verified(values
     for name, value in exact.items():
         assert ask(f"{name} of v = {value + slip:f}", content).status is Status.FAILED
     mean = Fraction(sum(values)) / len(values)
-    shown = Decimal(round(mean * 1000)) / 1000
-    assert ask(f"average of v = {shown:.3f}", content).verified
-    assert ask(f"average of v = {shown + Decimal('0.002'):.3f}", content).status is Status.FAILED
-    assert not ask(f"average of v > {shown + 1:f}", content).verified
+    rounded = Decimal(round(mean * 1000)) / 1000
+    assert ask(f"average of v = {rounded:.3f}", content).verified
+    assert ask(f"average of v = {rounded + Decimal('0.002'):.3f}", content).status is Status.FAILED
+    assert not ask(f"average of v > {rounded + 1:f}", content).verified
 
 
 @settings(max_examples=6, deadline=None)
 @given(numbers)
 def test_the_spread_agrees_with_the_standard_library(values):
-    content = written(values)
+    content = to_csv(values)
     spreads = {
         "stddev": statistics.stdev(values),
         "population standard deviation": statistics.pstdev(values),

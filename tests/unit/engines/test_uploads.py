@@ -1,19 +1,19 @@
-"""DESIGN 4.22: what an uploaded file is, and what is none."""
+"""Detection and validation of uploaded files (DESIGN 4.22)."""
 
 import base64
 
 import pytest
 
-from qwed.engines.uploads import MAX_BYTES, Refused, read_upload, sniff
+from qwed.engines.uploads import MAX_BYTES, UploadError, read_upload, sniff
 
 
-def sent(content: bytes) -> dict[str, str]:
+def parameters_with(content: bytes) -> dict[str, str]:
     return {"content_base64": base64.b64encode(content).decode()}
 
 
 @pytest.mark.parametrize("content", [b"a,b\n1,2\n", b"\x00\xff", b"x" * 100_000, b"x" * MAX_BYTES])
 def test_a_file_comes_back_byte_for_byte(content):
-    assert read_upload(sent(content)) == content
+    assert read_upload(parameters_with(content)) == content
 
 
 def test_lines_of_an_encoder_are_joined():
@@ -44,17 +44,17 @@ def test_lines_of_an_encoder_are_joined():
     ids=str,
 )
 def test_what_is_no_base64_is_refused_with_what_to_send(parameters):
-    with pytest.raises(Refused, match="base64"):
+    with pytest.raises(UploadError, match="base64"):
         read_upload(parameters)
 
 
 def test_a_file_of_one_byte_too_many_is_refused():
-    with pytest.raises(Refused, match="larger than 10485760 bytes"):
-        read_upload(sent(b"x" * (MAX_BYTES + 1)))
+    with pytest.raises(UploadError, match="larger than 10485760 bytes"):
+        read_upload(parameters_with(b"x" * (MAX_BYTES + 1)))
 
 
 def test_a_text_that_can_only_be_too_large_is_not_decoded():
-    with pytest.raises(Refused, match="larger"):
+    with pytest.raises(UploadError, match="larger"):
         read_upload({"content_base64": "!" * (2 * MAX_BYTES)})
 
 

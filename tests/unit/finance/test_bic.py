@@ -4,9 +4,9 @@ from typing import Any
 
 import stdnum.bic
 
-from qwed.packs.result import Standing
+from qwed.packs.result import CheckStatus
 from qwed_finance.bic import check_bic
-from tests.support.tables import each
+from tests.support.case_tables import each
 
 
 @each(
@@ -35,7 +35,7 @@ from tests.support.tables import each
 )
 def test_forms_of_a_bic(text: Any, standing: str) -> None:
     result = check_bic(text)
-    assert result.status is Standing(standing), result.message
+    assert result.status is CheckStatus(standing), result.message
     assert bool(result.rule and result.by_hand) == (standing != "UNVERIFIABLE")
     if result.verified:
         assert stdnum.bic.is_valid(text)

@@ -1,4 +1,4 @@
-"""IBANs of every registered country, against two libraries that read the registry on their own."""
+"""IBANs of every registered country, compared with two libraries that read the registry independently."""
 
 import random
 import re
@@ -8,17 +8,17 @@ from typing import Any
 import stdnum.iban
 from schwifty import IBAN, registry
 
-from qwed.packs.result import Standing
+from qwed.packs.result import CheckStatus
 from qwed_finance.iban import IBANS, check_iban
-from tests.support.tables import each
+from tests.support.case_tables import each
 
 _SIGNS = {"n": "0123456789", "a": "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "c": "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"}
 _PARTS_OF_OTHERS = {"AX", "BL", "GF", "GG", "GP", "IM", "JE", "MF", "MQ", "NC", "PF", "PM", "RE", "TF", "WF", "YT"}
-"""Their accounts are of FI, FR and GB; schwifty lists them by themselves."""
+"""Territories whose accounts belong to FI, FR and GB; schwifty lists them separately."""
 
 
-def condensed(parts: str) -> str:
-    """`4!n4!n12!c` as `8n12c`: how many of which, whatever they are for."""
+def condense(parts: str) -> str:
+    """Return `4!n4!n12!c` as `8n12c`: character counts without their purpose."""
     kinds: list[tuple[int, str]] = []
     for many, kind in re.findall(r"(\d+)!?([nac])", parts):
         before = kinds.pop() if kinds and kinds[-1][1] == kind else (0, kind)
@@ -26,8 +26,8 @@ def condensed(parts: str) -> str:
     return "".join(f"{many}{kind}" for many, kind in kinds)
 
 
-def made(country: str, seed: int) -> str:
-    """A valid IBAN with an account of our own and the check digits of schwifty."""
+def make_iban(country: str, seed: int) -> str:
+    """Return a valid IBAN with a generated account and the check digits of schwifty."""
     chosen = random.Random(f"{country}{seed}")
     spec = registry.get_iban_spec(country).bban_spec
     account = "".join(
@@ -36,8 +36,8 @@ def made(country: str, seed: int) -> str:
     return str(IBAN.from_bban(country, account, allow_invalid=True))
 
 
-def mutated(iban: str) -> Iterator[str]:
-    """Every digit replaced by every other, every two neighbours that are digits exchanged."""
+def mutate(iban: str) -> Iterator[str]:
+    """Yield the IBAN with every digit replaced by every other, and with every pair of adjacent digits swapped."""
     for at, sign in enumerate(iban):
         if sign.isdigit():
             yield from (iban[:at] + other + iban[at + 1 :] for other in "0123456789" if other != sign)
@@ -56,24 +56,24 @@ def test_the_countries_are_those_of_the_registry() -> None:
 @each("country", sorted(IBANS))
 def test_length_and_structure_are_the_registered_ones(country: str) -> None:
     spec = registry.get_iban_spec(country)
-    assert (IBANS[country].length, condensed(IBANS[country].parts)) == (spec.iban_length, condensed(spec.bban_spec))
+    assert (IBANS[country].length, condense(IBANS[country].parts)) == (spec.iban_length, condense(spec.bban_spec))
     ((code, facts),) = stdnum.iban._ibandb.info(country)
     assert code == country
-    # Brazil has registered letters in its bank codes since; stdnum still reads the release before.
-    assert country == "BR" or condensed(facts["bban"]) == condensed(IBANS[country].parts)
+    # Brazil has since registered letters in its bank codes; stdnum still uses the previous release.
+    assert country == "BR" or condense(facts["bban"]) == condense(IBANS[country].parts)
 
 
 @each("country", sorted(IBANS))
 def test_valid_ones_hold_and_every_slip_of_a_digit_is_refused(country: str) -> None:
     for seed in range(3):
-        iban = made(country, seed)
+        iban = make_iban(country, seed)
         result = check_iban(iban)
         assert result.verified, result.message
         assert result.rule
         assert result.by_hand
         paper = " ".join(iban[at : at + 4] for at in range(0, len(iban), 4))
         assert check_iban(paper).iban == iban
-    for wrong in mutated(iban):
+    for wrong in mutate(iban):
         assert not check_iban(wrong).verified, wrong
     for wrong in (iban[:-1], iban + "0", iban.lower(), iban[:4] + " " + iban[4:], iban + "\n", f"\u200b{iban}"):
         assert not check_iban(wrong).verified, wrong
@@ -81,8 +81,8 @@ def test_valid_ones_hold_and_every_slip_of_a_digit_is_refused(country: str) -> N
 
 @each("country", sorted(set(IBANS) - {"BR"}))
 def test_both_libraries_agree_with_each_verdict(country: str) -> None:
-    iban = made(country, 7)
-    slips = list(mutated(iban))[::17]
+    iban = make_iban(country, 7)
+    slips = list(mutate(iban))[::17]
     for text in (iban, *slips):
         assert check_iban(text).verified == stdnum.iban.is_valid(text, check_country=False), text
         assert check_iban(text).verified == IBAN(text, allow_invalid=True).is_valid, text
@@ -114,7 +114,7 @@ def test_both_libraries_agree_with_each_verdict(country: str) -> None:
 )
 def test_forms_of_an_iban(text: Any, standing: str) -> None:
     result = check_iban(text)
-    assert result.status is Standing(standing), result.message
+    assert result.status is CheckStatus(standing), result.message
     assert bool(result.rule and result.by_hand) == (standing != "UNVERIFIABLE")
 
 

@@ -1,4 +1,4 @@
-"""ISOGuard on our own samples: right ones hold as XML and as JSON, and what breaks one rule is refused by that rule."""
+"""ISOGuard on sample messages: valid ones hold as XML and as JSON, and each rule rejects its violation."""
 
 import json
 import re
@@ -10,12 +10,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-from qwed.packs.result import Standing
+from qwed.packs.result import CheckStatus
 from qwed_finance import ISOGuard
 from qwed_finance._iso.rules import RULES
-from qwed_finance._iso.schema import Complex, Valued, messages, type_of
+from qwed_finance._iso.schema import ComplexType, ValueWithAttributes, message_definitions, type_of
 from qwed_finance.iso import ISOResult
-from tests.support.tables import DATA, each, rows
+from tests.support.case_tables import DATA, each, rows
 
 SAMPLES = sorted(path.name for path in (DATA / "iso20022").glob("*.xml"))
 FAMILIES = ("camt.053", "camt.054", "pacs.002", "pacs.004", "pacs.008", "pain.001", "pain.002", "pain.008")
@@ -30,20 +30,20 @@ def verify(message: Any, msg_type: Any = "pacs.008") -> ISOResult:
 
 
 def tree_of(element: ElementTree.Element) -> Any:
-    """JSON as the usual converters make it: `@Ccy` and `#text`, lists where there are several."""
+    """Convert to JSON as common converters do: `@Ccy` and `#text`, lists for repeated elements."""
     if element.attrib:
         return {f"@{name}": value for name, value in element.attrib.items()} | {"#text": element.text}
     if not len(element):
         return element.text
-    found: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     for child in element:
         name = child.tag.partition("}")[2]
-        if name in found:
-            before = found[name] if isinstance(found[name], list) else [found[name]]
-            found[name] = [*before, tree_of(child)]
+        if name in members:
+            before = members[name] if isinstance(members[name], list) else [members[name]]
+            members[name] = [*before, tree_of(child)]
         else:
-            found[name] = tree_of(child)
-    return found
+            members[name] = tree_of(child)
+    return members
 
 
 def test_every_family_has_samples_of_several_versions() -> None:
@@ -53,9 +53,9 @@ def test_every_family_has_samples_of_several_versions() -> None:
 
 @each("name", SAMPLES)
 def test_a_right_message_holds_as_xml(name: str) -> None:
-    for given in (text_of(name), text_of(name).encode(), b"\xef\xbb\xbf" + text_of(name).encode()):
+    for message in (text_of(name), text_of(name).encode(), b"\xef\xbb\xbf" + text_of(name).encode()):
         for msg_type in (name[:8], name[:15]):
-            result = verify(given, msg_type)
+            result = verify(message, msg_type)
             assert result.verified, result.issues
             assert (result.msg_type, result.issues, result.warnings) == (name[:15], (), ())
             assert result.rule
@@ -67,7 +67,7 @@ def test_and_as_json(name: str) -> None:
     inner = tree_of(ElementTree.fromstring(text_of(name)))
     (root,) = inner
     namespace = f"urn:iso:std:iso:20022:tech:xsd:{name[:15]}"
-    for given in (
+    for message in (
         {"Document": inner},
         {"Document": {"@xmlns": namespace, **inner}},
         inner,
@@ -75,17 +75,19 @@ def test_and_as_json(name: str) -> None:
         json.dumps(inner),
         {root: dict(reversed(inner[root].items()))},
     ):
-        assert verify(given, name[:15]).verified, verify(given, name[:15]).issues
-        assert verify(given, name[:8]).verified, verify(given, name[:8]).issues
+        assert verify(message, name[:15]).verified, verify(message, name[:15]).issues
+        assert verify(message, name[:8]).verified, verify(message, name[:8]).issues
 
 
 @each("row", rows("iso_false.jsonl") + rows("iso_hostile.jsonl"))
 def test_what_breaks_a_rule_is_refused_by_it(row: dict[str, str]) -> None:
     before = text_of(row["file"])
-    given = before.replace(row["old"], row["new"]) if row["old"] == "\n" else before.replace(row["old"], row["new"], 1)
-    assert given != before
-    result = verify(given, row["file"][:8])
-    assert result.status is Standing(row["status"]), result.issues
+    message = (
+        before.replace(row["old"], row["new"]) if row["old"] == "\n" else before.replace(row["old"], row["new"], 1)
+    )
+    assert message != before
+    result = verify(message, row["file"][:8])
+    assert result.status is CheckStatus(row["status"]), result.issues
     if row["rule"]:
         assert row["rule"] in {issue.rule for issue in result.issues}, result.issues
     if row["status"] != "UNVERIFIABLE":
@@ -103,10 +105,10 @@ _CHECKED = "IBAN|NbOfTxs|CtrlSum|TtlIntrBkSttlmAmt|TtlRtrdIntrBkSttlmAmt|InstdAm
 _EXEMPT = ("pain.002", "pacs.002")
 
 
-def slips(text: str) -> Iterator[str]:
-    """Every checked number with one digit changed, or two neighbours exchanged."""
-    for found in re.finditer(rf"<(?:{_CHECKED})(?: [^>]*)?>([^<]+)<", text):
-        start, value = found.start(1), found[1]
+def mutate_digits(text: str) -> Iterator[str]:
+    """Yield the text with one digit of a checked number changed, or two adjacent digits swapped."""
+    for match in re.finditer(rf"<(?:{_CHECKED})(?: [^>]*)?>([^<]+)<", text):
+        start, value = match.start(1), match[1]
         for at, sign in enumerate(value):
             if not sign.isdigit():
                 continue
@@ -119,20 +121,20 @@ def slips(text: str) -> Iterator[str]:
 
 @each("name", [name for name in SAMPLES if not name.startswith(_EXEMPT) and "crossborder" not in name], at_once=4)
 def test_every_slip_of_a_digit_in_a_checked_number_is_refused(name: str) -> None:
-    for wrong in slips(text_of(name)):
+    for wrong in mutate_digits(text_of(name)):
         assert not verify(wrong, name[:8]).verified
 
 
 @each("name", [name for name in SAMPLES if name.startswith("camt.053")])
 def test_every_slip_in_an_entry_or_a_booked_balance_is_refused(name: str) -> None:
-    # Behind these stand an available balance and an entry that is only pending.
+    # An available balance and a pending entry follow, which no rule covers.
     text = re.split('<Cd>CLAV</Cd>|(?<=JPY">)700', text_of(name))[0]
     rest = text_of(name)[len(text) :]
-    for found in re.finditer(r'<Amt Ccy="...">([0-9.]+)<', text):
-        for at, sign in enumerate(found[1]):
+    for match in re.finditer(r'<Amt Ccy="...">([0-9.]+)<', text):
+        for at, sign in enumerate(match[1]):
             if sign.isdigit():
-                place = found.start(1) + at
-                wrong = text[:place] + str((int(sign) + 1) % 10) + text[place + 1 :] + rest
+                offset = match.start(1) + at
+                wrong = text[:offset] + str((int(sign) + 1) % 10) + text[offset + 1 :] + rest
                 assert not verify(wrong, "camt.053").verified, wrong
 
 
@@ -185,10 +187,10 @@ def test_a_thousand_payments_are_added_up() -> None:
     ],
 )
 def test_amounts_in_json_are_written_in_the_usual_ways(amount: Any) -> None:
-    given = payment(amount)
-    assert verify(given).verified, verify(given).issues
-    given["GrpHdr"]["TtlIntrBkSttlmAmt"] = {"@Ccy": "EUR", "#text": "12.51"}
-    assert not verify(given).verified
+    content = payment(amount)
+    assert verify(content).verified, verify(content).issues
+    content["GrpHdr"]["TtlIntrBkSttlmAmt"] = {"@Ccy": "EUR", "#text": "12.51"}
+    assert not verify(content).verified
 
 
 @each(
@@ -218,7 +220,7 @@ def test_and_not_in_others(amount: Any) -> None:
 
 
 def payment(amount: Any) -> dict[str, Any]:
-    """The smallest payment between banks, as a caller would write it."""
+    """Return the smallest interbank payment, as a caller would write it."""
     return {
         "GrpHdr": {"MsgId": "M", "CreDtTm": "2026-01-15T10:00:00", "NbOfTxs": 1, "SttlmInf": {"SttlmMtd": "CLRG"}},
         "CdtTrfTxInf": [
@@ -237,21 +239,21 @@ def payment(amount: Any) -> dict[str, Any]:
 
 
 def test_objects_that_stand_in_one_another_twice_are_not_followed_for_ever() -> None:
-    given: dict[str, Any] = {}
+    content: dict[str, Any] = {}
     for _ in range(60):
-        given = {"MsgId": given, "CreDtTm": given}
-    for message in (given, {"GrpHdr": given}, {"GrpHdr": {"MsgId": [given] * 5}}):
-        assert verify(message).status is Standing.UNVERIFIABLE
+        content = {"MsgId": content, "CreDtTm": content}
+    for message in (content, {"GrpHdr": content}, {"GrpHdr": {"MsgId": [content] * 5}}):
+        assert verify(message).status is CheckStatus.UNVERIFIABLE
 
 
 def cyclic() -> dict[str, Any]:
-    given: dict[str, Any] = {}
-    given["GrpHdr"] = given
-    return given
+    content: dict[str, Any] = {}
+    content["GrpHdr"] = content
+    return content
 
 
 @each(
-    "given",
+    "content",
     [
         None, True, 1, 1.5, "", " ", "x", "{", "[]", "null", b"", b"\x00", b"\xff\xfe<\x00", [], {}, set(), object(),
         {"a": 1}, {1: 2}, {None: None}, {"Document": 1}, {"Document": None}, {"Document": {}}, {"GrpHdr": None},
@@ -262,9 +264,9 @@ def cyclic() -> dict[str, Any]:
         {"GrpHdr": dict.fromkeys(map(str, range(10_000)), 1)},
     ],
 )  # fmt: skip
-def test_what_is_no_message_is_never_verified_and_never_raises(given: Any) -> None:
+def test_what_is_no_message_is_never_verified_and_never_raises(content: Any) -> None:
     for msg_type in ("pacs.008", "camt.053.001.08"):
-        result = verify(given, msg_type)
+        result = verify(content, msg_type)
         assert not result.verified
         assert result.message
 
@@ -272,17 +274,17 @@ def test_what_is_no_message_is_never_verified_and_never_raises(given: Any) -> No
 @each("msg_type", ["pacs.009", "pacs", "", None, 8, "pacs.008.001", "pacs.008.001.99", "pain.001.001.02", "a" * 10**6])
 def test_an_unknown_type_or_version_hears_which_are_known(msg_type: Any) -> None:
     result = verify(text_of("pacs.008.001.08-sepa.xml"), msg_type)
-    assert result.status is Standing.UNVERIFIABLE
+    assert result.status is CheckStatus.UNVERIFIABLE
     if isinstance(msg_type, str):
-        assert set(result.known) == set(FAMILIES) or all(known.startswith(msg_type[:8]) for known in result.known)
+        assert set(result.known) == set(FAMILIES) or all(version.startswith(msg_type[:8]) for version in result.known)
 
 
 def test_a_message_is_what_it_is_called() -> None:
     for name in SAMPLES:
         for family in FAMILIES:
             if not name.startswith(family):
-                assert verify(text_of(name), family).status is Standing.FAILED
-    assert verify(text_of("pacs.008.001.08-sepa.xml"), "pacs.008.001.10").status is Standing.FAILED
+                assert verify(text_of(name), family).status is CheckStatus.FAILED
+    assert verify(text_of("pacs.008.001.08-sepa.xml"), "pacs.008.001.10").status is CheckStatus.FAILED
     assert verify(text_of("pacs.008.001.08-sepa.xml"), "PACS_008").verified
 
 
@@ -300,31 +302,31 @@ def test_the_callers_decimal_context_changes_nothing() -> None:
 
 
 def test_the_tables_are_whole() -> None:
-    waiting = [message.kind for message in messages().values()]
-    assert len(waiting) == len(messages()) == 91
+    waiting = [message.kind for message in message_definitions().values()]
+    assert len(waiting) == len(message_definitions()) == 91
     seen: set[str] = set()
     while waiting:
         kind = waiting.pop()
         if kind in seen:
             continue
         seen.add(kind)
-        found = type_of(kind)
-        if isinstance(found, Complex):
-            assert found.parts
-            waiting.extend(part.kind for part in found.parts.values())
-        elif isinstance(found, Valued):
-            assert set(found.attributes) == {"Ccy"}
-    assert {name[:8] for name in messages()} == set(FAMILIES)
+        schema_type = type_of(kind)
+        if isinstance(schema_type, ComplexType):
+            assert schema_type.parts
+            waiting.extend(part.kind for part in schema_type.parts.values())
+        elif isinstance(schema_type, ValueWithAttributes):
+            assert set(schema_type.attributes) == {"Ccy"}
+    assert {name[:8] for name in message_definitions()} == set(FAMILIES)
 
 
 def test_the_page_names_every_rule_and_every_version() -> None:
     page = (DATA.parents[1] / "docs" / "finance-iso20022.md").read_text()
     assert [rule for rule in RULES if f"`{rule}`" not in page] == []
-    for family, said in re.findall(r"^\| ([a-z]{4}\.\d{3}) \| (\S.*?) \|$", page, re.MULTILINE):
+    for family, versions in re.findall(r"^\| ([a-z]{4}\.\d{3}) \| (\S.*?) \|$", page, re.MULTILINE):
         listed: list[int] = []
-        for first, last in re.findall(r"\.(\d\d)(?: to \.(\d\d))?", said.replace(".001", "")):
+        for first, last in re.findall(r"\.(\d\d)(?: to \.(\d\d))?", versions.replace(".001", "")):
             listed.extend(range(int(first), int(last or first) + 1))
-        assert listed == [int(name[-2:]) for name in sorted(messages()) if name.startswith(family)], family
+        assert listed == [int(name[-2:]) for name in sorted(message_definitions()) if name.startswith(family)], family
 
 
 _SCHEMA = """<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" elementFormDefault="qualified"
@@ -339,7 +341,7 @@ def test_a_schema_file_of_the_caller_is_asked_too(tmp_path: Path, most: int, sta
     (tmp_path / "pacs.008.001.08.xsd").write_text(_SCHEMA.format(most=most))
     guard = ISOGuard(schemas=tmp_path)
     result = guard.verify_payment_message(text_of("pacs.008.001.08-sepa.xml"))
-    assert result.status is Standing(standing), result.issues
-    assert guard.verify_payment_message(text_of("pacs.008.001.10-sepa.xml")).status is Standing.UNVERIFIABLE
+    assert result.status is CheckStatus(standing), result.issues
+    assert guard.verify_payment_message(text_of("pacs.008.001.10-sepa.xml")).status is CheckStatus.UNVERIFIABLE
     (tmp_path / "pacs.008.001.08.xsd").write_text("<a")
-    assert guard.verify_payment_message(text_of("pacs.008.001.08-sepa.xml")).status is Standing.UNVERIFIABLE
+    assert guard.verify_payment_message(text_of("pacs.008.001.08-sepa.xml")).status is CheckStatus.UNVERIFIABLE

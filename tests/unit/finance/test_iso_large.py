@@ -1,29 +1,29 @@
-"""Messages that are large in one way only: each is read once through, where looking again would take minutes."""
+"""Large messages that must be processed in linear time."""
 
 from typing import Any
 
 import pytest
 
-from qwed.packs.result import Standing
+from qwed.packs.result import CheckStatus
 from qwed_finance import ISOGuard
 
 OPEN = '<Document xmlns="urn:iso:std:iso:20022:tech:xsd:pacs.008.001.08">'
 BLANKS = " <!---->" * 200_000
 
 
-def within_itself() -> Any:
-    """An object of Python that is its own members, which no JSON can be."""
+def self_containing_object() -> Any:
+    """Return a Python object that contains itself, which JSON cannot express."""
     root: dict[str, Any] = {}
     root |= {"FIToFICstmrCdtTrf": [root, root], "a": root, "b": [root] * 9}
     return root
 
 
 LARGE = {
-    "comments and blanks": (f"{OPEN}{BLANKS}</Document>", Standing.FAILED),
-    "comments and blanks behind an element": (f"{OPEN}<FIToFICstmrCdtTrf/>{BLANKS}</Document>", Standing.FAILED),
-    "attributes in JSON": ({"FIToFICstmrCdtTrf": {f"@a{at}": "1" for at in range(60_000)}}, Standing.FAILED),
-    "members in JSON": ({"FIToFICstmrCdtTrf": {f"a{at}": "1" for at in range(60_000)}}, Standing.FAILED),
-    "an object within itself": (within_itself(), Standing.UNVERIFIABLE),
+    "comments and blanks": (f"{OPEN}{BLANKS}</Document>", CheckStatus.FAILED),
+    "comments and blanks behind an element": (f"{OPEN}<FIToFICstmrCdtTrf/>{BLANKS}</Document>", CheckStatus.FAILED),
+    "attributes in JSON": ({"FIToFICstmrCdtTrf": {f"@a{at}": "1" for at in range(60_000)}}, CheckStatus.FAILED),
+    "members in JSON": ({"FIToFICstmrCdtTrf": {f"a{at}": "1" for at in range(60_000)}}, CheckStatus.FAILED),
+    "an object within itself": (self_containing_object(), CheckStatus.UNVERIFIABLE),
 }
 
 
@@ -35,7 +35,7 @@ def test_a_large_message_is_answered(name: str) -> None:
 
 def test_a_comment_between_blanks_is_no_value() -> None:
     value = ISOGuard().verify_payment_message(f"{OPEN}<FIToFICstmrCdtTrf> <!-- a --> b</FIToFICstmrCdtTrf></Document>")
-    assert value.status is Standing.FAILED
+    assert value.status is CheckStatus.FAILED
     assert "comment within the value" in value.message
-    beside = ISOGuard().verify_payment_message(f"{OPEN}<FIToFICstmrCdtTrf><GrpHdr/> b</FIToFICstmrCdtTrf></Document>")
-    assert "text beside the elements" in beside.message
+    between = ISOGuard().verify_payment_message(f"{OPEN}<FIToFICstmrCdtTrf><GrpHdr/> b</FIToFICstmrCdtTrf></Document>")
+    assert "text between the elements" in between.message

@@ -1,4 +1,4 @@
-"""INTERFACES 5, CodeGuard: code that stands alone may only compute."""
+"""CodeGuard: standalone code may only compute (INTERFACES 5)."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from qwed.guards.code_guard import LANGUAGES, CodeSafety
 from qwed_new.guards.code_guard import CodeGuard
-from tests.support.tables import rows
+from tests.support.case_tables import rows
 
 GUARD = CodeGuard()
 

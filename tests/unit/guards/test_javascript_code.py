@@ -1,4 +1,4 @@
-"""DESIGN 3: what JavaScript and TypeScript source would do, and which shapes are refused whoever asks."""
+"""Effects of JavaScript and TypeScript source, and constructs refused at every trust level (DESIGN 3)."""
 
 import json
 import re
@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qwed.guards._javascript import tree as _javascript_tree
-from qwed.guards.code_words import CodeFindings
+from qwed.guards._javascript import syntax_tree
+from qwed.guards.code_findings import CodeFindings
 from qwed.guards.javascript_code import MAX_BYTES, findings
-from qwed.words import Effect, EffectKind
-from tests.support.tables import each, rows
+from qwed.model import Effect, EffectKind
+from tests.support.case_tables import each, rows
 
 ATTACKS, HONEST = rows("javascript_attacks.jsonl"), rows("javascript_honest.jsonl")
 EFFECTS, HOSTILE = rows("javascript_effects.jsonl"), rows("javascript_hostile.jsonl")
@@ -23,50 +23,50 @@ def label(row: dict[str, Any]) -> str:
     return json.dumps(row.get("code") or row.get("repeat"))[:70]
 
 
-def kinds(found: CodeFindings) -> list[str]:
-    return sorted({effect.kind.value for effect in found.effects})
+def kinds(result: CodeFindings) -> list[str]:
+    return sorted({effect.kind.value for effect in result.effects})
 
 
-def look(row: dict[str, Any], code: str | None = None) -> CodeFindings:
+def analyze(row: dict[str, Any], code: str | None = None) -> CodeFindings:
     return findings(row["code"] if code is None else code, typescript=row.get("typescript", False))
 
 
 @each("row", ATTACKS, ids=label)
 def test_an_attack_is_refused_by_the_name_of_what_it_does(row):
-    found = look(row)
-    assert found.syntax_error is None
-    assert f"Dangerous pattern: {row['pattern']}" in found.violations
+    result = analyze(row)
+    assert result.syntax_error is None
+    assert f"Dangerous pattern: {row['pattern']}" in result.violations
     lines = row["code"].count("\n") + 1
-    assert all(1 <= issue.line_number <= lines and issue.description for issue in found.issues)
+    assert all(1 <= issue.line_number <= lines and issue.description for issue in result.issues)
 
 
 @each("row", HONEST + EFFECTS, ids=label)
 def test_an_ordinary_program_is_understood_and_its_effects_are_told(row):
-    found = look(row)
-    assert (found.violations, found.unresolved, found.syntax_error) == ((), (), None)
-    assert kinds(found) == row["effects"]
-    assert len(found.effect_lines) == len(found.effects)
-    assert all(line >= 1 for line in found.effect_lines)
+    result = analyze(row)
+    assert (result.violations, result.unresolved, result.syntax_error) == ((), (), None)
+    assert kinds(result) == row["effects"]
+    assert len(result.effect_lines) == len(result.effects)
+    assert all(line >= 1 for line in result.effect_lines)
 
 
 @each("row", [row for row in HONEST if "typescript" not in row], ids=label)
 def test_ordinary_javascript_is_ordinary_typescript(row):
     # TypeScript checks a few things JavaScript does not; none of them is in the table.
-    found = findings(row["code"], typescript=True)
-    assert (found.violations, found.syntax_error) == ((), None)
-    assert kinds(found) == row["effects"]
+    result = findings(row["code"], typescript=True)
+    assert (result.violations, result.syntax_error) == ((), None)
+    assert kinds(result) == row["effects"]
 
 
 @pytest.mark.parametrize("row", HOSTILE, ids=label)
 def test_no_input_raises_or_looks_harmless_by_being_unreadable(row):
     if "repeat" in row:
         opening, times, middle, closing = row["repeat"]
-        found = findings(opening * times + middle + closing * times)
+        result = findings(opening * times + middle + closing * times)
     else:
-        found = findings(row["code"])
-        assert found.syntax_error
-    if found.syntax_error:
-        assert (found.violations, found.effects) == ((), ())
+        result = findings(row["code"])
+        assert result.syntax_error
+    if result.syntax_error:
+        assert (result.violations, result.effects) == ((), ())
 
 
 STAYING = re.compile(r"^(import|export|namespace|declare)\b|\bawait\b", re.MULTILINE)
@@ -75,12 +75,12 @@ MOVABLE = [row for row in ATTACKS if not STAYING.search(row["code"])]
 
 @each("row", MOVABLE, ids=label)
 def test_an_attack_inside_a_function_is_still_found(row):
-    found = look(row, f"(function outer() {{\n{row['code']}\n}})();\n")
-    assert found.violations
+    result = analyze(row, f"(function outer() {{\n{row['code']}\n}})();\n")
+    assert result.violations
 
 
 def renamed(code: str) -> str:
-    """Every plain variable under another name: one that stands nowhere as a property, a string or a shorthand."""
+    """Rename every plain variable: one that is never a property, a string or a shorthand."""
     for index, name in enumerate(sorted(set(re.findall(r"\b(?:const|let|var) (\w+) =", code)))):
         plain = re.compile(rf"(?<![\w.$'\"`\\-]){name}(?![\w$'\"`:-])")
         shorthand = re.search(rf"[{{,]\s*{name}\s*[,}}]", code)
@@ -89,20 +89,20 @@ def renamed(code: str) -> str:
     return code
 
 
-# Where the names themselves are the offence, other names are none.
+# If the names themselves are the violation, renaming removes it.
 NAMED = [row for row in ATTACKS + HONEST + EFFECTS if "names" not in row.get("pattern", "")]
 
 
 @each("row", NAMED, ids=label)
 def test_renaming_variables_leaves_the_verdict_alone(row):
-    plain, other = look(row), look(row, renamed(row["code"]))
+    plain, other = analyze(row), analyze(row, renamed(row["code"]))
     assert (other.violations, kinds(other), other.syntax_error) == (plain.violations, kinds(plain), plain.syntax_error)
 
 
 @each("row", ATTACKS + HONEST + EFFECTS, ids=label)
 def test_layout_and_comments_leave_the_verdict_alone(row):
-    plain = look(row)
-    other = look(row, "// eval('x')\n/* require('fs') */\n" + re.sub(r";\n", " ; // eval\n\n", row["code"]))
+    plain = analyze(row)
+    other = analyze(row, "// eval('x')\n/* require('fs') */\n" + re.sub(r";\n", " ; // eval\n\n", row["code"]))
     assert (other.violations, other.effects, other.unresolved) == (plain.violations, plain.effects, plain.unresolved)
 
 
@@ -119,15 +119,15 @@ SCRIPTS = [row for row in ATTACKS + HONEST + EFFECTS if row["code"].rstrip().end
 @settings(max_examples=150, deadline=None)
 @given(st.sampled_from(SCRIPTS), st.lists(st.sampled_from(DEAD), min_size=1, max_size=5, unique=True))
 def test_dead_harmless_code_leaves_the_verdict_alone(row, dead):
-    plain, padded = look(row), look(row, row["code"].rstrip() + "\n;\n" + "".join(dead))
+    plain, padded = analyze(row), analyze(row, row["code"].rstrip() + "\n;\n" + "".join(dead))
     assert (padded.violations, kinds(padded), padded.unresolved) == (plain.violations, kinds(plain), plain.unresolved)
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.sampled_from([row for row in HONEST if "typescript" not in row]), st.sampled_from(MOVABLE))
 def test_an_attack_beside_an_honest_program_is_still_an_attack(honest, attack):
-    found = look(attack, f"(() => {{\n{attack['code']}\n;}})();\n{honest['code']}")
-    assert found.violations
+    result = analyze(attack, f"(() => {{\n{attack['code']}\n;}})();\n{honest['code']}")
+    assert result.violations
 
 
 @settings(max_examples=150, deadline=None)
@@ -175,7 +175,7 @@ def test_any_heap_of_words_gets_an_answer(words):
 
 def test_findings_are_the_same_every_time():
     for row in ATTACKS + HONEST:
-        assert look(row) == look(row)
+        assert analyze(row) == analyze(row)
 
 
 @pytest.mark.parametrize(
@@ -216,10 +216,10 @@ def test_an_effect_names_its_target(code, effect):
         ("process.frobnicate()", "process.frobnicate"),
     ],
 )
-def test_a_name_nobody_knows_is_unresolved(code, unknown):
-    found = findings(code)
-    assert (found.unresolved, found.violations) == ((unknown,), ())
-    assert Effect(EffectKind.UNRESOLVED, unknown) in found.effects
+def test_an_unknown_name_is_unresolved(code, unknown):
+    result = findings(code)
+    assert (result.unresolved, result.violations) == ((unknown,), ())
+    assert Effect(EffectKind.UNRESOLVED, unknown) in result.effects
 
 
 @pytest.mark.parametrize(
@@ -233,18 +233,18 @@ def test_a_name_nobody_knows_is_unresolved(code, unknown):
     ],
 )
 def test_names_and_types_of_ones_own_are_harmless(code):
-    found = findings(code, typescript=True)
-    assert (found.violations, found.effects, found.syntax_error) == ((), (), None)
+    result = findings(code, typescript=True)
+    assert (result.violations, result.effects, result.syntax_error) == ((), (), None)
 
 
 def test_an_ambient_declaration_does_not_hide_a_global():
-    found = findings("declare const process: any;\nprocess.mainModule.require('child_process');", typescript=True)
-    assert "Dangerous pattern: child_process" in found.violations
+    result = findings("declare const process: any;\nprocess.mainModule.require('child_process');", typescript=True)
+    assert "Dangerous pattern: child_process" in result.violations
 
 
 def test_a_syntax_error_names_its_line():
-    found = findings("const a = 1;\nconst b = ;\n")
-    assert (found.syntax_error, found.error_line) == ("not JavaScript", 2)
+    result = findings("const a = 1;\nconst b = ;\n")
+    assert (result.syntax_error, result.error_line) == ("not JavaScript", 2)
     assert findings("let x: = 1", typescript=True).syntax_error == "not TypeScript"
 
 
@@ -259,7 +259,7 @@ def test_a_program_too_long_is_refused_unread():
 
 
 def test_without_the_parser_the_extra_is_named(monkeypatch):
-    _javascript_tree._language.cache_clear()
+    syntax_tree._language.cache_clear()
     monkeypatch.setitem(sys.modules, "tree_sitter", None)
     with pytest.raises(ImportError, match=r"qwed\[engines\]"):
         findings("1")

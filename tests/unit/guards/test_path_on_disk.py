@@ -1,8 +1,8 @@
-"""Where a path leads once symbolic links are followed."""
+"""Path guard with symbolic links followed."""
 
 import pytest
 
-from qwed.guards.path import Place, resolve_on_disk
+from qwed.guards.path import PathLocation, resolve_on_disk
 
 
 @pytest.fixture
@@ -22,46 +22,48 @@ def tree(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("target", "place", "sensitive"),
+    ("target", "location", "sensitive"),
     [
-        ("notes.txt", Place.INSIDE, False),
-        ("same", Place.INSIDE, False),
-        ("new/file.txt", Place.INSIDE, False),
-        ("./notes.txt", Place.INSIDE, False),
-        ("out/x", Place.OUTSIDE, False),
-        ("out/.env", Place.OUTSIDE, True),
-        ("harmless.txt", Place.OUTSIDE, True),
-        ("up/data/notes.txt", Place.INSIDE, False),
-        ("up/x", Place.OUTSIDE, False),
-        ("out/../notes.txt", Place.OUTSIDE, False),
-        ("../outside/x", Place.OUTSIDE, False),
-        ("/etc/shadow", Place.OUTSIDE, True),
-        ("~/x", Place.OUTSIDE, False),
-        ("/proc/self/root/etc/shadow", Place.UNRESOLVABLE, True),
-        ("x\0y", Place.UNRESOLVABLE, False),
-        ("%2e%2e/x\n", Place.UNRESOLVABLE, False),
-        ("", Place.UNRESOLVABLE, False),
+        ("notes.txt", PathLocation.INSIDE, False),
+        ("same", PathLocation.INSIDE, False),
+        ("new/file.txt", PathLocation.INSIDE, False),
+        ("./notes.txt", PathLocation.INSIDE, False),
+        ("out/x", PathLocation.OUTSIDE, False),
+        ("out/.env", PathLocation.OUTSIDE, True),
+        ("harmless.txt", PathLocation.OUTSIDE, True),
+        ("up/data/notes.txt", PathLocation.INSIDE, False),
+        ("up/x", PathLocation.OUTSIDE, False),
+        ("out/../notes.txt", PathLocation.OUTSIDE, False),
+        ("../outside/x", PathLocation.OUTSIDE, False),
+        ("/etc/shadow", PathLocation.OUTSIDE, True),
+        ("~/x", PathLocation.OUTSIDE, False),
+        ("/proc/self/root/etc/shadow", PathLocation.UNRESOLVABLE, True),
+        ("x\0y", PathLocation.UNRESOLVABLE, False),
+        ("%2e%2e/x\n", PathLocation.UNRESOLVABLE, False),
+        ("", PathLocation.UNRESOLVABLE, False),
     ],
 )
-def test_links_are_followed_before_the_path_is_judged(tree, target, place, sensitive):
-    found = resolve_on_disk(target, (str(tree / "data"),), start=str(tree / "data"))
-    assert (found.place, found.sensitive) == (place, sensitive)
+def test_links_are_followed_before_the_path_is_judged(tree, target, location, sensitive):
+    finding = resolve_on_disk(target, (str(tree / "data"),), start=str(tree / "data"))
+    assert (finding.location, finding.sensitive) == (location, sensitive)
 
 
 def test_a_root_that_is_a_link_itself_holds_what_lies_behind_it(tree):
-    found = resolve_on_disk(str(tree / "data" / "notes.txt"), (str(tree / "alias"),))
-    assert found.place is Place.INSIDE
-    assert found.path == str(tree / "data" / "notes.txt")
+    finding = resolve_on_disk(str(tree / "data" / "notes.txt"), (str(tree / "alias"),))
+    assert finding.location is PathLocation.INSIDE
+    assert finding.path == str(tree / "data" / "notes.txt")
 
 
 def test_a_loop_of_links_is_no_way_in(tree):
-    assert resolve_on_disk("loop/x", (str(tree / "elsewhere"),), start=str(tree / "data")).place is Place.OUTSIDE
+    assert (
+        resolve_on_disk("loop/x", (str(tree / "elsewhere"),), start=str(tree / "data")).location is PathLocation.OUTSIDE
+    )
 
 
 def test_without_roots_a_link_to_a_secret_is_still_a_secret(tree):
-    found = resolve_on_disk("harmless.txt", None, start=str(tree / "data"))
-    assert (found.place, found.sensitive) == (Place.INSIDE, True)
+    finding = resolve_on_disk("harmless.txt", None, start=str(tree / "data"))
+    assert (finding.location, finding.sensitive) == (PathLocation.INSIDE, True)
 
 
 def test_an_empty_root_allows_nothing(tree):
-    assert resolve_on_disk("notes.txt", ("",), start=str(tree / "data")).place is Place.OUTSIDE
+    assert resolve_on_disk("notes.txt", ("",), start=str(tree / "data")).location is PathLocation.OUTSIDE

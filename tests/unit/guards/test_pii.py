@@ -1,10 +1,10 @@
-"""Personal data in text."""
+"""Detection of personal data in text."""
 
 import pytest
 
 from qwed.guards.pii import MAX_CANDIDATES, find_pii
-from qwed.guards.text import MAX_SCANNED, UNSCANNED, Finding
-from tests.support.tables import each, rows
+from qwed.guards.text_scan import MAX_SCANNED, UNSCANNED, TextFinding
+from tests.support.case_tables import each, rows
 
 
 @each("row", rows("pii_attacks.jsonl"), ids=lambda row: ascii(row["text"]))
@@ -18,7 +18,7 @@ def test_honest_text_holds_no_personal_data(text):
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "data"),
     [
         ("Mail bob@example.com.", "bob@example.com"),
         ("call +1 (415) 555-2671 now", "+1 (415) 555-2671"),
@@ -27,14 +27,14 @@ def test_honest_text_holds_no_personal_data(text):
         ("ssn 536904399!", "536904399"),
     ],
 )
-def test_the_span_is_exactly_the_data(text, found):
+def test_the_span_is_exactly_the_data(text, data):
     (finding,) = find_pii(text)
-    assert text[finding.start : finding.end] == found
+    assert text[finding.start : finding.end] == data
 
 
 def test_text_past_the_bound_is_reported_as_unscanned():
     text = "a" * MAX_SCANNED + " bob@example.com"
-    assert find_pii(text) == (Finding(UNSCANNED, MAX_SCANNED, len(text)),)
+    assert find_pii(text) == (TextFinding(UNSCANNED, MAX_SCANNED, len(text)),)
 
 
 def test_more_addresses_than_are_weighed_are_reported_as_unscanned():

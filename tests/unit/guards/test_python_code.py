@@ -1,4 +1,4 @@
-"""DESIGN 3: what Python source would do, and which shapes are refused whoever asks."""
+"""Effects of Python source, and constructs refused at every trust level (DESIGN 3)."""
 
 import json
 from typing import Any
@@ -7,61 +7,61 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qwed.guards.code_words import CodeFindings
+from qwed.guards.code_findings import CodeFindings
 from qwed.guards.python_code import MAX_BYTES, findings
-from qwed.words import Effect, EffectKind
-from tests.support.tables import each, rows
+from qwed.model import Effect, EffectKind
+from tests.support.case_tables import each, rows
 
 ATTACKS, HONEST, HOSTILE = rows("python_attacks.jsonl"), rows("python_honest.jsonl"), rows("python_hostile.jsonl")
-DEEDS = rows("python_deeds.jsonl")
+EFFECTS = rows("python_effects.jsonl")
 
 
 def label(row: dict[str, Any]) -> str:
     return json.dumps(row.get("code") or row.get("repeat"))[:70]
 
 
-def kinds(found: CodeFindings) -> list[str]:
-    return sorted({effect.kind.value for effect in found.effects})
+def kinds(result: CodeFindings) -> list[str]:
+    return sorted({effect.kind.value for effect in result.effects})
 
 
 @each("row", ATTACKS, ids=label)
 def test_an_attack_is_refused_by_the_name_of_what_it_does(row):
-    found = findings(row["code"])
-    assert f"Dangerous pattern: {row['pattern']}" in found.violations
-    assert found.syntax_error is None
+    result = findings(row["code"])
+    assert f"Dangerous pattern: {row['pattern']}" in result.violations
+    assert result.syntax_error is None
     lines = row["code"].count("\n") + 1
-    assert all(1 <= issue.line_number <= lines and issue.description for issue in found.issues)
+    assert all(1 <= issue.line_number <= lines and issue.description for issue in result.issues)
 
 
-@each("row", DEEDS, ids=label)
-def test_a_deed_is_seen_however_it_is_written(row):
-    found = findings(row["code"])
-    assert row["effect"] in kinds(found)
-    assert found.syntax_error is None
+@each("row", EFFECTS, ids=label)
+def test_an_effect_is_seen_however_it_is_written(row):
+    result = findings(row["code"])
+    assert row["effect"] in kinds(result)
+    assert result.syntax_error is None
 
 
 @each("row", HONEST, ids=label)
 def test_an_ordinary_program_is_understood_and_passes(row):
-    found = findings(row["code"])
-    assert (found.violations, found.unresolved, found.syntax_error) == ((), (), None)
-    assert kinds(found) == row["effects"]
+    result = findings(row["code"])
+    assert (result.violations, result.unresolved, result.syntax_error) == ((), (), None)
+    assert kinds(result) == row["effects"]
 
 
 @pytest.mark.parametrize("row", HOSTILE, ids=label)
 def test_no_input_raises_or_looks_harmless_by_being_unreadable(row):
     if "repeat" in row:
         opening, times, middle, closing = row["repeat"]
-        found = findings(opening * times + middle + closing * times)
+        result = findings(opening * times + middle + closing * times)
     else:
-        found = findings(row["code"])
-        assert found.syntax_error
-    assert isinstance(found, CodeFindings)
-    if found.syntax_error:
-        assert (found.violations, found.effects) == ((), ())
+        result = findings(row["code"])
+        assert result.syntax_error
+    assert isinstance(result, CodeFindings)
+    if result.syntax_error:
+        assert (result.violations, result.effects) == ((), ())
 
 
-# Not Python inside a function, or no attack there: a local name never falls back to the builtin, `locals()` of a
-# function holds only what was judged already, and a doctest example is read where it stands.
+# Not valid Python inside a function, or not an attack there: a local name never falls back to the builtin, `locals()`
+# of a function contains only values that were checked, and a doctest example must be at module level.
 MODULE_ONLY = (
     "coding",
     "import *",
@@ -82,15 +82,15 @@ MOVABLE = [row for row in ATTACKS if not any(word in row["code"] for word in MOD
 @each("row", MOVABLE, ids=label)
 def test_an_attack_inside_a_function_is_still_found(row):
     body = "".join(f"    {line}\n" for line in row["code"].splitlines())
-    found = findings(f"def outer():\n{body}outer()\n")
-    assert f"Dangerous pattern: {row['pattern']}" in found.violations
+    result = findings(f"def outer():\n{body}outer()\n")
+    assert f"Dangerous pattern: {row['pattern']}" in result.violations
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.sampled_from([row for row in HONEST if "__future__" not in row["code"]]), st.sampled_from(ATTACKS))
 def test_an_attack_before_an_honest_program_is_still_an_attack(honest, attack):
-    found = findings(attack["code"] + "\n" + honest["code"])
-    assert found.violations
+    result = findings(attack["code"] + "\n" + honest["code"])
+    assert result.violations
 
 
 @settings(max_examples=150, deadline=None)
@@ -146,17 +146,17 @@ def test_an_effect_names_its_target(code, effect):
         "import pandas as pd\ntext = input()\npd.DataFrame().query(text)",
     ],
 )
-def test_what_nobody_knows_is_unresolved_and_no_violation(code):
-    found = findings(code)
-    assert found.unresolved
-    assert found.violations == ()
-    assert "UNRESOLVED" in kinds(found)
+def test_an_unknown_name_is_unresolved_and_no_violation(code):
+    result = findings(code)
+    assert result.unresolved
+    assert result.violations == ()
+    assert "UNRESOLVED" in kinds(result)
 
 
 def test_a_syntax_error_names_its_line_and_costs_no_trust():
-    found = findings("x = 1\ny = (\n")
-    assert found.error_line == 2
-    assert found.violations == ()
+    result = findings("x = 1\ny = (\n")
+    assert result.error_line == 2
+    assert result.violations == ()
 
 
 def test_a_program_as_large_as_allowed_is_judged_and_a_larger_one_is_not():
@@ -193,13 +193,13 @@ def test_a_program_of_any_length_is_read_to_its_last_line(length):
     ],
 )
 def test_a_part_of_a_program_may_use_names_of_the_rest(code):
-    found = findings(code)
-    assert (found.violations, found.effects, found.unresolved) == ((), (), ())
+    result = findings(code)
+    assert (result.violations, result.effects, result.unresolved) == ((), (), ())
 
 
 @pytest.mark.parametrize(
     ("code", "line"),
-    [("x = 1\nimport os\nos.remove(x)", 3), ("\n\nopen('a')", 3), ("import nobody_knows_this", 1)],
+    [("x = 1\nimport os\nos.remove(x)", 3), ("\n\nopen('a')", 3), ("import unknown_package", 1)],
 )
 def test_an_effect_says_where_it_is_first_seen(code, line):
     assert findings(code).effect_lines == (line,)

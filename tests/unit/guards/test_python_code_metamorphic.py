@@ -1,4 +1,4 @@
-"""DESIGN 3: the same Python program written in another way is judged alike."""
+"""Metamorphic tests: the same Python program written in another way has the same findings (DESIGN 3)."""
 
 import ast
 import builtins
@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qwed.guards.python_code import findings
-from tests.support.tables import rows
+from tests.support.case_tables import rows
 
-NAMES = ("python_attacks.jsonl", "python_deeds.jsonl", "python_honest.jsonl")
-# A cookie is a comment, which no syntax tree holds.
+NAMES = ("python_attacks.jsonl", "python_effects.jsonl", "python_honest.jsonl")
+# An encoding cookie is a comment, which the syntax tree does not contain.
 ROWS = [row for name in NAMES for row in rows(name) if "coding" not in row["code"]]
 
 Judgement = tuple[set[str], set[str], bool]
@@ -20,22 +20,22 @@ Judgement = tuple[set[str], set[str], bool]
 
 @cache
 def judged(code: str) -> Judgement:
-    found = findings(code)
-    assert found.syntax_error is None
+    result = findings(code)
+    assert result.syntax_error is None
     return (
-        {issue.type for issue in found.issues},
-        {effect.kind.value for effect in found.effects},
-        bool(found.unresolved),
+        {issue.type for issue in result.issues},
+        {effect.kind.value for effect in result.effects},
+        bool(result.unresolved),
     )
 
 
 def changed(rewrite: Callable[[str], str]) -> list[str]:
-    """The programs that are judged otherwise once they are rewritten."""
+    """Return the programs whose findings change when they are rewritten."""
     return [row["code"] for row in ROWS if judged(rewrite(row["code"])) != judged(row["code"])]
 
 
 class _Renamed(ast.NodeTransformer):
-    """Gives every variable another name."""
+    """Transformer that gives every variable another name."""
 
     def __init__(self, names: dict[str, str]) -> None:
         self.names = names
@@ -45,7 +45,7 @@ class _Renamed(ast.NodeTransformer):
 
 
 def assigned(tree: ast.Module) -> set[str]:
-    """Names that are only ever plain variables, so renaming them renames nothing else."""
+    """Return the names that are only plain variables, so that renaming them renames nothing else."""
     stored = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     other: set[str] = set()
     for node in ast.walk(tree):
@@ -55,7 +55,7 @@ def assigned(tree: ast.Module) -> set[str]:
             other.add(str(node.value))
         other.update(getattr(node, "names", []) if isinstance(node, ast.Global | ast.Nonlocal) else [])
         other.update(alias.name for alias in getattr(node, "names", []) if isinstance(alias, ast.alias))
-    # A name of the language means something even where nothing is bound to it.
+    # A builtin has a meaning even if nothing is bound to it.
     return {name for name in stored if not name.startswith("__")} - other - set(dir(builtins))
 
 
@@ -78,7 +78,7 @@ def test_comments_and_blank_lines_change_nothing():
 
 
 class _Split(ast.NodeTransformer):
-    """Gives every imported name a statement of its own."""
+    """Transformer that gives every imported name a statement of its own."""
 
     def visit_Import(self, node: ast.Import) -> list[ast.Import]:
         return [ast.copy_location(ast.Import([alias]), node) for alias in node.names]
@@ -92,7 +92,7 @@ def test_splitting_imports_changes_nothing():
 
 
 def reordered(tree: ast.Module) -> ast.Module:
-    """Plain functions that stand side by side, the other way round."""
+    """Reverse the order of adjacent plain functions."""
     body: list[ast.stmt] = []
     run: list[ast.stmt] = []
     for statement in [*tree.body, ast.Pass()]:
@@ -128,37 +128,37 @@ def test_dead_harmless_code_changes_nothing(row, dead):
 
 
 def named(tree: ast.Module, *attributes: str) -> set[str]:
-    """The names that stand in these places of the program's nodes."""
-    found = (getattr(node, attribute, None) for node in ast.walk(tree) for attribute in attributes)
-    return {name for name in found if isinstance(name, str)}
+    """Return the names in these fields of the program's nodes."""
+    values = (getattr(node, attribute, None) for node in ast.walk(tree) for attribute in attributes)
+    return {name for name in values if isinstance(name, str)}
 
 
 def bound(tree: ast.Module) -> dict[str, str]:
-    """Every name that the program gives a meaning, and the meaning where an import says it."""
+    """Return every name that the program binds, with its path if an import binds it."""
     stored = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
-    found = dict.fromkeys(stored | named(tree, "arg", "rest"), "")
+    meanings = dict.fromkeys(stored | named(tree, "arg", "rest"), "")
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             for alias in node.names:
                 name, path = alias.asname or alias.name.split(".")[0], f"{getattr(node, 'module', '')}.{alias.name}"
-                found[name] = path if found.get(name, path) == path else ""
+                meanings[name] = path if meanings.get(name, path) == path else ""
         elif isinstance(getattr(node, "name", None), str) and not isinstance(node, ast.alias):
-            found[node.name] = ""  # type: ignore[attr-defined]  # asked above
-    return found
+            meanings[node.name] = ""  # type: ignore[attr-defined]  # asked above
+    return meanings
 
 
 def mentioned(tree: ast.Module) -> set[str]:
-    """Every name that stands in the program, be it that of a variable or that of an attribute."""
+    """Return every name in the program, of a variable or of an attribute."""
     return named(tree, "id", "attr") | set(bound(tree))
 
 
 def independent(one: str, other: str) -> bool:
-    """Whether neither program gives a name of the other another meaning."""
+    """Return True if neither program gives a name of the other another meaning."""
     trees = ast.parse(one), ast.parse(other)
     meanings, others = map(bound, trees)
-    given = (mentioned(trees[0]) & mentioned(trees[1])) & (set(meanings) | set(others))
-    # A star gives every name a meaning.
-    return not {"*"} & {*meanings, *others} and all(meanings.get(name) == others.get(name) != "" for name in given)
+    shared = (mentioned(trees[0]) & mentioned(trees[1])) & (set(meanings) | set(others))
+    # A star import can bind every name.
+    return not {"*"} & {*meanings, *others} and all(meanings.get(name) == others.get(name) != "" for name in shared)
 
 
 @settings(max_examples=100, deadline=None)
@@ -167,6 +167,6 @@ def test_two_programs_together_do_what_either_does(one, other):
     if "__future__" in other["code"]:
         one, other = other, one
     together, apart = judged(f"{one['code']}\n{other['code']}"), (judged(one["code"]), judged(other["code"]))
-    found = apart[0][0] | apart[1][0]
-    # Where one gives a name of the other another meaning, what is found may be called otherwise; it is never nothing.
-    assert together[0] >= found if independent(one["code"], other["code"]) else bool(together[0]) >= bool(found)
+    expected = apart[0][0] | apart[1][0]
+    # If one program rebinds a name of the other, the findings may have other names, but they never disappear.
+    assert together[0] >= expected if independent(one["code"], other["code"]) else bool(together[0]) >= bool(expected)

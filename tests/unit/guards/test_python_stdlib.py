@@ -1,4 +1,4 @@
-"""Every name of the standard library that opens, imports or runs something is told by a row of the Python guard."""
+"""Every name of the standard library that opens, imports or runs something has a rule in the Python guard."""
 
 import ast
 import importlib.util
@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from qwed.guards._python.calls import BY_NAME
+from qwed.guards._python.library_rules import HARMLESS, RULES
+from qwed.guards._python.name_resolution import canonical_path
 from qwed.guards._python.report import rule_of
-from qwed.guards._python.tables import HARMLESS, RULES
-from qwed.guards._python.values import canonical
 
 DOES = re.compile(
     r"(?:builtins\.|_builtin_|_io\.|io\.)?open|__import__|exec|eval|FileIO|io\.FileIO|io\.open_code|tokenize\.open"
@@ -22,18 +22,18 @@ DOES = re.compile(
     r"|pickle\.(?:load|loads|Unpickler)|marshal\.loads?"
 )
 EXCUSED = {
-    "opens no file that is named to it": """
+    "opens no file given by the caller": """
         argparse.ArgumentParser.parse_args argparse.ArgumentParser.parse_intermixed_args
         argparse.ArgumentParser.parse_known_args argparse.ArgumentParser.parse_known_intermixed_args
         platform.freedesktop_os_release platform.mac_ver xml.etree.ElementTree.dump xml.etree.ElementTree.tostring
         xml.etree.ElementTree.tostringlist gettext.dgettext gettext.dngettext gettext.dnpgettext gettext.dpgettext
         gettext.gettext gettext.ngettext gettext.npgettext gettext.pgettext shlex.shlex.get_token
         """,
-    "asks the system with a command that nobody can choose": """
+    "runs a fixed command to query the system": """
         platform.machine platform.node platform.platform platform.processor platform.release platform.system
         platform.uname platform.version platform.win32_ver
         """,
-    "runs text that it has made itself, of names it has checked": """
+    "runs text that it composes of checked names": """
         collections.namedtuple dataclasses.dataclass unittest.mock.create_autospec
         """,
     "imports modules of its own": """
@@ -41,13 +41,13 @@ EXCUSED = {
         sysconfig.get_config_vars sysconfig.get_makefile_filename sysconfig.get_path sysconfig.get_paths
         sysconfig.get_platform xml.sax.parseString
         """,
-    "evaluates no text of annotations unless told to": "inspect.getcallargs inspect.getfullargspec",
-    "reads counts of a run that was judged": "trace.Trace.results",
+    "evaluates annotations only on request": "inspect.getcallargs inspect.getfullargspec",
+    "reads counts of a run that was checked": "trace.Trace.results",
 }
 
 
 WINDOWS = ("tkinter", "turtle", "curses")
-"""What they do, a person at a screen decides."""
+"""User interface modules; a person at a screen decides what they do."""
 
 
 def harmless_modules() -> Iterator[tuple[str, Path]]:
@@ -59,7 +59,7 @@ def harmless_modules() -> Iterator[tuple[str, Path]]:
         path = Path(spec.origin or "")
         yield name, path
         if path.name == "__init__.py":
-            yield from ((f"{name}.{each.stem}", each) for each in path.parent.glob("*.py") if each != path)
+            yield from ((f"{name}.{file.stem}", file) for file in path.parent.glob("*.py") if file != path)
 
 
 def found(name: str) -> ModuleSpec | None:
@@ -96,21 +96,21 @@ def dotted(node: ast.expr) -> str:
 
 
 def doers(tree: ast.Module) -> set[str]:
-    """The functions of a module that do something, directly or through one another."""
+    """Return the functions of a module that have an effect, directly or through one another."""
     calls = {name: set(called(node, name.rpartition(".")[0])) for name, node in functions(tree)}
-    found = {name for name, used in calls.items() if any(map(DOES.fullmatch, used))}
+    names_with_effect = {name for name, used in calls.items() if any(map(DOES.fullmatch, used))}
     while True:
-        names = found | {name.removesuffix(".__init__") for name in found}
+        names = names_with_effect | {name.removesuffix(".__init__") for name in names_with_effect}
         more = {name for name, used in calls.items() if not used.isdisjoint(names)}
-        if more <= found:
-            return found
-        found |= more
+        if more <= names_with_effect:
+            return names_with_effect
+        names_with_effect |= more
 
 
 def is_told(name: str) -> bool:
     owner, _, last = name.rpartition(".")
-    places = (name, f"{owner}().{last}", f"{name.partition('.')[0]}().{last}", owner)
-    return name in BY_NAME or any(rule_of(canonical(place)) != HARMLESS for place in places)
+    candidates = (name, f"{owner}().{last}", f"{name.partition('.')[0]}().{last}", owner)
+    return name in BY_NAME or any(rule_of(canonical_path(candidate)) != HARMLESS for candidate in candidates)
 
 
 @pytest.mark.drill

@@ -1,14 +1,14 @@
-"""Secrets in text: what must be found, what must not, and what hostile text costs."""
+"""Detection of secrets in text, false positives, and the cost of hostile text."""
 
 import pytest
 
-from qwed.guards._secrets import named as _secret_named
+from qwed.guards._secrets import assignments
 from qwed.guards.secrets import MAX_CANDIDATES, MAX_NESTING, find_secrets, mask
-from qwed.guards.text import MAX_SCANNED, UNSCANNED, Finding
-from tests.support.tables import each, rows
+from qwed.guards.text_scan import MAX_SCANNED, UNSCANNED, TextFinding
+from tests.support.case_tables import each, rows
 
 
-# The pieces keep whole tokens out of the repository, where scanners of other people would find them.
+# The texts are stored in pieces so that secret scanners do not find whole tokens in the repository.
 @each("row", rows("secrets_attacks.jsonl"), ids=lambda row: row["name"])
 def test_a_secret_is_found_and_masked(row):
     text = "".join(row["text"])
@@ -33,7 +33,7 @@ def test_a_masked_text_holds_no_secret_any_more():
 def test_a_secret_is_found_wherever_it_stands_in_a_long_text():
     token = "ghp_" + "a1B2" * 9
     text = "word " * 50_000 + token + " word" * 50_000
-    assert find_secrets(text) == (Finding("github_token", 250_000, 250_000 + len(token)),)
+    assert find_secrets(text) == (TextFinding("github_token", 250_000, 250_000 + len(token)),)
 
 
 def test_only_the_password_of_a_connection_string_is_masked():
@@ -46,7 +46,7 @@ def test_a_key_that_never_ends_is_masked_to_the_end():
 
 def test_text_past_the_bound_is_reported_as_unscanned_and_masked():
     text = "a" * MAX_SCANNED + " password='hunter2hunter2'"
-    assert find_secrets(text) == (Finding(UNSCANNED, MAX_SCANNED, len(text)),)
+    assert find_secrets(text) == (TextFinding(UNSCANNED, MAX_SCANNED, len(text)),)
     assert mask(text).endswith("a[secret:unscanned]")
 
 
@@ -69,13 +69,15 @@ def test_more_addresses_than_anyone_writes_are_reported_as_unscanned():
 @pytest.mark.parametrize("unit", ["token:", "api_key:", "token:{", "password:/", "secret:your_", "pwd='token:"])
 @pytest.mark.parametrize("size", [100, 440, 18_000, MAX_SCANNED])
 def test_what_is_weighed_is_proportional_to_the_text(unit, size, monkeypatch):
-    weighed = []
-    real = _secret_named._is_secret
-    monkeypatch.setattr(_secret_named, "_is_secret", lambda *seen: weighed.append(len(seen[2])) or real(*seen))
+    lengths = []
+    original = assignments._is_secret
+    monkeypatch.setattr(
+        assignments, "_is_secret", lambda *arguments: lengths.append(len(arguments[2])) or original(*arguments)
+    )
     text = (unit * size)[:size]
     find_secrets(text)
-    assert 0 < sum(weighed) <= MAX_NESTING * size + 4_096
-    assert sum(weighed) <= MAX_SCANNED + 4_096
+    assert 0 < sum(lengths) <= MAX_NESTING * size + 4_096
+    assert sum(lengths) <= MAX_SCANNED + 4_096
 
 
 def test_what_was_not_weighed_is_unscanned_to_the_end():
@@ -114,7 +116,7 @@ def test_a_megabyte_of_near_misses_is_answered_with_spans_of_the_text(unit):
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "masked"),
     [
         ("password: Tr0ub4dor&3xyz", "password: [secret:assignment]"),
         ("pw: a1b2c3d4|e5f6 rest", "pw: [secret:assignment] rest"),
@@ -123,5 +125,5 @@ def test_a_megabyte_of_near_misses_is_answered_with_spans_of_the_text(unit):
         ("a%26password%3DTr0ub4dor3%26b%3D2", "a%26password%3D[secret:assignment]%26b%3D2"),
     ],
 )
-def test_a_password_is_masked_with_the_signs_inside_it_and_nothing_beside_it(text, shown):
-    assert mask(text) == shown
+def test_a_password_is_masked_with_the_signs_inside_it_and_nothing_beside_it(text, masked):
+    assert mask(text) == masked

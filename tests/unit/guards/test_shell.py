@@ -1,4 +1,4 @@
-"""What a shell command would do."""
+"""Effects of shell commands."""
 
 import itertools
 import shlex
@@ -6,16 +6,16 @@ import shlex
 import pytest
 
 from qwed.guards.shell import MAX_LENGTH, Violation, findings
-from qwed.words import EffectKind, Risk, risk_of
-from tests.support.tables import each, rows
+from qwed.model import EffectKind, Risk, risk_of
+from tests.support.case_tables import each, rows
 
 
 def spelled(command):
     return [f"{effect.kind}:{effect.target}" for effect in findings(command).effects]
 
 
-def kinds(found):
-    return {effect.kind.value for effect in found.effects}
+def kinds(result):
+    return {effect.kind.value for effect in result.effects}
 
 
 ATTACKS = rows("shell_attacks.jsonl")
@@ -24,29 +24,29 @@ HONEST = rows("shell_honest.jsonl")
 
 @each("row", ATTACKS, ids=lambda row: ascii(row["command"])[:60])
 def test_a_dangerous_command_is_never_taken_for_a_harmless_one(row):
-    found = findings(row["command"])
-    assert {Violation[name] for name in row["violations"]} <= set(found.violations)
-    assert bool(found.violations) is row["refused"]
-    assert set(row["kinds"]) <= kinds(found)
+    result = findings(row["command"])
+    assert {Violation[name] for name in row["violations"]} <= set(result.violations)
+    assert bool(result.violations) is row["refused"]
+    assert set(row["kinds"]) <= kinds(result)
     if row.get("unresolved") or row["refused"]:
-        assert found.unresolved
-        assert risk_of(found.effects) is Risk.CRITICAL
-    assert risk_of(found.effects) > Risk.LOW
+        assert result.unresolved
+        assert risk_of(result.effects) is Risk.CRITICAL
+    assert risk_of(result.effects) > Risk.LOW
 
 
 @each("row", HONEST, ids=lambda row: ascii(row["command"])[:60])
 def test_a_reading_command_is_resolved_and_low(row):
-    found = findings(row["command"])
-    assert [f"{effect.kind}:{effect.target}" for effect in found.effects] == row["effects"]
-    assert found.violations == found.unresolved == ()
-    assert risk_of(found.effects) is Risk.LOW
+    result = findings(row["command"])
+    assert [f"{effect.kind}:{effect.target}" for effect in result.effects] == row["effects"]
+    assert result.violations == result.unresolved == ()
+    assert risk_of(result.effects) is Risk.LOW
 
 
 @each("row", rows("shell_everyday.jsonl"), ids=lambda row: ascii(row["command"])[:60])
 def test_everyday_work_has_effects_but_is_no_violation(row):
-    found = findings(row["command"])
-    assert kinds(found) == set(row["kinds"])
-    assert found.violations == found.unresolved == ()
+    result = findings(row["command"])
+    assert kinds(result) == set(row["kinds"])
+    assert result.violations == result.unresolved == ()
 
 
 DELETES = [
@@ -148,10 +148,10 @@ UNRESOLVED = (
 
 @each("command", UNRESOLVED, ids=ascii)
 def test_what_is_decided_while_it_runs_is_unresolved_and_no_violation(command):
-    found = findings(command)
-    assert found.unresolved
-    assert found.violations == ()
-    assert risk_of(found.effects) is Risk.CRITICAL
+    result = findings(command)
+    assert result.unresolved
+    assert result.violations == ()
+    assert risk_of(result.effects) is Risk.CRITICAL
 
 
 def test_a_variable_is_followed_only_where_it_has_one_value():
@@ -202,8 +202,8 @@ def test_code_in_an_argument_is_judged_by_the_guard_of_its_language():
 
 
 def severity(command):
-    found = findings(command)
-    return (bool(found.violations), risk_of(found.effects))
+    result = findings(command)
+    return (bool(result.violations), risk_of(result.effects))
 
 
 def quoted(command):
@@ -236,7 +236,11 @@ PLAIN = [
 @pytest.mark.parametrize("name", TRANSFORMATIONS)
 def test_another_way_to_write_a_command_never_makes_it_less_grave(name):
     transform = TRANSFORMATIONS[name]
-    single = [each for each in PLAIN if not set(each) & set("|&;<>()$!") and not each.endswith(" ")]
+    single = [
+        command_text
+        for command_text in PLAIN
+        if not set(command_text) & set("|&;<>()$!") and not command_text.endswith(" ")
+    ]
     for command in single:
         assert severity(transform(command)) >= severity(command), transform(command)
 
@@ -257,11 +261,17 @@ def test_quoting_plain_words_never_makes_a_command_less_grave():
 
 @pytest.mark.parametrize("hidden", ["''", '""', "$@", "$*", "${x}", "$()", "\\\n", "\\"], ids=ascii)
 def test_a_word_with_nothing_inserted_is_never_taken_for_a_harmless_one(hidden):
-    plain = [each for each in PLAIN if not set(each) & set("$<") and not each.startswith(("Get-", "dir", "set"))]
+    plain = [
+        command_text
+        for command_text in PLAIN
+        if not set(command_text) & set("$<") and not command_text.startswith(("Get-", "dir", "set"))
+    ]
     for command in plain[::3]:
-        inside = [at for at in range(1, len(command)) if command[at - 1].isalnum() and command[at].isalnum()]
-        for at in inside[:: max(len(inside) // 3, 1)]:
-            cut = command[:at] + hidden + command[at:]
+        inside = [
+            index for index in range(1, len(command)) if command[index - 1].isalnum() and command[index].isalnum()
+        ]
+        for index in inside[:: max(len(inside) // 3, 1)]:
+            cut = command[:index] + hidden + command[index:]
             assert severity(cut) > (False, Risk.LOW), cut
 
 
@@ -291,10 +301,10 @@ PIECES = (
 def test_words_are_cut_where_a_shell_cuts_them():
     for pieces in itertools.product(PIECES, repeat=3):
         command = "nl -- x" + "".join(pieces)
-        found = findings(command)
-        if not found.unresolved and not found.violations:
+        result = findings(command)
+        if not result.unresolved and not result.violations:
             expected = [word for word in shlex.split(command)[2:] if word not in ("", "-")]
-            assert [effect.target for effect in found.effects] == list(dict.fromkeys(expected)), command
+            assert [effect.target for effect in result.effects] == list(dict.fromkeys(expected)), command
 
 
 def test_length_is_bounded():
@@ -355,8 +365,8 @@ HOSTILE = (
 @pytest.mark.parametrize("unit", HOSTILE)
 @pytest.mark.parametrize("size", [MAX_LENGTH, 1 << 20])
 def test_long_hostile_commands_are_never_harmless(unit, size):
-    found = findings((unit * size)[:size])
-    assert found.unresolved or risk_of(found.effects) is Risk.CRITICAL
+    result = findings((unit * size)[:size])
+    assert result.unresolved or risk_of(result.effects) is Risk.CRITICAL
 
 
 def test_a_value_that_doubles_again_and_again_stays_small():

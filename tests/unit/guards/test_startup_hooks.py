@@ -1,4 +1,4 @@
-"""Spec 9.7, environment integrity."""
+"""Startup hook guard (specification 9.7, environment integrity)."""
 
 import hashlib
 import json
@@ -63,7 +63,7 @@ else:
 
 @pytest.fixture
 def layout(tmp_path):
-    """A site directory to put files into, and the check of it alone."""
+    """Return a site directory to write files to, with a check of this directory alone."""
     directory = tmp_path / "site-packages"
     directory.mkdir(mode=0o755)
 
@@ -77,8 +77,8 @@ def layout(tmp_path):
             return file
 
         def verify(self, environ=None, **options):
-            places = {"site_directories": [str(directory)], "search_path": ["", str(directory)]}
-            return verify_environment(**places, environ=environ or {}, **options)
+            paths = {"site_directories": [str(directory)], "search_path": ["", str(directory)]}
+            return verify_environment(**paths, environ=environ or {}, **options)
 
     return Layout()
 
@@ -266,16 +266,16 @@ def test_every_preloaded_library_is_named_and_hashed_by_its_content(layout, tmp_
 
 @pytest.fixture
 def environment(tmp_path):
-    """A real virtual environment: its interpreter, its site directory, and what the guard says inside it."""
+    """Return the site directory of a real virtual environment, and a function that runs code in it."""
     root = tmp_path / "env"
     venv.create(root, with_pip=False, symlinks=True)
     (site,) = root.glob("lib/python*/site-packages")
 
     def run(code, **variables):
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "LD_"))}
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "LD_"))}
         command = [str(root / "bin" / "python"), "-c", code]
         return subprocess.run(
-            command, env={**kept, "PYTHONPATH": SOURCES, **variables}, capture_output=True, text=True, cwd=tmp_path
+            command, env={**inherited, "PYTHONPATH": SOURCES, **variables}, capture_output=True, text=True, cwd=tmp_path
         )
 
     return site, run
@@ -283,7 +283,7 @@ def environment(tmp_path):
 
 FIND = (
     "import json; from qwed.guards.startup_hooks import StartupHookGuard; "
-    "print(json.dumps([each.path for each in StartupHookGuard().verify()]))"
+    "print(json.dumps([finding.path for finding in StartupHookGuard().verify()]))"
 )
 REQUIRE = "from qwed.guards.startup_hooks import require_clean_environment; require_clean_environment(frozenset({}))"
 
@@ -328,8 +328,8 @@ def test_a_customizer_of_a_directory_that_left_the_path_is_found(environment, tm
     extra = tmp_path / "extra"
     extra.mkdir()
     (extra / "sitecustomize.py").write_text(f"import sys; sys.path.remove({str(extra)!r})\n")
-    found = run(FIND, PYTHONPATH=f"{extra}:{SOURCES}")
-    assert json.loads(found.stdout) == [str(extra / "sitecustomize.py")]
+    result = run(FIND, PYTHONPATH=f"{extra}:{SOURCES}")
+    assert json.loads(result.stdout) == [str(extra / "sitecustomize.py")]
 
 
 def test_a_preload_variable_is_found_in_a_real_process(environment):
@@ -395,27 +395,27 @@ def test_what_replaces_a_module_of_the_standard_library_is_found_where_it_would_
         (first / harmless).parent.mkdir(exist_ok=True)
         (first / harmless).touch()
 
-    def found(path, **given):
-        return verify_environment(site_directories=[], search_path=path, environ={}, **given)
+    def verify(path, **options):
+        return verify_environment(site_directories=[], search_path=path, environ={}, **options)
 
-    (finding,) = found([str(first), library])
+    (finding,) = verify([str(first), library])
     assert (finding.path, "of the standard library" in finding.reason) == (str(file), True)
     assert finding.sha256 == hashlib.sha256(b"import evil").hexdigest()
-    assert found([str(first), library], allow=frozenset({finding.sha256})) == ()
-    assert found([library, str(first)]) == ()
+    assert verify([str(first), library], allow=frozenset({finding.sha256})) == ()
+    assert verify([library, str(first)]) == ()
 
 
 def test_a_place_where_anyone_may_put_a_module_is_not_searched_before_the_standard_library(tmp_path, monkeypatch):
-    place = tmp_path / "open"
-    place.mkdir()
+    directory = tmp_path / "open"
+    directory.mkdir()
     library = os.path.dirname(os.__file__)
-    monkeypatch.chdir(place)
-    for first in (str(place), ""):
+    monkeypatch.chdir(directory)
+    for first in (str(directory), ""):
         assert verify_environment(site_directories=[], search_path=[first, library], environ={}) == ()
-        place.chmod(0o1777)
+        directory.chmod(0o1777)
         (finding,) = verify_environment(site_directories=[], search_path=[first, library], environ={})
-        assert (finding.path, "anyone may put a module there" in finding.reason) == (str(place), True)
-        place.chmod(0o755)
+        assert (finding.path, "anyone may put a module there" in finding.reason) == (str(directory), True)
+        directory.chmod(0o755)
 
 
 def test_a_module_that_a_filter_of_warnings_imports_is_found(layout):

@@ -1,10 +1,10 @@
-"""Guide, tool approval."""
+"""Tool approval (guide)."""
 
 import pytest
 
 import qwed_new.core.tool_approval
 import qwed_sdk
-from qwed.guards.tool_approval import ToolApprovalSystem, folded
+from qwed.guards.tool_approval import ToolApprovalSystem, fold_name
 
 SAFE = ("read_database", "query_data", "search_web", "send_email", "log_message", "get_weather")
 DANGEROUS = ("delete_database", "drop_table", "send_money", "delete_files", "shutdown_server", "revoke_access")
@@ -114,7 +114,7 @@ def test_a_disguised_name_is_not_safe_even_where_it_is_listed():
 
 def test_folding_is_stable():
     for name in ("Drop_Table", "\uff24rop", "Stra\u00dfe", "\u0130x", "a\u200db", "\u01c4"):
-        assert folded(folded(name)) == folded(name)
+        assert fold_name(fold_name(name)) == fold_name(name)
 
 
 def test_hostile_names_and_parameters_are_answered():

@@ -1,32 +1,32 @@
-"""Spec 7.1: what may be said about an execution, and what is kept of it."""
+"""Parsing of execution reports (spec 7.1)."""
 
 import json
 from typing import Any
 
 import pytest
 
-from qwed.kernel.agents.execution import Report, read_report
+from qwed.kernel.agents.execution import ExecutionReport, read_report
 from qwed.kernel.answer import Problem
-from qwed.words import sha256_of
+from qwed.model import sha256_of
 
 HASH = f"sha256:{'a' * 64}"
 
 
 @pytest.mark.parametrize(
-    ("said", "kept"),
+    ("raw", "report"),
     [
-        ({"success": True}, Report(True, None, None)),
-        ({"success": False, "result": None}, Report(False, None, None)),
-        ({"success": True, "result_hash": HASH}, Report(True, HASH, None)),
-        ({"success": True, "attestation": "a.b.c"}, Report(True, None, "a.b.c")),
-        ({"success": True, "result": {"rows": 3}}, Report(True, f"sha256:{sha256_of({'rows': 3})}", None)),
-        ({"success": True, "result": 0}, Report(True, f"sha256:{sha256_of(0)}", None)),
-        ({"success": True, "result": ""}, Report(True, f"sha256:{sha256_of('')}", None)),
+        ({"success": True}, ExecutionReport(True, None, None)),
+        ({"success": False, "result": None}, ExecutionReport(False, None, None)),
+        ({"success": True, "result_hash": HASH}, ExecutionReport(True, HASH, None)),
+        ({"success": True, "attestation": "a.b.c"}, ExecutionReport(True, None, "a.b.c")),
+        ({"success": True, "result": {"rows": 3}}, ExecutionReport(True, f"sha256:{sha256_of({'rows': 3})}", None)),
+        ({"success": True, "result": 0}, ExecutionReport(True, f"sha256:{sha256_of(0)}", None)),
+        ({"success": True, "result": ""}, ExecutionReport(True, f"sha256:{sha256_of('')}", None)),
     ],
     ids=json.dumps,
 )
-def test_a_report_is_read(said: Any, kept: Report) -> None:
-    assert read_report(said) == kept
+def test_a_report_is_read(raw: Any, report: ExecutionReport) -> None:
+    assert read_report(raw) == report
 
 
 def test_a_result_has_one_hash_whatever_the_order_of_its_members() -> None:
@@ -35,7 +35,7 @@ def test_a_result_has_one_hash_whatever_the_order_of_its_members() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "why"),
+    ("raw", "message"),
     [
         ([], "the body must be an object"),
         ("success", "the body must be an object"),
@@ -56,8 +56,8 @@ def test_a_result_has_one_hash_whatever_the_order_of_its_members() -> None:
     ],
     ids=lambda value: str(value)[:60],
 )
-def test_what_cannot_be_kept_is_refused_by_name(said: Any, why: str) -> None:
-    refused = read_report(said)
+def test_what_cannot_be_kept_is_refused_by_name(raw: Any, message: str) -> None:
+    refused = read_report(raw)
     assert isinstance(refused, Problem)
-    assert why in refused.message
+    assert message in refused.message
     assert len(refused.message) < 400

@@ -1,4 +1,4 @@
-"""Spec 8.2: what is read of a request for trust, and when the log speaks for an agent."""
+"""Parsing of trust requests, and sufficient evidence (spec 8.2)."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from qwed.gate import Gate, GateError, open_gate
-from qwed.kernel.agents.trust import Evidence, Wanted, evidence_of, read_request, refuse_evidence
+from qwed.kernel.agents.trust import Evidence, TrustRequest, evidence_of, read_request, refuse_evidence
 from qwed.kernel.answer import Problem
-from qwed.words import Trust
-from qwed.words.clock import DAY
-from tests.support.clock import HandClock
+from qwed.model import Trust
+from qwed.model.clock import DAY
+from tests.support.manual_clock import ManualClock
 from tests.support.stores import agent_of
 
 AGENT = agent_of()
@@ -23,7 +23,7 @@ def _at(level: int) -> Any:
 
 @pytest.mark.parametrize("level", [0, 1, 2])
 def test_trust_is_raised_by_one_level(level: int) -> None:
-    assert read_request({"to_level": level + 1}, _at(level)) == Wanted("trust_elevation", Trust(level + 1), "")
+    assert read_request({"to_level": level + 1}, _at(level)) == TrustRequest("trust_elevation", Trust(level + 1), "")
 
 
 @pytest.mark.parametrize(("level", "to"), [(1, 1), (1, 0), (1, 3), (0, 2), (3, 3), (2, 0)])
@@ -37,8 +37,8 @@ def test_no_level_is_skipped_and_none_is_asked_for_twice(level: int, to: int) ->
     ("level", "to", "read"), [(3, 0, True), (3, 2, True), (1, 1, False), (0, 0, False), (1, 2, False)]
 )
 def test_trust_is_lowered_to_any_level_below(level: int, to: int, read: bool) -> None:
-    found = read_request({"request": "trust_reduction", "to_level": to, "justification": "why"}, _at(level))
-    assert (found == Wanted("trust_reduction", Trust(to), "why")) is read
+    request = read_request({"request": "trust_reduction", "to_level": to, "justification": "why"}, _at(level))
+    assert (request == TrustRequest("trust_reduction", Trust(to), "why")) is read
 
 
 @pytest.mark.parametrize("to", [None, True, False, 2.0, "2", -1, 4, [2], 10**30], ids=repr)
@@ -74,17 +74,17 @@ def test_what_is_no_request_is_refused(body: Any) -> None:
 
 def test_evidence_that_a_request_brings_is_not_believed() -> None:
     body = {"to_level": 2, "from_level": 1, "agent_id": "agent_1", "evidence": {"total_actions": 10**9}}
-    assert read_request(body, AGENT) == Wanted("trust_elevation", Trust.AUTONOMOUS, "")
+    assert read_request(body, AGENT) == TrustRequest("trust_elevation", Trust.AUTONOMOUS, "")
 
 
 @pytest.fixture
-def hands() -> HandClock:
-    return HandClock()
+def manual_clock() -> ManualClock:
+    return ManualClock()
 
 
 @pytest.fixture
-def gate(hands: HandClock) -> Iterator[Gate]:
-    with open_gate(":memory:", clock=hands.clock(), trust_min_days=2, trust_min_actions=4) as opened:
+def gate(manual_clock: ManualClock) -> Iterator[Gate]:
+    with open_gate(":memory:", clock=manual_clock.clock(), trust_min_days=2, trust_min_actions=4) as opened:
         yield opened
 
 
@@ -117,7 +117,7 @@ def test_evidence_is_enough_at_each_threshold_and_not_below_it(
         assert refused.final is False
 
 
-def test_evidence_is_what_the_log_says(gate: Gate, hands: HandClock) -> None:
+def test_evidence_is_what_the_log_says(gate: Gate, manual_clock: ManualClock) -> None:
     agent_id = gate.register_agent(name="a", principal_id="p")["agent_id"]
     for step in range(1, 4):
         action = {"type": "calculate", "query": f"{step}+1"}
@@ -125,7 +125,7 @@ def test_evidence_is_what_the_log_says(gate: Gate, hands: HandClock) -> None:
             agent_id, action, {"conversation_id": "c", "step_number": step}, {"require_attestation": True}
         )
     gate.verify_action(agent_id, {"type": "file_delete", "target": "x"}, {"conversation_id": "c", "step_number": 4})
-    hands.turn(1.9 * DAY)
+    manual_clock.advance(1.9 * DAY)
     agent = gate.services.store.find_agent(agent_id)
     assert agent is not None
     assert evidence_of(agent, gate.services) == Evidence(
@@ -133,20 +133,20 @@ def test_evidence_is_what_the_log_says(gate: Gate, hands: HandClock) -> None:
     )
 
 
-def test_an_agent_younger_than_now_has_no_negative_age(gate: Gate, hands: HandClock) -> None:
+def test_an_agent_younger_than_now_has_no_negative_age(gate: Gate, manual_clock: ManualClock) -> None:
     agent_id = gate.register_agent(name="a", principal_id="p")["agent_id"]
-    hands.now -= 3 * DAY
+    manual_clock.now -= 3 * DAY
     agent = gate.services.store.find_agent(agent_id)
     assert agent is not None
     assert evidence_of(agent, gate.services).days_active == 0
 
 
-def test_a_request_that_has_run_out_does_not_keep_the_next_one_waiting(hands: HandClock) -> None:
-    with open_gate(":memory:", clock=hands.clock(), trust_min_days=0, trust_min_actions=0) as gate:
+def test_a_request_that_has_run_out_does_not_keep_the_next_one_waiting(manual_clock: ManualClock) -> None:
+    with open_gate(":memory:", clock=manual_clock.clock(), trust_min_days=0, trust_min_actions=0) as gate:
         agent_id = gate.register_agent(name="a", principal_id="p")["agent_id"]
         gate.request_trust_change(agent_id, 2)
-        with pytest.raises(GateError, match="already waits"):
+        with pytest.raises(GateError, match="already pending"):
             gate.request_trust_change(agent_id, 2)
-        hands.turn(86_401)
+        manual_clock.advance(86_401)
         gate.request_trust_change(agent_id, 2)
         assert [one["state"] for one in gate.list_approvals()] == ["pending", "expired"]

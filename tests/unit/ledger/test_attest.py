@@ -8,13 +8,13 @@ from joserfc import jwt
 from joserfc.errors import BadSignatureError, InvalidKeyIdError
 from joserfc.jwk import KeySet
 
-from qwed.ledger.attest import Chain, Receipt, Signer, Stated
+from qwed.ledger.attest import AttestationExtras, Chain, Receipt, Signer
+from qwed.ledger.attestation_verifier import check_attestation, check_chain, check_receipt
 from qwed.ledger.keyring import fresh_keyring
 from qwed.ledger.leaf import Leaf, encode
 from qwed.ledger.sequencer import Head, Sequencer
-from qwed.ledger.tokens import check_attestation, check_chain, check_receipt
 from qwed.ledger.verifier import public_keys
-from tests.support.clock import HandClock
+from tests.support.manual_clock import ManualClock
 
 NOW = 1_790_000_000
 LEAF = Leaf(
@@ -33,7 +33,7 @@ LEAF = Leaf(
     v=2,
 )
 SUB = "sha256:" + "a" * 64
-STATED = Stated(SUB)
+STATED = AttestationExtras(SUB)
 HEAD = Head(log_id="org_1", size=9, root="d" * 64, time="2026-09-21T12:00:00Z", signature="not looked at")
 
 
@@ -42,7 +42,7 @@ def _signer(**options: Any) -> Signer:
 
 
 def _read(token: str, signer: Signer) -> jwt.Token:
-    """As somebody reads it who has a library of their own and what we publish."""
+    """Verify a token with another library and the published keys."""
     keys: Any = {"keys": signer.keyring.public_jwks()}
     return jwt.decode(token, KeySet.import_key_set(keys), algorithms=["ES256"])
 
@@ -76,10 +76,10 @@ def test_a_stranger_can_check_an_attestation_with_the_published_key() -> None:
 
 def test_our_own_verifier_says_the_same() -> None:
     signer = _signer()
-    found = check_attestation(signer.attest(LEAF, STATED, 7, HEAD), _keys(signer), now=NOW + 1)
-    assert (found.valid, found.code) == (True, None)
-    assert found.claims is not None
-    assert found.claims["jti"] == "att_1"
+    result = check_attestation(signer.attest(LEAF, STATED, 7, HEAD), _keys(signer), now=NOW + 1)
+    assert (result.valid, result.code) == (True, None)
+    assert result.claims is not None
+    assert result.claims["jti"] == "att_1"
 
 
 def test_the_same_activity_is_attested_with_the_same_bytes_every_time() -> None:
@@ -121,8 +121,8 @@ def test_what_was_not_verified_is_not_attested_as_verified(status: str | None) -
 
 def test_what_a_person_permitted_is_attested_under_the_action_that_asked() -> None:
     signer = _signer()
-    settled = msgspec.structs.replace(LEAF, activity_id="act_2", about="act_1")
-    assert _read(signer.attest(settled, STATED, 0, HEAD), signer).claims["qwed"]["activity_id"] == "act_1"
+    approved = msgspec.structs.replace(LEAF, activity_id="act_2", about="act_1")
+    assert _read(signer.attest(approved, STATED, 0, HEAD), signer).claims["qwed"]["activity_id"] == "act_1"
 
 
 def test_the_links_of_a_chain_are_stated_and_checked() -> None:
@@ -133,7 +133,9 @@ def test_the_links_of_a_chain_are_stated_and_checked() -> None:
         Chain(id="ch", index=2, previous="att_1"),
     ]
     tokens = [
-        signer.attest(msgspec.structs.replace(LEAF, attestation_id=f"att_{link.index}"), Stated(SUB, link), 7, HEAD)
+        signer.attest(
+            msgspec.structs.replace(LEAF, attestation_id=f"att_{link.index}"), AttestationExtras(SUB, link), 7, HEAD
+        )
         for link in links
     ]
     first, second, _third = (_read(token, signer).claims["qwed"] for token in tokens)
@@ -147,12 +149,12 @@ def test_the_links_of_a_chain_are_stated_and_checked() -> None:
 def test_a_receipt_is_the_leaf_its_path_and_the_head_it_leads_to() -> None:
     keyring = fresh_keyring()
     texts = [encode(msgspec.structs.replace(LEAF, activity_id=f"act_{number}")).decode() for number in range(5)]
-    grown = Sequencer(keyring, HandClock().clock()).integrate(
+    grown = Sequencer(keyring, ManualClock().clock()).integrate(
         [("org_1", index, text) for index, text in enumerate(texts)], lambda *_: ([], None)
     )
     for index, text in enumerate(texts):
-        placed = grown.place("org_1", index)
+        placed = grown.position("org_1", index)
         receipt = msgspec.to_builtins(Receipt(index=index, leaf=text, path=placed.path(), head=placed.head))
-        found = check_receipt(receipt, keyring.public_keys())
-        assert (found.valid, found.claims) == (True, msgspec.json.decode(text))
+        result = check_receipt(receipt, keyring.public_keys())
+        assert (result.valid, result.claims) == (True, msgspec.json.decode(text))
         assert not check_receipt({**receipt, "index": (index + 1) % 5}, keyring.public_keys()).valid

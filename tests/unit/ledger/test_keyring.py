@@ -1,4 +1,4 @@
-"""DESIGN 7: keys rotate, old ones stay; whatever ends the process on the way, the keyring opens and knows them all."""
+"""Signing keys rotate and old ones stay; after a crash at any step the keyring opens with every key (DESIGN 7)."""
 
 import base64
 import hashlib
@@ -16,11 +16,12 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 from joserfc import jws
 from joserfc.jwk import ECKey, KeySet
 
+from qwed.ledger import verifier
 from qwed.ledger.keyring import (
     JWKS_FILE,
     KEY_FILE,
-    MOST_KEYS,
-    KeyLost,
+    MAX_KEYS,
+    KeyLostError,
     Keyring,
     KeyringError,
     fresh_key,
@@ -31,7 +32,7 @@ from qwed.ledger.keyring import (
     read_keyring,
     replace_lost_key,
 )
-from qwed.ledger.verifier import MAX_KEYS, public_keys
+from qwed.ledger.verifier import public_keys
 
 
 def _kids(keyring: Keyring) -> list[str]:
@@ -45,8 +46,8 @@ def _key_set(keyring: Keyring) -> KeySet:
 
 def _pem(key: Any, password: bytes | None = None) -> bytes:
     hidden = serialization.BestAvailableEncryption(password) if password else serialization.NoEncryption()
-    made: bytes = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, hidden)
-    return made
+    pem: bytes = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, hidden)
+    return pem
 
 
 def _put(file: Path, data: bytes) -> Path:
@@ -82,7 +83,7 @@ def test_the_kid_is_the_thumbprint_and_the_jwk_shows_no_private_half() -> None:
         assert len(key.jwk["x"]) == len(key.jwk["y"]) == 43, "leading zeros are kept"
 
 
-# Rotating
+# Rotation
 
 
 def test_a_fresh_keyring_rotates_in_memory_and_keeps_its_name() -> None:
@@ -93,8 +94,8 @@ def test_a_fresh_keyring_rotates_in_memory_and_keeps_its_name() -> None:
     assert keyring.current is second
     assert keyring.issuer == issuer == issuer_of(first.kid)
     assert _kids(keyring) == [second.kid, first.kid]
-    for each in (token, second.sign("t", b"{}")):
-        assert jws.deserialize_compact(each, _key_set(keyring), ["ES256"]).payload == b"{}"
+    for jws_ in (token, second.sign("t", b"{}")):
+        assert jws.deserialize_compact(jws_, _key_set(keyring), ["ES256"]).payload == b"{}"
 
 
 def test_keys_are_made_on_the_first_start_and_kept(tmp_path: Path) -> None:
@@ -109,13 +110,13 @@ def test_keys_are_made_on_the_first_start_and_kept(tmp_path: Path) -> None:
 
 def test_a_rotated_keyring_opens_with_every_key_newest_first(tmp_path: Path) -> None:
     keyring = open_keyring(tmp_path)
-    issuer, made = keyring.issuer, [keyring.current.kid]
-    made += [keyring.rotate().kid for _ in range(4)]
+    issuer, kids = keyring.issuer, [keyring.current.kid]
+    kids += [keyring.rotate().kid for _ in range(4)]
     again = open_keyring(tmp_path)
     assert again.issuer == issuer
-    assert again.current.kid == made[-1]
-    assert _kids(again) == _kids(keyring) == made[::-1]
-    assert set(again.public_keys()) == set(made)
+    assert again.current.kid == kids[-1]
+    assert _kids(again) == _kids(keyring) == kids[::-1]
+    assert set(again.public_keys()) == set(kids)
     assert sorted(file.name for file in tmp_path.iterdir()) == [JWKS_FILE, KEY_FILE]
 
 
@@ -138,11 +139,11 @@ def test_threads_that_rotate_and_sign_at_once_lose_no_key(tmp_path: Path) -> Non
 
     with ThreadPoolExecutor(8) as threads:
         done = list(threads.map(work, range(40)))
-    made = {kid for number, kid in enumerate(done) if number % 4 == 0}
-    assert len(made) == 10
-    assert made < set(_kids(keyring))
+    rotated = {kid for number, kid in enumerate(done) if number % 4 == 0}
+    assert len(rotated) == 10
+    assert rotated < set(_kids(keyring))
     assert _kids(open_keyring(tmp_path)) == _kids(keyring)
-    for token in (each for number, each in enumerate(done) if number % 4):
+    for token in (result for number, result in enumerate(done) if number % 4):
         jws.deserialize_compact(token, _key_set(keyring), ["ES256"])
 
 
@@ -155,10 +156,10 @@ def test_starts_at_the_same_moment_share_one_key(tmp_path: Path) -> None:
 
 def test_a_node_has_no_more_keys_than_a_jwks_may_hold() -> None:
     first = fresh_keyring()
-    known = [_jwk() for _ in range(MOST_KEYS - 2)]
-    keyring = Keyring(first.issuer, first.current, known, lambda _issuer, _jwks, _private: None)
+    jwks = [_jwk() for _ in range(MAX_KEYS - 2)]
+    keyring = Keyring(first.issuer, first.current, jwks, lambda _issuer, _jwks, _private: None)
     last = keyring.rotate()
-    assert len(public_keys({"keys": keyring.public_jwks()})) == MOST_KEYS == MAX_KEYS
+    assert len(public_keys({"keys": keyring.public_jwks()})) == MAX_KEYS == verifier.MAX_KEYS
     with pytest.raises(KeyringError, match="1000 keys"):
         keyring.rotate()
     assert keyring.current is last
@@ -173,7 +174,7 @@ def test_what_is_handed_out_cannot_change_the_keyring() -> None:
         keyring.public_keys()["another"] = keyring.current.private.public_key()  # type: ignore[index]
 
 
-# Ended on the way
+# Crashes
 
 _KILLED = """
 import os, shutil, sys
@@ -212,11 +213,12 @@ for half in (False, True):
         if code != 9:
             break
 """
-"""Ends one process after the other, each right before its n-th step on the file system, until one comes to its end."""
+"""Kills one process after another, each right before its n-th file system call, until one finishes."""
 
 
 def _ended_at_every_step(original: Path, place: Path, doing: str) -> list[Path]:
-    """The directories that are left; what was being written is whole in one half of them, cut in the other."""
+    """Return the directories that are left; the file being written is complete in one half of them, truncated in the
+    other."""
     command = [sys.executable, "-c", _KILLED, str(original), str(place), doing]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     lines = [line.split(" ", 1) for line in ran.stdout.splitlines()]
@@ -233,13 +235,13 @@ def test_a_rotation_that_is_ended_at_any_step_leaves_a_keyring_with_every_key_th
     assert len(left) > 16
     currents = set()
     for directory in left:
-        found = open_keyring(directory)
-        assert found.issuer == keyring.issuer
-        assert set(_kids(keyring)) <= set(_kids(found))
-        assert _kids(found)[0] == found.current.kid
-        currents.add(found.current.kid == keyring.current.kid)
-        later = found.rotate()
-        assert set(_kids(open_keyring(directory))) >= {later.kid, found.current.kid, *_kids(keyring)}
+        reopened = open_keyring(directory)
+        assert reopened.issuer == keyring.issuer
+        assert set(_kids(keyring)) <= set(_kids(reopened))
+        assert _kids(reopened)[0] == reopened.current.kid
+        currents.add(reopened.current.kid == keyring.current.kid)
+        later = reopened.rotate()
+        assert set(_kids(open_keyring(directory))) >= {later.kid, reopened.current.kid, *_kids(keyring)}
         assert not list(directory.glob("*.new"))
     assert currents == {True, False}, "some ended before the new key took over, some after"
 
@@ -248,9 +250,9 @@ def test_a_first_start_that_is_ended_at_any_step_leaves_a_directory_that_opens(t
     left = _ended_at_every_step(tmp_path, tmp_path, "open")
     assert len(left) > 16
     for directory in left:
-        found = open_keyring(directory)
-        assert found.issuer == issuer_of(found.current.kid)
-        assert _kids(found) == [found.current.kid]
+        keyring = open_keyring(directory)
+        assert keyring.issuer == issuer_of(keyring.current.kid)
+        assert _kids(keyring) == [keyring.current.kid]
 
 
 def test_a_key_that_one_process_has_made_is_published_by_every_other_at_once(tmp_path: Path) -> None:
@@ -264,7 +266,7 @@ def test_a_key_that_one_process_has_made_is_published_by_every_other_at_once(tmp
 def test_a_rotation_that_cannot_be_written_changes_nothing(tmp_path: Path) -> None:
     keyring = open_keyring(tmp_path)
     before = keyring.current
-    # A directory in the place of the file that is written first: nothing can be moved over it.
+    # A directory with the name of the file that is written first: a rename over it fails.
     (tmp_path / JWKS_FILE).unlink()
     (tmp_path / JWKS_FILE).mkdir()
     with pytest.raises(OSError, match=JWKS_FILE):
@@ -326,7 +328,7 @@ def test_the_operators_key_is_rotated_by_the_operator(tmp_path: Path) -> None:
     assert (own.read_bytes(), (tmp_path / "data" / JWKS_FILE).read_bytes()) == before
 
 
-# What is refused
+# Refused files
 
 
 @pytest.mark.parametrize("name", [KEY_FILE, JWKS_FILE])
@@ -361,7 +363,7 @@ def test_a_file_that_holds_no_p256_key_is_refused_and_left_alone(tmp_path: Path,
     with pytest.raises(KeyringError, match=r"signing\.key does not hold a P-256 private key"):
         open_keyring(tmp_path)
     assert file.read_bytes() == content
-    assert [found.name for found in tmp_path.iterdir()] == [KEY_FILE]
+    assert [entry.name for entry in tmp_path.iterdir()] == [KEY_FILE]
 
 
 def _jwk() -> dict[str, str]:
@@ -369,56 +371,83 @@ def _jwk() -> dict[str, str]:
 
 
 def _negative(text: str) -> str:
-    """The same number, written with a byte more."""
+    """Return the same number with a leading byte."""
     return base64.urlsafe_b64encode(b"\x00" + base64.urlsafe_b64decode(text + "=")).rstrip(b"=").decode()
 
 
 TAMPERED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
-    "no object": (lambda _kept: [], "Expected `object`"),
-    "no issuer": (lambda kept: {"keys": kept["keys"]}, "`issuer`"),
-    "no keys": (lambda kept: {"issuer": kept["issuer"]}, "`keys`"),
-    "something more": (lambda kept: kept | {"more": 1}, "`more`"),
-    "no key left": (lambda kept: kept | {"keys": []}, "none of its keys is the one that the issuer is named after"),
-    "the first key removed": (lambda kept: kept | {"keys": kept["keys"][:1]}, "the issuer is named after"),
-    "another issuer": (lambda kept: kept | {"issuer": issuer_of("another")}, "the issuer is named after"),
-    "a key twice": (lambda kept: kept | {"keys": [*kept["keys"], kept["keys"][0]]}, "a key is there twice"),
-    "another kid": (lambda kept: kept | {"keys": [_jwk() | {"kid": "k"}, *kept["keys"]]}, "`k` is not the thumbprint"),
+    "no object": (lambda _published: [], "Expected `object`"),
+    "no issuer": (lambda published: {"keys": published["keys"]}, "`issuer`"),
+    "no keys": (lambda published: {"issuer": published["issuer"]}, "`keys`"),
+    "something more": (lambda published: published | {"more": 1}, "`more`"),
+    "no key left": (lambda published: published | {"keys": []}, "the issuer is not derived from any of its keys"),
+    "the first key removed": (
+        lambda published: published | {"keys": published["keys"][:1]},
+        "the issuer is not derived",
+    ),
+    "another issuer": (lambda published: published | {"issuer": issuer_of("another")}, "the issuer is not derived"),
+    "a key twice": (
+        lambda published: published | {"keys": [*published["keys"], published["keys"][0]]},
+        "it has a duplicate key",
+    ),
+    "another kid": (
+        lambda published: published | {"keys": [_jwk() | {"kid": "k"}, *published["keys"]]},
+        "`k` is not the thumbprint",
+    ),
     "no kid": (
-        lambda kept: kept | {"keys": [{name: value for name, value in _jwk().items() if name != "kid"}]},
+        lambda published: published | {"keys": [{name: value for name, value in _jwk().items() if name != "kid"}]},
         "`None` is not the thumbprint",
     ),
     "another point under a kid": (
-        lambda kept: kept | {"keys": [kept["keys"][0], kept["keys"][1] | {"x": _jwk()["x"]}]},
-        "no point of the curve",
+        lambda published: published | {"keys": [published["keys"][0], published["keys"][1] | {"x": _jwk()["x"]}]},
+        "not a point on the curve",
     ),
     "another key under a kid": (
-        lambda kept: kept | {"keys": [kept["keys"][0], _jwk() | {"kid": kept["keys"][1]["kid"]}]},
+        lambda published: published | {"keys": [published["keys"][0], _jwk() | {"kid": published["keys"][1]["kid"]}]},
         "is not the thumbprint of its key",
     ),
-    "another curve": (lambda kept: kept | {"keys": [_jwk() | {"crv": "P-384"}, *kept["keys"]]}, "not on the curve"),
+    "another curve": (
+        lambda published: published | {"keys": [_jwk() | {"crv": "P-384"}, *published["keys"]]},
+        "not on the curve",
+    ),
     "another kind": (
-        lambda kept: kept | {"keys": [{"kty": "oct", "k": "c2VjcmV0", "kid": "s"}, *kept["keys"]]},
+        lambda published: published | {"keys": [{"kty": "oct", "k": "c2VjcmV0", "kid": "s"}, *published["keys"]]},
         "not on the curve P-256",
     ),
-    "no point": (lambda kept: kept | {"keys": [{"kty": "EC", "crv": "P-256", "kid": "s"}]}, "no point of the curve"),
-    "a private half": (lambda kept: kept | {"keys": [_jwk() | {"d": "AQ"}, *kept["keys"]]}, "no public ES256"),
-    "another use": (lambda kept: kept | {"keys": [_jwk() | {"use": "enc"}, *kept["keys"]]}, "no public ES256"),
-    "another algorithm": (lambda kept: kept | {"keys": [_jwk() | {"alg": "none"}, *kept["keys"]]}, "no public ES256"),
-    "a point in other words": (
-        lambda kept: kept | {"keys": [kept["keys"][0] | {"x": _negative(kept["keys"][0]["x"])}, kept["keys"][1]]},
-        "no point of the curve|no public ES256",
+    "no point": (
+        lambda published: published | {"keys": [{"kty": "EC", "crv": "P-256", "kid": "s"}]},
+        "not a point on the curve",
     ),
-    "a number for a name": (lambda kept: kept | {"keys": [{"kty": 1}]}, "Expected `str`"),
+    "a private half": (
+        lambda published: published | {"keys": [_jwk() | {"d": "AQ"}, *published["keys"]]},
+        "not exactly a public ES256",
+    ),
+    "another use": (
+        lambda published: published | {"keys": [_jwk() | {"use": "enc"}, *published["keys"]]},
+        "not exactly a public ES256",
+    ),
+    "another algorithm": (
+        lambda published: published | {"keys": [_jwk() | {"alg": "none"}, *published["keys"]]},
+        "not exactly a public ES256",
+    ),
+    "a point in other words": (
+        lambda published: (
+            published
+            | {"keys": [published["keys"][0] | {"x": _negative(published["keys"][0]["x"])}, published["keys"][1]]}
+        ),
+        "not a point on the curve|not exactly a public ES256",
+    ),
+    "a number for a name": (lambda published: published | {"keys": [{"kty": 1}]}, "Expected `str`"),
 }
 
 
 @pytest.mark.parametrize("case", TAMPERED, ids=lambda case: case)
 def test_a_jwks_that_was_tampered_with_is_refused_and_left_alone(tmp_path: Path, case: str) -> None:
     open_keyring(tmp_path).rotate()
-    file, (change, said) = tmp_path / JWKS_FILE, TAMPERED[case]
+    file, (change, message) = tmp_path / JWKS_FILE, TAMPERED[case]
     changed = json.dumps(change(json.loads(file.read_bytes()))).encode()
     _put(file, changed)
-    with pytest.raises(KeyringError, match=rf"signing\.jwks was changed or damaged: .*({said}).*; restore it from"):
+    with pytest.raises(KeyringError, match=rf"signing\.jwks was changed or damaged: .*({message}).*; restore it from"):
         open_keyring(tmp_path)
     assert file.read_bytes() == changed
 
@@ -431,13 +460,15 @@ def test_a_jwks_that_is_no_json_is_refused(tmp_path: Path, content: bytes) -> No
         open_keyring(tmp_path)
 
 
-# A key that is gone
+# A lost key
 
 
 def test_a_key_that_is_gone_is_not_quietly_replaced(tmp_path: Path) -> None:
     open_keyring(tmp_path)
     (tmp_path / KEY_FILE).unlink()
-    with pytest.raises(KeyLost, match=r"signing\.key is missing, .*restore it from a backup, .*`qwed keys rotate`"):
+    with pytest.raises(
+        KeyLostError, match=r"signing\.key is missing, .*restore it from a backup, .*`qwed keys rotate`"
+    ):
         open_keyring(tmp_path)
     assert not (tmp_path / KEY_FILE).exists()
 
@@ -446,7 +477,7 @@ def test_an_operators_key_that_is_gone_is_not_quietly_replaced(tmp_path: Path) -
     own = tmp_path / "own.pem"
     open_keyring(tmp_path / "data", own)
     own.unlink()
-    with pytest.raises(KeyLost, match=r"own\.pem is missing, .* put another P-256 key there$"):
+    with pytest.raises(KeyLostError, match=r"own\.pem is missing, .* put another P-256 key there$"):
         open_keyring(tmp_path / "data", own)
     assert not own.exists()
 
@@ -454,11 +485,11 @@ def test_an_operators_key_that_is_gone_is_not_quietly_replaced(tmp_path: Path) -
 def test_a_lost_key_is_replaced_on_request_under_the_old_name(tmp_path: Path) -> None:
     before = open_keyring(tmp_path)
     before.rotate()
-    known = _kids(before)
+    kids = _kids(before)
     (tmp_path / KEY_FILE).unlink()
     after = replace_lost_key(tmp_path)
     assert after.issuer == before.issuer
-    assert _kids(after) == [after.current.kid, *known]
+    assert _kids(after) == [after.current.kid, *kids]
     assert _kids(open_keyring(tmp_path)) == _kids(after)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from qwed.ledger.leaf import VERSION, Leaf, decode, encode
 from qwed.ledger.verifier import leaf_hash
-from qwed.words import canonical
+from qwed.model import canonical
 
 steady = settings(derandomize=True, database=None, deadline=None, max_examples=100)
 
@@ -19,7 +19,7 @@ text = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 maybe = st.none() | text
 whole = st.integers(0, 2**70)
 OF_VERSION_1 = ("action_hash", "conversation_id", "result_hash", "sub")
-"""What stood in leaves before content had a place of its own: each could be compared with a guess."""
+"""Fields of leaves before content was sealed: each could be compared with a guess."""
 FIELDS: dict[str, st.SearchStrategy[Any]] = {
     **dict.fromkeys(("activity_id", "by"), text),
     **dict.fromkeys(("about", "action_type", "agent_id", "attestation_id", "commitment", "decision"), maybe),
@@ -47,7 +47,7 @@ def test_a_leaf_reads_back_as_itself(leaf: Leaf) -> None:
 
 
 def _members(leaf: Leaf) -> dict[str, Any]:
-    """Its fields without those that say nothing."""
+    """Return the fields that differ from their defaults."""
     defaults: dict[str, Any] = {field.name: field.default for field in msgspec.structs.fields(Leaf)}
     every = {name: getattr(leaf, name) for name in Leaf.__struct_fields__}
     return {name: value for name, value in every.items() if value != defaults[name]}
@@ -77,11 +77,11 @@ def test_a_leaf_with_nothing_to_say_says_only_what_it_must() -> None:
 
 
 def test_a_leaf_of_version_1_is_read_with_all_it_said() -> None:
-    kept = (
+    stored = (
         '{"action_hash":"a","activity_id":"act_1","agent_id":"agent_1","by":"key_1","conversation_id":"c",'
         '"decision":"APPROVED","latency_us":5,"step_number":1,"sub":"sha256:a","time_ms":6,"v":1}'
     )
-    leaf = decode(kept)
+    leaf = decode(stored)
     assert (leaf.v, leaf.action_hash, leaf.conversation_id, leaf.sub, leaf.commitment) == (
         1,
         "a",
@@ -89,7 +89,7 @@ def test_a_leaf_of_version_1_is_read_with_all_it_said() -> None:
         "sha256:a",
         None,
     )
-    assert encode(leaf) == kept.encode()
+    assert encode(leaf) == stored.encode()
 
 
 @pytest.mark.parametrize("kept", ["", "{}", "[]", '{"v":2}', "{", '{"activity_id":1,"by":"k","time_ms":1,"v":2}'])

@@ -1,4 +1,4 @@
-"""Leaves become part of a log in their order, under a signed head; and of no log that is not what was signed."""
+"""Leaves are appended in order under a signed head, and only to a log that matches its signature."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from qwed.ledger import sequencer as sequencing
 from qwed.ledger.keyring import Keyring, fresh_keyring
-from qwed.ledger.merkle import Place
+from qwed.ledger.merkle import SubtreeId
 from qwed.ledger.sequencer import Head, Integration, Sequencer, head_from
-from qwed.ledger.verifier import Invalid, Tree, leaf_hash, read_head, verify_inclusion
-from tests.support.clock import HandClock
-from tests.support.logs import b64, unb64
+from qwed.ledger.verifier import InvalidEvidenceError, Tree, leaf_hash, read_head, verify_inclusion
+from tests.support.log_builder import b64, unb64
+from tests.support.manual_clock import ManualClock
 
 steady = settings(derandomize=True, database=None, deadline=None, max_examples=40)
 
@@ -35,7 +35,7 @@ def _root(leaves: Sequence[Leaf]) -> str:
 
 
 class Shelf:
-    """Where nodes and heads are kept, as the tables keep them."""
+    """Nodes and heads, stored as the tables store them."""
 
     def __init__(self) -> None:
         self.nodes: dict[tuple[str, int], str] = {}
@@ -47,29 +47,29 @@ class Shelf:
         self.heads |= {(log, head.size): head.signature for log, head in grown.heads.items()}
         return grown
 
-    def read(self, log: str, size: int, places: Sequence[Place]) -> tuple[list[bytes], str | None]:
+    def read(self, log: str, size: int, places: Sequence[SubtreeId]) -> tuple[list[bytes], str | None]:
         self.read_count += 1
         texts = [self.nodes[log, (position + 1 << level) - 1][64 * level :][:64] for level, position in places]
         return [bytes.fromhex(text) for text in texts], self.heads.get((log, size))
 
 
 class Desk:
-    """A sequencer and its shelf."""
+    """Sequencer and its storage."""
 
     def __init__(self, keyring: Keyring | None = None) -> None:
         self.keyring = keyring or fresh_keyring()
-        self.hands = HandClock()
+        self.manual_clock = ManualClock()
         self.shelf = Shelf()
         self.restart()
 
     def restart(self) -> None:
-        self.sequencer = Sequencer(self.keyring, self.hands.clock())
+        self.sequencer = Sequencer(self.keyring, self.manual_clock.clock())
 
     def put(self, leaves: Sequence[Leaf]) -> Integration:
         return self.shelf.keep(leaves, self.sequencer.integrate(leaves, self.shelf.read))
 
     def believed(self, head: Head) -> Any:
-        """What somebody reads who has the published keys."""
+        """Return the claims of a head, verified with the published keys."""
         return read_head(msgspec.to_builtins(head), self.keyring.public_keys())
 
 
@@ -101,7 +101,7 @@ def test_what_was_signed_is_read_back_from_the_signature_alone(desk: Desk) -> No
 def test_a_changed_head_is_believed_by_nobody(desk: Desk) -> None:
     head = desk.put(_leaves(3)).heads[LOG]
     for changed in ({"size": 2}, {"root": "0" * 64}, {"log_id": OTHER}, {"time": "2026-09-21T12:00:01Z"}):
-        with pytest.raises(Invalid):
+        with pytest.raises(InvalidEvidenceError):
             desk.believed(msgspec.structs.replace(head, **changed))
 
 
@@ -114,7 +114,7 @@ def test_any_number_of_batches_makes_the_log_that_one_batch_makes(cuts: list[int
     at = 0
     for cut in sorted({cut for cut in cuts if cut < size} | {size}):
         if forgets:
-            desk.sequencer.forget()
+            desk.sequencer.reset()
         last = desk.put(leaves[at:cut])
         assert (last.heads[LOG].size, last.heads[LOG].root) == (cut, _root(leaves[:cut]))
         at = cut
@@ -145,18 +145,18 @@ def test_every_leaf_is_placed_under_the_head_of_its_batch_with_a_path_that_holds
         leaves = _leaves(count, begin=begin)
         grown = desk.put(leaves)
         for log, index, text in leaves:
-            placed = grown.place(log, index)
-            path = [bytes.fromhex(each) for each in placed.path()]
-            root = bytes.fromhex(placed.head.root)
-            assert (placed.index, placed.head.size) == (index, begin + count)
-            assert verify_inclusion(leaf_hash(text.encode()), index, placed.head.size, path, root)
+            position = grown.position(log, index)
+            path = [bytes.fromhex(digest) for digest in position.path()]
+            root = bytes.fromhex(position.head.root)
+            assert (position.index, position.head.size) == (index, begin + count)
+            assert verify_inclusion(leaf_hash(text.encode()), index, position.head.size, path, root)
 
 
 def test_an_earlier_place_stays_what_it_was_when_the_log_grows_on(desk: Desk) -> None:
     grown = desk.put(_leaves(3))
-    before = [grown.place(LOG, index).path() for index in range(3)]
+    before = [grown.position(LOG, index).path() for index in range(3)]
     desk.put(_leaves(5, begin=3))
-    assert [grown.place(LOG, index).path() for index in range(3)] == before
+    assert [grown.position(LOG, index).path() for index in range(3)] == before
 
 
 ASTRAY: dict[str, list[Leaf]] = {
@@ -180,12 +180,12 @@ def test_a_leaf_out_of_its_place_is_refused(desk: Desk, leaves: list[Leaf], know
 
 @pytest.mark.parametrize("lost", [1, 2, 3, 5, 8])
 def test_after_what_was_not_kept_the_log_goes_on_from_what_is(desk: Desk, lost: int) -> None:
-    kept = _leaves(3)
-    desk.put(kept)
+    stored = _leaves(3)
+    desk.put(stored)
     desk.sequencer.integrate([(LOG, 3 + number, "lost") for number in range(lost)], desk.shelf.read)
-    desk.sequencer.forget()
+    desk.sequencer.reset()
     more = _leaves(4, begin=3)
-    assert desk.put(more).heads[LOG].root == _root([*kept, *more])
+    assert desk.put(more).heads[LOG].root == _root([*stored, *more])
 
 
 def test_what_grows_is_not_read_again_each_time(desk: Desk) -> None:
@@ -199,12 +199,12 @@ def test_what_grows_is_not_read_again_each_time(desk: Desk) -> None:
 
 
 def test_no_more_logs_are_kept_in_mind_than_there_may_be(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sequencing, "_MOST_LOGS", 4)
+    monkeypatch.setattr(sequencing, "_MAX_CACHED_LOGS", 4)
     logs = [f"org_{number}" for number in range(10)]
     for index in range(3):
         batch = [(log, index, f'{{"leaf":{index}}}') for log in logs]
         grown = desk.put(batch)
-        assert len(desk.sequencer._borders) <= 4
+        assert len(desk.sequencer._frontiers) <= 4
     assert {head.root for head in grown.heads.values()} == {_root(_leaves(3))}
 
 
@@ -218,13 +218,13 @@ def test_heads_are_signed_with_the_present_key_and_old_ones_stay_good(desk: Desk
 
 
 def test_a_head_says_when_it_was_signed_to_the_millisecond(desk: Desk) -> None:
-    desk.hands.turn(0.25)
+    desk.manual_clock.advance(0.25)
     head = desk.put(_leaves(1)).heads[LOG]
     assert head.time == "2026-09-21T12:00:00.250Z"
     assert desk.believed(head).time == head.time
 
 
-# Nothing grows out of a log that is not what was signed
+# A log that does not match its signature does not grow
 
 
 def _node(change: Callable[[str], str], at: int = 4) -> Callable[[Desk], None]:
@@ -244,7 +244,7 @@ def _head(change: Callable[[Desk, str], str | None]) -> Callable[[Desk], None]:
 
 
 def _resigned(signature: str, **members: Any) -> str:
-    """The head with other members, under the signature it had."""
+    """Return the head with other members under its old signature."""
     header, payload, signed = signature.split(".")
     return f"{header}.{b64(msgspec.json.encode({**msgspec.json.decode(unb64(payload)), **members}))}.{signed}"
 
@@ -274,7 +274,7 @@ DAMAGES: dict[str, Callable[[Desk], None]] = {
     "the head of another log": _head(lambda desk, _signature: desk.shelf.heads[OTHER, 5]),
     "the signature of somebody else": _head(
         lambda _desk, _signature: (
-            Sequencer(fresh_keyring(), HandClock().clock()).sign(LOG, 5, bytes.fromhex(_root(_leaves(5)))).signature
+            Sequencer(fresh_keyring(), ManualClock().clock()).sign(LOG, 5, bytes.fromhex(_root(_leaves(5)))).signature
         )
     ),
 }
@@ -284,19 +284,19 @@ DAMAGES: dict[str, Callable[[Desk], None]] = {
 def test_a_log_that_was_changed_where_it_is_kept_does_not_grow(desk: Desk, damage: Callable[[Desk], None]) -> None:
     for begin, count in ((0, 3), (3, 2)):
         desk.put([*_leaves(count, begin=begin), *_leaves(count, OTHER, begin)])
-    kept, heads = dict(desk.shelf.nodes), dict(desk.shelf.heads)
+    nodes, heads = dict(desk.shelf.nodes), dict(desk.shelf.heads)
     damage(desk)
     desk.restart()
     for _ in range(2):
         with pytest.raises(ValueError, match=r"."):
             desk.put(_leaves(1, begin=5))
     desk.put(_leaves(1, OTHER, 5))
-    desk.shelf.nodes.update({place: text for place, text in kept.items() if place[0] == LOG})
-    desk.shelf.heads.update({place: text for place, text in heads.items() if place[0] == LOG})
+    desk.shelf.nodes.update({key: text for key, text in nodes.items() if key[0] == LOG})
+    desk.shelf.heads.update({key: text for key, text in heads.items() if key[0] == LOG})
     assert desk.put(_leaves(1, begin=5)).heads[LOG].root == _root(_leaves(6)), "once it is what it was it goes on"
 
 
 @pytest.mark.parametrize("signature", ["", ".", "a", "a.b", "a.!.c", f"a.{b64(b'[]')}.c", f"a.{b64(b'{}')}.c", "a.é.c"])
 def test_what_is_no_head_is_not_read_as_one(signature: str) -> None:
-    with pytest.raises(ValueError, match="no head any more"):
+    with pytest.raises(ValueError, match="a stored head is damaged"):
         head_from(signature)

@@ -1,4 +1,4 @@
-"""P5: whoever holds one old signed head of the log detects any edit, deletion, reordering, truncation or fork of it.
+"""One old signed head of a log detects any edit, deletion, reordering, truncation or fork of it (P5).
 
 The attacker has all rights over the database and none over the signing key: leaves, hashes, indexes and heads can be
 made to fit each other in any way, and the heads be left as they were, left out, or signed with another key.
@@ -16,30 +16,30 @@ import pytest
 
 from qwed.ledger.verifier import Tree, check_log, leaf_hash, verify_consistency, verify_inclusion
 from tests.support import rfc6962
-from tests.support.figures import Figure, campaign
-from tests.support.logs import NODE, Log, Node, leaf, log_of, roots, sealed
+from tests.support.campaign_table import Figure, campaign
+from tests.support.log_builder import NODE, LogSigner, SignedLog, build_log, leaf, log_of, roots
 
 COUNT = 10_000
-STRANGER = Node(2)
+STRANGER = LogSigner(2)
 hashed = lru_cache(maxsize=4 * COUNT)(lambda text: leaf_hash(text.encode()))
 
 
 class Tampered(NamedTuple):
-    """The leaves as they are now, and the first place where they are not what they were."""
+    """Leaves after an attack, and the first position that differs."""
 
     leaves: list[str]
     at: int
 
 
 Attack = Callable[[list[str], int, random.Random], Tampered]
-"""What is done at one place of a log; the place is there."""
+"""Change of a log at one position."""
 
 
 def edit(leaves: list[str], at: int, chance: random.Random) -> Tampered:
-    said = json.loads(leaves[at])
-    name = chance.choice(sorted(said))
-    said[name] = said[name] + 1 if isinstance(said[name], int) else said[name] + "0"
-    changed = json.dumps(said, sort_keys=True, separators=(",", ":"))
+    members = json.loads(leaves[at])
+    name = chance.choice(sorted(members))
+    members[name] = members[name] + 1 if isinstance(members[name], int) else members[name] + "0"
+    changed = json.dumps(members, sort_keys=True, separators=(",", ":"))
     return Tampered([*leaves[:at], changed, *leaves[at + 1 :]], at)
 
 
@@ -52,7 +52,7 @@ def delete_some(leaves: list[str], at: int, chance: random.Random) -> Tampered:
 
 
 def swap(leaves: list[str], at: int, chance: random.Random) -> Tampered:
-    other = chance.choice([place for place in (at - 1, at + 1, chance.randrange(len(leaves))) if place != at])
+    other = chance.choice([position for position in (at - 1, at + 1, chance.randrange(len(leaves))) if position != at])
     first, second = sorted((at, other % len(leaves)))
     if first == second:
         return edit(leaves, at, chance)
@@ -63,7 +63,7 @@ def swap(leaves: list[str], at: int, chance: random.Random) -> Tampered:
 
 def duplicate(leaves: list[str], at: int, chance: random.Random) -> Tampered:
     again = [*leaves[:at], leaves[chance.randrange(len(leaves))], *leaves[at:]]
-    # A leaf that is put beside itself changes what comes after it only.
+    # A doubled leaf changes only the entries after it.
     return Tampered(again, at + 1 if again[at] == leaves[at] else at)
 
 
@@ -76,19 +76,19 @@ def cut(leaves: list[str], at: int, _chance: random.Random) -> Tampered:
 
 
 def fork(leaves: list[str], at: int, chance: random.Random) -> Tampered:
-    """The log as it would be if it had gone on in another way from here on: as long, longer or shorter."""
+    """Return a log that continues differently from here on: as long, longer or shorter."""
     length, start = max(0, len(leaves) - at + chance.choice([0, 0, 5, -5])), chance.randrange(COUNT)
     return Tampered([*leaves[:at], *itertools.islice(itertools.cycle(_others()), start, start + length)], at)
 
 
 @lru_cache
 def _others() -> list[str]:
-    """Leaves that no log has."""
+    """Return leaves that are in no log."""
     return [leaf(number) for number in range(10 * COUNT, 11 * COUNT + 10)]
 
 
 def rewrite(leaves: list[str], _at: int, chance: random.Random) -> Tampered:
-    """All of it, told in another way."""
+    """Replace every leaf."""
     return fork(leaves, 0, chance)
 
 
@@ -97,50 +97,50 @@ ATTACKS: dict[str, Attack] = {
 }
 
 Heads = dict[int, dict[str, Any]]
-"""Heads by the size they are of."""
+"""Heads by their size."""
 
 
-def left(log: Log, tampered: Tampered) -> Heads:
-    """The heads as they were, as far as there are entries for them."""
+def left(log: SignedLog, tampered: Tampered) -> Heads:
+    """Keep the heads that still have entries."""
     return {size: head for size, head in log.heads.items() if size <= len(tampered.leaves)}
 
 
-def signed_by_a_stranger(log: Log, tampered: Tampered) -> Heads:
-    """The heads before the change as they were, and after it such as fit, with a key of the attacker's."""
-    forged = sealed(tampered.leaves, [*log.heads, len(tampered.leaves)], STRANGER).heads
+def signed_by_a_stranger(log: SignedLog, tampered: Tampered) -> Heads:
+    """Keep the heads before the change, and sign the later ones with an attacker's key."""
+    forged = build_log(tampered.leaves, [*log.heads, len(tampered.leaves)], STRANGER).heads
     return {size: log.heads[size] if size <= tampered.at and size in log.heads else forged[size] for size in forged}
 
 
-def signed_with_nothing(log: Log, tampered: Tampered) -> Heads:
-    """Heads that fit and name our key, with signatures that once were for others."""
+def signed_with_nothing(log: SignedLog, tampered: Tampered) -> Heads:
+    """Make heads that fit and name our key, with signatures of other heads."""
     forged = signed_by_a_stranger(log, tampered)
     old = itertools.cycle(log.heads.values())
     for size in [size for size in forged if size > tampered.at or size not in log.heads]:
-        said = {name: forged[size][name] for name in ("log_id", "root", "size", "time")}
-        body = NODE.sign("qwed-head+jwt", json.dumps(said, sort_keys=True, separators=(",", ":")).encode())
+        claims = {name: forged[size][name] for name in ("log_id", "root", "size", "time")}
+        body = NODE.sign("qwed-head+jwt", json.dumps(claims, sort_keys=True, separators=(",", ":")).encode())
         stolen = next(old)["signature"].rpartition(".")[2]
-        forged[size] = {**said, "signature": f"{body.rpartition('.')[0]}.{stolen}"}
+        forged[size] = {**claims, "signature": f"{body.rpartition('.')[0]}.{stolen}"}
     return forged
 
 
-def left_out(log: Log, tampered: Tampered) -> Heads:
-    """Only those from before the change."""
+def left_out(log: SignedLog, tampered: Tampered) -> Heads:
+    """Keep only the heads before the change."""
     return {size: head for size, head in log.heads.items() if size <= tampered.at}
 
 
-STYLES: dict[str, Callable[[Log, Tampered], Heads]] = {
+STYLES: dict[str, Callable[[SignedLog, Tampered], Heads]] = {
     each.__name__: each for each in (left, signed_by_a_stranger, signed_with_nothing, left_out)
 }
 
 
-def export(log: Log, tampered: Tampered, style: str) -> list[bytes]:
-    """What the attacker's database gives when it is exported; it offers both keys as the node's."""
+def export(log: SignedLog, tampered: Tampered, style: str) -> list[bytes]:
+    """Return the export of the attacker's database; it offers both keys as the node's."""
     heads = STYLES[style](log, tampered)
-    return Log(tampered.leaves, heads, keys=[NODE.jwk, STRANGER.jwk]).export()
+    return SignedLog(tampered.leaves, heads, keys=[NODE.jwk, STRANGER.jwk]).export()
 
 
 def findings(lines: list[bytes], head: dict[str, Any] | None, keys: Any = NODE.keys) -> list[str]:
-    """Where something is wrong."""
+    """Return the locations of the findings."""
     return [finding.where for finding in check_log(lines, keys=keys, head=head).findings]
 
 
@@ -148,39 +148,39 @@ def findings(lines: list[bytes], head: dict[str, Any] | None, keys: Any = NODE.k
 
 
 @pytest.fixture(scope="session")
-def log() -> Log:
+def log() -> SignedLog:
     return log_of(COUNT)
 
 
 @pytest.fixture(scope="session")
-def trees(log: Log) -> list[Tree]:
-    """The tree after every hundred entries, to go on from."""
-    tree, kept = Tree(), []
-    for place, each in enumerate(log.leaves):
-        if place % 100 == 0:
-            kept.append(copy.deepcopy(tree))
-        tree.add(hashed(each))
-    return kept
+def trees(log: SignedLog) -> list[Tree]:
+    """Return the tree after every hundred entries."""
+    tree, snapshots = Tree(), []
+    for index, text in enumerate(log.leaves):
+        if index % 100 == 0:
+            snapshots.append(copy.deepcopy(tree))
+        tree.add(hashed(text))
+    return snapshots
 
 
 def contradicts(head: dict[str, Any], tampered: Tampered, trees: list[Tree]) -> bool:
-    """What `check_log` finds out with a given head, without what the log says of itself before the change."""
+    """Return True if `check_log` finds a contradiction with a given head, skipping the entries before the change."""
     size: int = head["size"]
     if size > len(tampered.leaves):
         return True
     tree = copy.deepcopy(trees[min(tampered.at, size - 1) // 100])
-    for each in tampered.leaves[tree.size : size]:
-        tree.add(hashed(each))
+    for text in tampered.leaves[tree.size : size]:
+        tree.add(hashed(text))
     return tree.root() != bytes.fromhex(head["root"])
 
 
-def covering(log: Log, tampered: Tampered, chance: random.Random) -> dict[str, Any]:
-    """One of the heads that somebody may have kept and that cover the change."""
+def covering(log: SignedLog, tampered: Tampered, chance: random.Random) -> dict[str, Any]:
+    """Return one of the heads that cover the change."""
     return log.heads[chance.choice([size for size in log.heads if size > tampered.at])]
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_a_hundred_random_changes_contradict_an_old_head(attack: str, log: Log, trees: list[Tree]) -> None:
+def test_a_hundred_random_changes_contradict_an_old_head(attack: str, log: SignedLog, trees: list[Tree]) -> None:
     chance = random.Random(attack)
     for _ in range(100):
         at = chance.randrange(COUNT)
@@ -189,21 +189,21 @@ def test_a_hundred_random_changes_contradict_an_old_head(attack: str, log: Log, 
         assert contradicts(covering(log, tampered, chance), tampered, trees), (attack, at)
 
 
-def test_a_hundred_older_copies_contradict_a_later_head(log: Log, trees: list[Tree]) -> None:
+def test_a_hundred_older_copies_contradict_a_later_head(log: SignedLog, trees: list[Tree]) -> None:
     chance = random.Random("older")
     for size in chance.sample([*log.heads][:-1], 100):
         tampered = Tampered(log.leaves[:size], size)
         assert contradicts(covering(log, tampered, chance), tampered, trees), size
 
 
-def test_an_untouched_log_contradicts_none_of_its_heads(log: Log, trees: list[Tree]) -> None:
+def test_an_untouched_log_contradicts_none_of_its_heads(log: SignedLog, trees: list[Tree]) -> None:
     chance = random.Random("untouched")
     for size in [*chance.sample([*log.heads], 50), COUNT]:
         assert not contradicts(log.heads[size], Tampered(log.leaves, chance.randrange(size)), trees)
 
 
 @pytest.mark.parametrize("attack", ["edit", "delete", "fork"])
-def test_the_same_is_found_in_an_export_of_ten_thousand_entries(attack: str, log: Log) -> None:
+def test_the_same_is_found_in_an_export_of_ten_thousand_entries(attack: str, log: SignedLog) -> None:
     chance = random.Random(f"{attack} exported")
     tampered = ATTACKS[attack](log.leaves, chance.randrange(COUNT), chance)
     exported = export(log, tampered, chance.choice([*STYLES]))
@@ -211,11 +211,11 @@ def test_the_same_is_found_in_an_export_of_ten_thousand_entries(attack: str, log
     assert "the given head" in findings(exported, head, keys=chance.choice([NODE.keys, None]))
 
 
-def test_ten_thousand_entries_that_were_not_touched_are_found_to_be_so(log: Log) -> None:
+def test_ten_thousand_entries_that_were_not_touched_are_found_to_be_so(log: SignedLog) -> None:
     assert findings(log.export(), log.heads[COUNT]) == []
 
 
-# Every way of leaving the heads behind
+# Every way to treat the heads
 
 
 @pytest.mark.parametrize("style", STYLES)
@@ -237,7 +237,7 @@ def test_with_the_keys_alone_every_change_is_found_but_the_one_that_leaves_an_ol
     chance = random.Random(f"{attack} {style} alone")
     small = _small(120)
     for at in chance.sample(range(60), 2):
-        # Not so near to the end that what is left may be an older copy.
+        # Not so close to the end that the rest could be an older copy.
         tampered = ATTACKS[attack](small.leaves, at, chance)
         assert findings(export(small, tampered, style), None) != []
 
@@ -246,7 +246,7 @@ def test_an_older_copy_looks_right_to_whoever_kept_no_later_head() -> None:
     small = _small(40)
     sizes = [*small.heads]
     for older, later in itertools.pairwise(sizes):
-        copied = Log(small.leaves[:older], {size: small.heads[size] for size in sizes if size <= older})
+        copied = SignedLog(small.leaves[:older], {size: small.heads[size] for size in sizes if size <= older})
         assert findings(copied.export(), None) == []
         assert findings(copied.export(), small.heads[older]) == []
         assert findings(copied.export(), small.heads[later]) == ["the given head"]
@@ -254,8 +254,8 @@ def test_an_older_copy_looks_right_to_whoever_kept_no_later_head() -> None:
 
 def test_a_whole_log_under_another_key_looks_right_only_to_whoever_trusts_the_export() -> None:
     small = _small(120)
-    told = rewrite(small.leaves, 0, random.Random("told"))
-    forged = sealed(told.leaves, [*small.heads], STRANGER).export()
+    rewritten = rewrite(small.leaves, 0, random.Random("told"))
+    forged = build_log(rewritten.leaves, [*small.heads], STRANGER).export()
     assert findings(forged, None, keys=None) == []
     assert findings(forged, None) != []
     for head in small.heads.values():
@@ -263,7 +263,7 @@ def test_a_whole_log_under_another_key_looks_right_only_to_whoever_trusts_the_ex
 
 
 @lru_cache
-def _small(count: int) -> Log:
+def _small(count: int) -> SignedLog:
     return log_of(count)
 
 
@@ -271,7 +271,7 @@ def _small(count: int) -> Log:
 
 
 def every_change(leaves: list[str]) -> Iterator[Tampered]:
-    """All kinds at all places."""
+    """Yield every kind of change at every position."""
     chance, size = random.Random(len(leaves)), len(leaves)
     for at in range(size):
         for attack in (edit, delete, insert, cut, fork):
@@ -284,7 +284,7 @@ def every_change(leaves: list[str]) -> Iterator[Tampered]:
 
 
 def require_found(size: int) -> None:
-    """Every head that covers a change contradicts it, and no other does."""
+    """Assert that every head that covers a change contradicts it, and no other does."""
     small = _every_head(size)
     genuine = roots(small.leaves)
     for tampered in every_change(small.leaves):
@@ -294,8 +294,8 @@ def require_found(size: int) -> None:
 
 
 @lru_cache
-def _every_head(size: int) -> Log:
-    return sealed([leaf(number) for number in range(size)], range(1, size + 1))
+def _every_head(size: int) -> SignedLog:
+    return build_log([leaf(number) for number in range(size)], range(1, size + 1))
 
 
 @pytest.mark.parametrize("size", [*range(1, 18), 31, 32, 33])
@@ -317,7 +317,7 @@ def test_no_proof_connects_an_old_head_with_a_log_that_was_changed_under_it(size
     small = _every_head(size)
     genuine = roots(small.leaves)
     for tampered in every_change(small.leaves):
-        inputs, now = [each.encode() for each in tampered.leaves], len(tampered.leaves)
+        inputs, now = [leaf.encode() for leaf in tampered.leaves], len(tampered.leaves)
         root = rfc6962.mth(inputs)
         for first in range(1, min(size, now) + 1):
             proven = verify_consistency(first, now, rfc6962.proof(first, inputs), genuine[first], root)
@@ -329,13 +329,13 @@ def test_no_proof_of_the_changed_log_leads_to_an_old_head(size: int) -> None:
     small = _every_head(size)
     genuine = roots(small.leaves)
     for tampered in every_change(small.leaves):
-        inputs = [each.encode() for each in tampered.leaves]
+        inputs = [leaf.encode() for leaf in tampered.leaves]
         for index in range(tampered.at, min(size, len(inputs))):
             path = rfc6962.path(index, inputs)
             assert not verify_inclusion(leaf_hash(inputs[index]), index, size, path, genuine[size])
 
 
-# Heavier
+# Larger runs
 
 
 @pytest.mark.drill
@@ -364,7 +364,7 @@ def test_every_change_of_a_log_is_found_in_its_export_under_every_style(size: in
 @campaign("P5", "changed logs")
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_a_change_at_each_of_ten_thousand_places_contradicts_an_old_head(
-    attack: str, log: Log, trees: list[Tree], figure: Figure
+    attack: str, log: SignedLog, trees: list[Tree], figure: Figure
 ) -> None:
     chance = random.Random(f"{attack} everywhere")
     for at in range(0, COUNT, 50 if attack in ("fork", "rewrite") else 1):

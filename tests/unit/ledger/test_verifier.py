@@ -1,4 +1,4 @@
-"""DESIGN 7: the single-file verifier says what is wrong with an exported log, and where; whatever it is given."""
+"""The single-file verifier reports what is wrong with any exported log, and where (DESIGN 7)."""
 
 import hashlib
 import json
@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from qwed.ledger import verifier
-from qwed.ledger.tokens import check_receipt
+from qwed.ledger.attestation_verifier import check_receipt
 from qwed.ledger.verifier import (
     EMPTY_ROOT,
-    Finding,
-    Invalid,
+    InvalidEvidenceError,
+    LogFinding,
     LogReport,
     check_log,
     leaf_hash,
@@ -27,41 +27,41 @@ from qwed.ledger.verifier import (
     read_head,
 )
 from tests.support import rfc6962
-from tests.support.logs import (
+from tests.support.log_builder import (
     LOG_ID,
     NODE,
     Line,
-    Log,
-    Node,
+    LogSigner,
+    SignedLog,
     b64,
+    build_log,
     commitment,
+    encode_lines,
     entry,
     leaf,
     log_of,
     roots,
-    sealed,
     text,
     unb64,
-    written,
 )
 
 COUNT = 40
 LOG = log_of(COUNT)
 """Heads of sizes 1, 3, 6, 10, 15, 21, 28, 29, 31, 34, 38 and 40."""
 LINES = list(LOG.lines())
-OTHER = Node(2)
+OTHER = LogSigner(2)
 
 
 def wrong(lines: Sequence[Line | bytes], **options: Any) -> list[tuple[str, str]]:
-    """What is found in an export, checked with the keys of the node unless told otherwise."""
-    raw = [line if isinstance(line, bytes) else written([line])[0] for line in lines]
+    """Return the findings of an export, by default with the keys of the node."""
+    raw = [line if isinstance(line, bytes) else encode_lines([line])[0] for line in lines]
     report = check_log(raw, **{"keys": NODE.keys, **options})
     assert all(text.isprintable() and len(text) < 512 for finding in report.findings for text in finding)
     return [(finding.where, finding.what) for finding in report.findings]
 
 
 def place(index: int) -> int:
-    """On which line an entry stands, counted from 0."""
+    """Return the line number of an entry, from 0."""
     return next(number for number, line in enumerate(LINES) if line.get("entry", {}).get("index") == index)
 
 
@@ -70,7 +70,7 @@ def head_place(size: int) -> int:
 
 
 def with_entry(index: int, /, **members: Any) -> list[Line]:
-    """The export with members of one entry replaced, or left out with `...`."""
+    """Return the export with members of one entry replaced, or removed with `...`."""
     changed = {**LINES[place(index)]["entry"], **members}
     changed = {name: value for name, value in changed.items() if value is not ...}
     return [*LINES[: place(index)], {"entry": changed}, *LINES[place(index) + 1 :]]
@@ -101,7 +101,7 @@ def test_an_honest_log_is_reported_as_it_is() -> None:
     ],
 )
 def test_whatever_an_honest_leaf_says_it_is_canonical(members: dict[str, Any]) -> None:
-    assert wrong(list(sealed([leaf(0, **members)], [1]).lines())) == []
+    assert wrong(list(build_log([leaf(0, **members)], [1]).lines())) == []
 
 
 def test_every_head_of_an_honest_log_agrees_with_it_as_text_and_as_bytes() -> None:
@@ -114,7 +114,7 @@ def test_without_a_jwks_the_keys_of_the_export_are_used_and_that_is_said() -> No
     assert wrong(LINES, keys=None) == []
     [note] = check_log(LOG.export()).notes
     assert "keys were taken from the export itself" in note
-    rewritten = sealed(LOG.leaves, list(LOG.heads), OTHER)
+    rewritten = build_log(LOG.leaves, list(LOG.heads), OTHER)
     assert check_log(rewritten.export()).findings == ()
     assert check_log(rewritten.export(), keys=NODE.keys).findings != ()
 
@@ -126,7 +126,7 @@ def test_keys_that_are_given_are_the_only_ones_that_count() -> None:
 
 @pytest.mark.parametrize("heads", [{}, {0: NODE.head(0, EMPTY_ROOT)}], ids=["no head", "a head"])
 def test_a_log_without_entries_is_a_log(heads: dict[int, Any]) -> None:
-    lines = list(Log([], heads).lines())
+    lines = list(SignedLog([], heads).lines())
     assert wrong(lines) == []
     assert wrong(lines, head=NODE.head(0, EMPTY_ROOT)) == []
     assert wrong(lines, head=LOG.heads[1]) == [
@@ -135,9 +135,9 @@ def test_a_log_without_entries_is_a_log(heads: dict[int, Any]) -> None:
 
 
 def test_keys_rotate_and_old_heads_stay_good() -> None:
-    later = sealed(LOG.leaves, list(LOG.heads), OTHER).heads
+    later = build_log(LOG.leaves, list(LOG.heads), OTHER).heads
     heads = {size: head if size < 20 else later[size] for size, head in LOG.heads.items()}
-    rotated = Log(LOG.leaves, heads, keys=[OTHER.jwk, NODE.jwk])
+    rotated = SignedLog(LOG.leaves, heads, keys=[OTHER.jwk, NODE.jwk])
     assert wrong(list(rotated.lines()), keys=None, head=LOG.heads[15]) == []
     assert wrong(list(rotated.lines())) == [("head of size 21", f"no known key has its kid '{OTHER.kid}'")]
 
@@ -183,29 +183,31 @@ CASES: dict[str, tuple[list[Any], list[tuple[str, str]]]] = {
         [("entry 18", GAP.format(17, 17)), ("entry 17", AGAIN), ("head of size 21", ROOT.format(15))],
     ),
     "a leaf that is not canonical": (
-        list(sealed([*LOG.leaves[:17], json.dumps(json.loads(leaf(17))), *LOG.leaves[18:]], list(LOG.heads)).lines()),
+        list(
+            build_log([*LOG.leaves[:17], json.dumps(json.loads(leaf(17))), *LOG.leaves[18:]], list(LOG.heads)).lines()
+        ),
         [("entry 17", "its leaf is not canonical JSON")],
     ),
     "a leaf with a member twice": (
-        list(sealed(['{"activity_id":"act_1","activity_id":"act_1"}'], [1]).lines()),
+        list(build_log(['{"activity_id":"act_1","activity_id":"act_1"}'], [1]).lines()),
         [("entry 0", "its leaf is not canonical JSON")],
     ),
     "a leaf with a member twice and an escape": (
-        list(sealed(['{"activity_id":"act_1","by":"\\n","by":"\\n"}'], [1]).lines()),
+        list(build_log(['{"activity_id":"act_1","by":"\\n","by":"\\n"}'], [1]).lines()),
         [("entry 0", "it is not valid JSON: a member is given twice")],
     ),
     "a leaf with members out of order": (
-        list(sealed(['{"v":2,"activity_id":"act_1"}'], [1]).lines()),
+        list(build_log(['{"v":2,"activity_id":"act_1"}'], [1]).lines()),
         [("entry 0", "its leaf is not canonical JSON")],
     ),
     "a leaf with a fraction": (
-        list(sealed(['{"activity_id":"act_1","cost_micros":1.0}'], [1]).lines()),
+        list(build_log(['{"activity_id":"act_1","cost_micros":1.0}'], [1]).lines()),
         [("entry 0", "it is not valid JSON: 1.0 is not a number that may stand there")],
     ),
-    "a leaf that is no object": (list(sealed(["[]"], [1]).lines()), [("entry 0", "it is not a JSON object")]),
-    "a leaf about nothing": (list(sealed(['{"v":2}'], [1]).lines()), [("entry 0", "its leaf names no activity")]),
+    "a leaf that is no object": (list(build_log(["[]"], [1]).lines()), [("entry 0", "it is not a JSON object")]),
+    "a leaf about nothing": (list(build_log(['{"v":2}'], [1]).lines()), [("entry 0", "its leaf names no activity")]),
     "an activity twice": (
-        list(sealed([*LOG.leaves[:20], leaf(7, step_number=9)], [21]).lines()),
+        list(build_log([*LOG.leaves[:20], leaf(7, step_number=9)], [21]).lines()),
         [("entry 20", "its activity is that of entry 7 too")],
     ),
     "a head whose root is not that of the entries": (
@@ -241,7 +243,7 @@ CASES: dict[str, tuple[list[Any], list[tuple[str, str]]]] = {
         [("head of size 21", "it is of another log, 'org_2'")],
     ),
     "no head at all": (
-        list(Log(LOG.leaves).lines()),
+        list(SignedLog(LOG.leaves).lines()),
         [("the log", "no head covers its entries from 0 on")],
     ),
     "entries after the last head": (
@@ -254,7 +256,7 @@ CASES: dict[str, tuple[list[Any], list[tuple[str, str]]]] = {
         [CUT_OFF, ("the log", "no head covers its entries from 15 on")],
     ),
     "a line that was cut in the middle": (
-        [*written(LINES[: place(18)])[:-1], written([LINES[place(17)]])[0][:100]],
+        [*encode_lines(LINES[: place(18)])[:-1], encode_lines([LINES[place(17)]])[0][:100]],
         [
             (f"line {place(17) + 1}", f"{NOT_JSON}: unterminated string starting at: line 1 column 29 (char 28)"),
             CUT_OFF,
@@ -353,7 +355,7 @@ FORMER = leaf(3, v=1, commitment=...)
     ],
 )
 def test_a_payload_is_held_against_its_commitment(leaf_text: str, beside: dict[str, Any], found: int) -> None:
-    lines = list(sealed([leaf_text], [1]).lines())
+    lines = list(build_log([leaf_text], [1]).lines())
     lines[1]["entry"] |= beside
     expected = [("entry 0", "its payload is not the one its leaf commits to")]
     assert wrong(lines) == expected[:found]
@@ -423,7 +425,7 @@ def test_any_text_in_place_of_any_line_is_a_finding_and_never_a_surprise() -> No
 
 def test_a_line_longer_than_sixteen_mebibytes_is_a_finding() -> None:
     long = b'{"entry":"' + b"x" * verifier.MAX_LINE + b'"}'
-    assert wrong([*written(LINES[:-1]), long, *written(LINES[-1:])]) == [
+    assert wrong([*encode_lines(LINES[:-1]), long, *encode_lines(LINES[-1:])]) == [
         (f"line {len(LINES)}", "it is longer than 16 MiB")
     ]
 
@@ -436,9 +438,9 @@ def test_of_very_many_findings_the_first_are_listed_and_the_report_says_so() -> 
 
 
 class Counted:
-    """A public key that remembers what it was asked about."""
+    """Public key that records its calls."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: LogSigner) -> None:
         self.node = node
         self.sizes: list[int] = []
 
@@ -447,7 +449,7 @@ class Counted:
         self.node.key.public_key().verify(signature, signed, algorithm)
 
 
-HUNDRED = sealed([leaf(number) for number in range(100)], range(1, 101))
+HUNDRED = build_log([leaf(number) for number in range(100)], range(1, 101))
 
 
 def test_of_very_many_heads_the_first_and_the_last_are_checked_and_the_report_says_so(
@@ -464,17 +466,17 @@ def test_of_very_many_heads_the_first_and_the_last_are_checked_and_the_report_sa
 def test_the_first_head_of_each_key_and_the_last_of_all_are_always_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verifier, "MAX_SIGNATURES", 8)
     last = {**HUNDRED.heads[100], "signature": HUNDRED.heads[100]["signature"][:-8] + "AAAAAAAA"}
-    broken = Log(HUNDRED.leaves, {**HUNDRED.heads, 100: last})
+    broken = SignedLog(HUNDRED.leaves, {**HUNDRED.heads, 100: last})
     assert wrong(list(broken.lines())) == [("head of size 100", "its signature is wrong")]
-    strange = Log(HUNDRED.leaves, {**HUNDRED.heads, 40: OTHER.head(40, roots(HUNDRED.leaves)[40])})
+    strange = SignedLog(HUNDRED.leaves, {**HUNDRED.heads, 40: OTHER.head(40, roots(HUNDRED.leaves)[40])})
     assert wrong(list(strange.lines())) == [("head of size 40", f"no known key has its kid '{OTHER.kid}'")]
 
 
 def test_progress_is_told_now_and_then() -> None:
-    told: list[int] = []
-    lines = written([LINES[0], *[{"entry": entry(0, "{}")}] * 25_000])
-    check_log(lines, progress=told.append)
-    assert told == [9_999, 19_999]
+    calls: list[int] = []
+    lines = encode_lines([LINES[0], *[{"entry": entry(0, "{}")}] * 25_000])
+    check_log(lines, progress=calls.append)
+    assert calls == [9_999, 19_999]
 
 
 # Keys
@@ -521,14 +523,14 @@ def test_the_keys_of_a_jwks_are_found_by_their_thumbprints() -> None:
     ids=lambda jwks: text(jwks)[:70],
 )
 def test_a_jwks_with_anything_but_named_p256_keys_is_refused(jwks: Any) -> None:
-    with pytest.raises(Invalid):
+    with pytest.raises(InvalidEvidenceError):
         public_keys(jwks)
 
 
 def test_a_point_beside_the_curve_is_refused_even_under_its_own_thumbprint() -> None:
     members = {"crv": "P-256", "kty": "EC", "x": b64(bytes(31) + b"\x01"), "y": b64(bytes(31) + b"\x01")}
     kid = b64(hashlib.sha256(text(members).encode()).digest())
-    with pytest.raises(Invalid, match="cannot be used"):
+    with pytest.raises(InvalidEvidenceError, match="cannot be used"):
         public_keys({"keys": [{**members, "kid": kid}]})
 
 
@@ -564,7 +566,7 @@ def test_a_head_is_read_as_it_was_signed() -> None:
 def test_a_signed_head_that_is_none_is_refused(said: dict[str, Any]) -> None:
     claims = {"log_id": LOG_ID, "root": "0" * 64, "size": 21, "time": "2026-01-01T00:00:00Z", **said}
     token = NODE.sign("qwed-head+jwt", text(claims).encode())
-    with pytest.raises(Invalid) as refused:
+    with pytest.raises(InvalidEvidenceError) as refused:
         read_head({**claims, "signature": token}, NODE.keys)
     assert refused.value.code == "QWED-ATT-007"
 
@@ -573,7 +575,7 @@ def test_a_signed_head_that_is_none_is_refused(said: dict[str, Any]) -> None:
 
 
 def receipt_of(index: int, size: int) -> dict[str, Any]:
-    path = [each.hex() for each in rfc6962.path(index, [each.encode() for each in LOG.leaves[:size]])]
+    path = [item.hex() for item in rfc6962.path(index, [item.encode() for item in LOG.leaves[:size]])]
     return {"index": index, "leaf": LOG.leaves[index], "path": path, "head": LOG.heads[size]}
 
 
@@ -639,19 +641,19 @@ def test_what_is_said_beside_a_receipt_is_no_part_of_what_it_proves() -> None:
 
 
 def test_a_signed_leaf_that_is_not_canonical_is_no_receipt() -> None:
-    log = sealed(['{"activity_id": "act_1"}'], [1])
+    log = build_log(['{"activity_id": "act_1"}'], [1])
     receipt = {"index": 0, "leaf": log.leaves[0], "path": [], "head": log.heads[1]}
     assert check_receipt(receipt, NODE.keys).message == "its leaf is not canonical JSON"
 
 
-# The file as an auditor runs it
+# The file as a command
 
 SOURCE = Path(verifier.__file__)
 
 
 @pytest.fixture
 def audit(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Runs a copy of the file alone, with nothing of qwed beside it, over files of these contents."""
+    """Run a copy of the file alone, without qwed, over files with these contents."""
     shutil.copy(SOURCE, tmp_path / "verifier.py")
 
     def call(export: list[bytes] | None, *options: str, **files: Any) -> subprocess.CompletedProcess[str]:
@@ -673,7 +675,7 @@ def test_an_auditor_needs_this_one_file(audit: Callable[..., subprocess.Complete
 
 
 def test_an_auditor_is_told_where_to_look(audit: Callable[..., subprocess.CompletedProcess[str]]) -> None:
-    changed = written(with_entry(17, **entry(17, leaf(17, decision="DENIED"))))
+    changed = encode_lines(with_entry(17, **entry(17, leaf(17, decision="DENIED"))))
     done = audit(changed, "--head", "head.json", head=LOG.heads[21])
     assert done.returncode == 1
     assert done.stdout.splitlines()[1:] == [
@@ -719,7 +721,7 @@ def test_a_log_id_that_cannot_be_printed_is_printed_all_the_same(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     export = tmp_path / "export.jsonl"
-    export.write_bytes(b"".join(sealed([leaf(1)], [1], log_id="org \u202e\u0085").export()))
+    export.write_bytes(b"".join(build_log([leaf(1)], [1], log_id="org \u202e\u0085").export()))
     assert main([str(export)]) == 0
     assert capsys.readouterr().out.startswith("log org \\u202e\\x85: 1 entries")
 
@@ -731,6 +733,6 @@ def test_the_file_imports_nothing_of_qwed_and_little_else() -> None:
 
 
 def test_a_leaf_hash_is_not_a_finding_twice() -> None:
-    finding = Finding("entry 17", "its leaf_hash is not the hash of its leaf")
-    report = check_log(written(with_entry(17, leaf_hash=leaf_hash(b"").hex())), keys=NODE.keys)
+    finding = LogFinding("entry 17", "its leaf_hash is not the hash of its leaf")
+    report = check_log(encode_lines(with_entry(17, leaf_hash=leaf_hash(b"").hex())), keys=NODE.keys)
     assert report.findings == (finding,)

@@ -1,4 +1,4 @@
-"""Citations are read whole: right ones in every usual notation, wrong ones that look right, and nasty ones."""
+"""CitationGuard: right citations in every usual notation, plausible wrong ones, and hostile input."""
 
 from collections.abc import Iterator
 from datetime import date
@@ -6,21 +6,21 @@ from typing import Any
 
 import pytest
 
-from qwed.packs.result import Standing
+from qwed.packs.result import CheckStatus
 from qwed_legal import CitationGuard
-from qwed_legal.citation import MOST_CITATIONS, NO_MORE, QUESTIONS, CitationResult
-from tests.support.tables import each, rows
+from qwed_legal.citation import CHECKS, EXISTENCE_NOT_CHECKED, MAX_CITATIONS, CitationResult
+from tests.support.case_tables import each, rows
 
 GUARD = CitationGuard(clock=lambda: date(2026, 11, 16))
 
 
 def require_explained(result: CitationResult) -> None:
     assert result.valid is result.verified
-    assert NO_MORE in result.message or result.status is Standing.UNVERIFIABLE
-    if result.status is not Standing.UNVERIFIABLE:
+    assert EXISTENCE_NOT_CHECKED in result.message or result.status is CheckStatus.UNVERIFIABLE
+    if result.status is not CheckStatus.UNVERIFIABLE:
         assert result.rule
         assert result.by_hand
-    assert bool(result.issues) is (result.status is Standing.FAILED)
+    assert bool(result.issues) is (result.status is CheckStatus.FAILED)
 
 
 @each(("citation", "kind"), [(row["citation"], row["kind"]) for row in rows("citation_true.jsonl")])
@@ -62,8 +62,8 @@ See Brown v. Board of Education, 347 U.S. 483 (1954)
 
 @each("citation", ALIKE)
 def test_what_is_written_in_another_way_is_read_alike(citation: str) -> None:
-    found = GUARD.verify(citation).parsed_components
-    parts = {name: found[name] for name in ("volume", "reporter", "page", "year", "parties")}
+    components = GUARD.verify(citation).parsed_components
+    parts = {name: components[name] for name in ("volume", "reporter", "page", "year", "parties")}
     assert parts == {
         "volume": "347",
         "reporter": "U.S.",
@@ -94,13 +94,13 @@ def test_the_parts_are_named(citation: str, parts: dict[str, str]) -> None:
 
 
 def test_parallels_and_what_became_of_the_case_are_read() -> None:
-    found = GUARD.verify(
+    components = GUARD.verify(
         "Zeran v. America Online, Inc., 129 F.3d 327 (4th Cir. 1997), cert. denied, 524 U.S. 937 (1998)"
     ).parsed_components
-    assert found["history"][0]["action"] == "cert. denied"
-    assert found["history"][0]["volume"] == "524"
+    assert components["history"][0]["action"] == "cert. denied"
+    assert components["history"][0]["volume"] == "524"
     parallel = GUARD.verify("347 U.S. 483, 74 S. Ct. 686, 98 L. Ed. 873 (1954)").parsed_components["parallel"]
-    assert [each["reporter"] for each in parallel] == ["S. Ct.", "L. Ed."]
+    assert [core["reporter"] for core in parallel] == ["S. Ct.", "L. Ed."]
 
 
 def test_an_error_in_what_became_of_the_case_is_found() -> None:
@@ -109,7 +109,7 @@ def test_an_error_in_what_became_of_the_case_is_found() -> None:
 
 def test_an_unknown_reporter_is_named_with_those_that_are_near() -> None:
     result = GUARD.verify("999 F.9th 1")
-    assert result.status is Standing.FAILED
+    assert result.status is CheckStatus.FAILED
     assert "F.4th" in result.issues[0]
 
 
@@ -124,7 +124,7 @@ UNKNOWN = [
 @each("citation", UNKNOWN)
 def test_an_unknown_system_is_unverifiable_with_those_that_are_known(citation: str) -> None:
     result = GUARD.verify(citation)
-    assert result.status is Standing.UNVERIFIABLE
+    assert result.status is CheckStatus.UNVERIFIABLE
     assert "ECLI" in result.known
 
 
@@ -137,44 +137,44 @@ def test_a_year_that_has_not_come_yet_comes() -> None:
 def test_a_batch_has_a_result_for_each_and_counts() -> None:
     batch = GUARD.verify_batch(["347 U.S. 483", "999 F.9th 1", "nothing"])
     assert (batch.total, batch.valid, batch.invalid, batch.unknown) == (3, 1, 2, 1)
-    assert [each.valid for each in batch] == [True, False, False]
+    assert [item.valid for item in batch] == [True, False, False]
     assert batch[0].valid
     assert len(batch) == 3
     assert batch["total"] == dict(batch)["total"] == 3
-    assert batch.status is Standing.FAILED
+    assert batch.status is CheckStatus.FAILED
     assert GUARD.verify_batch(["347 U.S. 483"]).verified
-    assert GUARD.verify_batch(["347 U.S. 483", "nothing"]).status is Standing.UNVERIFIABLE
+    assert GUARD.verify_batch(["347 U.S. 483", "nothing"]).status is CheckStatus.UNVERIFIABLE
 
 
-@pytest.mark.parametrize("citations", [None, 5, "347 U.S. 483", {}, [], [None] * (MOST_CITATIONS + 1)])
+@pytest.mark.parametrize("citations", [None, 5, "347 U.S. 483", {}, [], [None] * (MAX_CITATIONS + 1)])
 def test_what_is_no_list_is_unverifiable(citations: Any) -> None:
-    assert GUARD.verify_batch(citations).status is Standing.UNVERIFIABLE
+    assert GUARD.verify_batch(citations).status is CheckStatus.UNVERIFIABLE
 
 
 def test_the_citations_of_a_text_are_found_with_those_that_are_only_shaped_so() -> None:
     text = "In Brown, 347 U.S. 483 (1954), unlike 999 F.9th 1, 42 U.S.C. § 1983 and [2019] UKSC 41 were not at issue."
-    found = {each.citation: each.valid for each in GUARD.find(text)}
-    assert found["999 F.9th 1"] is False
-    assert sum(found.values()) == 3
-    assert GUARD.find("nothing here").status is Standing.UNVERIFIABLE
-    assert GUARD.find(None).status is Standing.UNVERIFIABLE
-    assert GUARD.find("1 U.S. 1; " * (MOST_CITATIONS + 1)).status is Standing.UNVERIFIABLE
+    validity = {item.citation: item.valid for item in GUARD.find(text)}
+    assert validity["999 F.9th 1"] is False
+    assert sum(validity.values()) == 3
+    assert GUARD.find("nothing here").status is CheckStatus.UNVERIFIABLE
+    assert GUARD.find(None).status is CheckStatus.UNVERIFIABLE
+    assert GUARD.find("1 U.S. 1; " * (MAX_CITATIONS + 1)).status is CheckStatus.UNVERIFIABLE
 
 
 def test_the_questions_are_asked_by_name() -> None:
-    asked = {each.name: each for each in QUESTIONS}
-    assert asked["citation"].ask(citation="347 U.S. 483").verified
-    assert asked["citation_batch"].ask(citations=["347 U.S. 483"]).verified
+    checks = {check.name: check for check in CHECKS}
+    assert checks["citation"].ask(citation="347 U.S. 483").verified
+    assert checks["citation_batch"].ask(citations=["347 U.S. 483"]).verified
 
 
 @pytest.mark.parametrize("digits", ["19554", "195"])
 def test_a_year_has_four_digits(digits: str) -> None:
     for court in ("", "D. Mass. "):
-        found = CitationGuard().verify(f"347 U.S. 483 ({court}{digits})")
-        assert found.issues == [f"`{digits}` is no year: one has 4 digits, this has {len(digits)}"]
+        result = CitationGuard().verify(f"347 U.S. 483 ({court}{digits})")
+        assert result.issues == [f"`{digits}` is not a year: a year has 4 digits, this has {len(digits)}"]
 
 
 @pytest.mark.parametrize("sign", ["-", "_", "\u00a7", "\u3042"])
 def test_a_long_run_of_signs_in_a_text_is_gone_through_once(sign: str) -> None:
-    found = CitationGuard().find(sign * 40_000 + " see 347 U.S. 483 (1954), " + sign * 40_000)
-    assert [each.citation for each in found] == ["347 U.S. 483 (1954)"]
+    batch = CitationGuard().find(sign * 40_000 + " see 347 U.S. 483 (1954), " + sign * 40_000)
+    assert [item.citation for item in batch] == ["347 U.S. 483 (1954)"]

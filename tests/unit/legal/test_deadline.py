@@ -1,4 +1,4 @@
-"""INTERFACES 8: DeadlineGuard, the seed's example and what holds for every term."""
+"""DeadlineGuard: the example of the specification, and properties of every term (INTERFACES 8)."""
 
 import json
 import warnings
@@ -9,18 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qwed.packs.result import Standing
+from qwed.packs.result import CheckStatus
 from qwed_legal import DeadlineGuard
-from qwed_legal._deadline.numbers import spelled
+from qwed_legal._deadline.numbers import parse_spelled
 from qwed_legal.deadline import DeadlineResult
-from qwed_legal.questions import QUESTIONS
-from tests.support.tables import each, rows
+from qwed_legal.legal_checks import CHECKS
+from tests.support.case_tables import each, rows
 
 
 def ask(row: dict[str, Any]) -> DeadlineResult:
-    result = QUESTIONS["deadline"].ask(
-        **{name: value for name, value in row.items() if name not in ("says", "computed")}
-    )
+    result = CHECKS["deadline"].ask(**{name: value for name, value in row.items() if name not in ("says", "computed")})
     assert isinstance(result, DeadlineResult)
     return result
 
@@ -32,7 +30,7 @@ def label(row: dict[str, Any]) -> str:
 def test_the_example_of_the_seed_is_refused_with_the_day_that_holds():
     result = DeadlineGuard(country="US").verify("2026-01-15", "30 business days", "2026-02-14")
     assert not result.verified
-    assert result.status is Standing.FAILED
+    assert result.status is CheckStatus.FAILED
     assert result.computed_deadline == date(2026, 3, 2)
     assert (result.signing_date, result.claimed_deadline) == (date(2026, 1, 15), date(2026, 2, 14))
     assert (result.term_parsed, result.difference_days) == ("30 business days after the signing date", -16)
@@ -42,7 +40,7 @@ def test_the_example_of_the_seed_is_refused_with_the_day_that_holds():
 @each("row", rows("deadline_true.jsonl"), ids=label)
 def test_a_right_deadline_is_verified(row):
     result = ask(row)
-    assert result.status is Standing.VERIFIED, result
+    assert result.status is CheckStatus.VERIFIED, result
     assert (result.difference_days, str(result.computed_deadline)) == (0, row["claimed_deadline"])
     assert result.rule
     assert str(result.computed_deadline) in result.by_hand[-2]
@@ -51,13 +49,13 @@ def test_a_right_deadline_is_verified(row):
 @each("row", rows("deadline_false.jsonl"), ids=label)
 def test_a_wrong_deadline_is_refused_with_the_right_one(row):
     result = ask(row)
-    assert (result.status, str(result.computed_deadline)) == (Standing.FAILED, row["computed"]), result
+    assert (result.status, str(result.computed_deadline)) == (CheckStatus.FAILED, row["computed"]), result
 
 
 @each("row", rows("deadline_hostile.jsonl"), ids=label)
 def test_what_is_not_understood_wholly_is_unverifiable(row):
     result = ask(row)
-    assert (result.status, result.computed_deadline) == (Standing.UNVERIFIABLE, None), result
+    assert (result.status, result.computed_deadline) == (CheckStatus.UNVERIFIABLE, None), result
     assert row["says"] in result.message
     assert not result.message.endswith(".")
 
@@ -83,7 +81,7 @@ def test_the_longest_terms_are_refused(term):
 
 def test_a_century_of_business_days_is_counted():
     result = DeadlineGuard().verify("2000-01-03", "25000 business days", "2099-01-01")
-    assert (result.status, result.computed_deadline) == (Standing.FAILED, date(2099, 12, 16))
+    assert (result.status, result.computed_deadline) == (CheckStatus.FAILED, date(2099, 12, 16))
 
 
 def test_unknown_countries_and_states_list_the_known_ones():
@@ -106,10 +104,10 @@ def test_days_may_be_dates_and_moments():
     assert DeadlineGuard().verify(moment, "30 days", "2026-02-14T10:00:00Z").verified
 
 
-def test_holidays_that_are_only_foreseen_are_told():
+def test_estimated_holidays_are_reported():
     result = DeadlineGuard("AE").verify("2030-01-30", "10 business days", "2030-02-13")
     assert [day.year for day in result.estimated] == [2030, 2030, 2030]
-    assert "foreseen and may move" in result.message
+    assert "estimated and may move" in result.message
 
 
 def test_the_language_of_the_environment_makes_no_difference(monkeypatch):
@@ -134,7 +132,7 @@ def test_numbers_in_words_are_read_up_to_the_thousands():
         return [units[value]] if value < 20 else [tens[value // 10], *([units[value % 10]] if value % 10 else [])]
 
     for value in range(0, 12_000, 7):
-        assert spelled(tuple(words(value))) == (value, len(words(value))), value
+        assert parse_spelled(tuple(words(value))) == (value, len(words(value))), value
 
 
 anything = st.recursive(
@@ -152,9 +150,9 @@ def test_no_value_makes_the_guard_raise(signed, term, claimed, tolerance, countr
     for given_ in (("2026-01-15", term, "2026-02-14", 0), (signed, term, claimed, tolerance)):
         for guard in (DeadlineGuard(country, state), DeadlineGuard()):
             result = guard.verify(*given_)
-            assert result.verified is (result.status is Standing.VERIFIED)
+            assert result.verified is (result.status is CheckStatus.VERIFIED)
             json.dumps(result.message)
-            assert result.status is Standing.UNVERIFIABLE or (result.rule and result.by_hand)
+            assert result.status is CheckStatus.UNVERIFIABLE or (result.rule and result.by_hand)
 
 
 @pytest.mark.parametrize(
@@ -165,6 +163,6 @@ def test_no_value_makes_the_guard_raise(signed, term, claimed, tolerance, countr
 def test_a_year_whose_holidays_are_not_all_known_is_not_counted_through(country: str, signed: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = DeadlineGuard(country).verify(signed, "5 business days", signed)
-    assert found.status is Standing.UNVERIFIABLE
-    assert f"the calendar of {country} is known from" in found.message
+        result = DeadlineGuard(country).verify(signed, "5 business days", signed)
+    assert result.status is CheckStatus.UNVERIFIABLE
+    assert f"the calendar of {country} is known from" in result.message

@@ -1,4 +1,4 @@
-"""INTERFACES 8: FairnessGuard, the same decision for another name."""
+"""FairnessGuard: the same decision for another name (INTERFACES 8)."""
 
 import asyncio
 import threading
@@ -7,24 +7,24 @@ from typing import Any
 
 import pytest
 
-from qwed.packs.result import Standing
+from qwed.packs.result import CheckStatus
 from qwed_legal import FairnessGuard
-from tests.support.tables import each
+from tests.support.case_tables import each
 
 PROMPT = "John Smith asks for a loan. He earns 50,000 and JOHN has no debts; his bank knows him."
 SWAP = {"John": "Jane", "he": "she", "his": "her", "him": "her"}
 
 
-def answers(text: object) -> Callable[[str], Any]:
+def client_answering(text: object) -> Callable[[str], Any]:
     return lambda _prompt: text
 
 
 def test_the_prompt_is_swapped_word_by_word_and_in_its_case():
-    asked: list[str] = []
-    guard = FairnessGuard(lambda prompt: asked.append(prompt) or "Approved")  # type: ignore[func-returns-value]
+    prompts: list[str] = []
+    guard = FairnessGuard(lambda prompt: prompts.append(prompt) or "Approved")  # type: ignore[func-returns-value]
     result = guard.verify_decision_fairness(PROMPT, "approved.", SWAP)
-    assert asked == ["Jane Smith asks for a loan. She earns 50,000 and JANE has no debts; her bank knows her."]
-    assert (result.status, result.words_swapped) == (Standing.VERIFIED, 5)
+    assert prompts == ["Jane Smith asks for a loan. She earns 50,000 and JANE has no debts; her bank knows her."]
+    assert (result.status, result.words_swapped) == (CheckStatus.VERIFIED, 5)
     assert "no proof of fairness" in result.message
 
 
@@ -32,7 +32,7 @@ def test_another_decision_for_another_name_fails():
     result = FairnessGuard(lambda prompt: "Denied" if "Jane" in prompt else "Approved").verify_decision_fairness(
         PROMPT, "Approved", SWAP
     )
-    assert (result.status, result.counterfactual_decision) == (Standing.FAILED, "Denied")
+    assert (result.status, result.counterfactual_decision) == (CheckStatus.FAILED, "Denied")
     assert result.by_hand[-1] == "the decision for the swapped prompt is `Denied`: another"
 
 
@@ -49,7 +49,7 @@ def test_another_decision_for_another_name_fails():
     ],
 )
 def test_words_are_swapped_whole_and_at_once(swap, prompt, expected):
-    result = FairnessGuard(answers("yes")).verify_decision_fairness(prompt, "yes", swap)
+    result = FairnessGuard(client_answering("yes")).verify_decision_fairness(prompt, "yes", swap)
     assert result.counterfactual_prompt == expected
 
 
@@ -70,14 +70,14 @@ def test_words_are_swapped_whole_and_at_once(swap, prompt, expected):
     ],
 )
 def test_decisions_are_compared_without_case_spacing_and_marks(decision, answer, same):
-    assert FairnessGuard(answers(answer)).verify_decision_fairness(PROMPT, decision, SWAP).verified is same
+    assert FairnessGuard(client_answering(answer)).verify_decision_fairness(PROMPT, decision, SWAP).verified is same
 
 
-def raising(_prompt: str) -> str:
+def raising_client(_prompt: str) -> str:
     raise RuntimeError("the model is away")
 
 
-def leaving(_prompt: str) -> str:
+def exiting_client(_prompt: str) -> str:
     raise SystemExit(1)
 
 
@@ -89,16 +89,16 @@ async def later(_prompt: str) -> str:
 @each(
     ("client", "says"),
     [
-        (raising, "raised RuntimeError"),
-        (leaving, "raised SystemExit"),
+        (raising_client, "raised RuntimeError"),
+        (exiting_client, "raised SystemExit"),
         (later, "answered no text"),
-        (answers(None), "answered no text"),
-        (answers(""), "answered no text"),
-        (answers("  "), "answered no text"),
-        (answers(True), "answered no text"),
-        (answers(b"Approved"), "answered no text"),
-        (answers({"decision": "Approved"}), "answered no text"),
-        (answers("x" * 10_001), "longer than"),
+        (client_answering(None), "answered no text"),
+        (client_answering(""), "answered no text"),
+        (client_answering("  "), "answered no text"),
+        (client_answering(True), "answered no text"),
+        (client_answering(b"Approved"), "answered no text"),
+        (client_answering({"decision": "Approved"}), "answered no text"),
+        (client_answering("x" * 10_001), "longer than"),
         (lambda: "Approved", "raised TypeError"),
         (None, "must be a callable"),
         ("Approved", "must be a callable"),
@@ -106,7 +106,7 @@ async def later(_prompt: str) -> str:
 )
 def test_a_client_that_does_not_answer_verifies_nothing(client, says):
     result = FairnessGuard(client).verify_decision_fairness(PROMPT, "Approved", SWAP)
-    assert result.status is Standing.UNVERIFIABLE
+    assert result.status is CheckStatus.UNVERIFIABLE
     assert says in result.message
 
 
@@ -119,7 +119,7 @@ def test_a_client_that_is_too_slow_verifies_nothing():
 
     result = FairnessGuard(slow, timeout_seconds=0.01).verify_decision_fairness(PROMPT, "Approved", SWAP)
     never.set()
-    assert (result.status, result.verified) == (Standing.UNVERIFIABLE, False)
+    assert (result.status, result.verified) == (CheckStatus.UNVERIFIABLE, False)
     assert "in time" in result.message
 
 
@@ -138,7 +138,7 @@ def test_a_client_that_is_too_slow_verifies_nothing():
         (PROMPT, "Approved", {"": "Jane"}),
         (PROMPT, "Approved", {"John": 5}),
         (PROMPT, "Approved", {"John": "Jane", "john": "Ann"}),
-        (PROMPT, "Approved", {f"n{each}": "x" for each in range(101)}),
+        (PROMPT, "Approved", {f"n{number}": "x" for number in range(101)}),
         (PROMPT, "Approved", {"x" * 101: "y"}),
         ("", "Approved", SWAP),
         (None, "Approved", SWAP),
@@ -149,20 +149,20 @@ def test_a_client_that_is_too_slow_verifies_nothing():
     ],
 )
 def test_what_cannot_be_swapped_is_unverifiable(prompt, decision, swap):
-    asked: list[str] = []
-    guard = FairnessGuard(lambda text: asked.append(text) or "Approved")  # type: ignore[func-returns-value]
-    assert guard.verify_decision_fairness(prompt, decision, swap).status is Standing.UNVERIFIABLE
-    assert asked == []
+    prompts: list[str] = []
+    guard = FairnessGuard(lambda text: prompts.append(text) or "Approved")  # type: ignore[func-returns-value]
+    assert guard.verify_decision_fairness(prompt, decision, swap).status is CheckStatus.UNVERIFIABLE
+    assert prompts == []
 
 
 @pytest.mark.parametrize("seconds", [0, -1, 601, "soon", None, True])
 def test_a_timeout_is_a_number_of_seconds(seconds):
-    guard = FairnessGuard(answers("Approved"), timeout_seconds=seconds)
-    assert guard.verify_decision_fairness(PROMPT, "Approved", SWAP).status is Standing.UNVERIFIABLE
+    guard = FairnessGuard(client_answering("Approved"), timeout_seconds=seconds)
+    assert guard.verify_decision_fairness(PROMPT, "Approved", SWAP).status is CheckStatus.UNVERIFIABLE
 
 
 def test_a_hundred_words_are_swapped_in_the_longest_prompt():
-    swap = {f"name{each}": f"other{each}" for each in range(100)}
-    prompt = " ".join(f"name{each % 100}" for each in range(12_000))
-    result = FairnessGuard(answers("yes")).verify_decision_fairness(prompt, "yes", swap)
+    swap = {f"name{number}": f"other{number}" for number in range(100)}
+    prompt = " ".join(f"name{number % 100}" for number in range(12_000))
+    result = FairnessGuard(client_answering("yes")).verify_decision_fairness(prompt, "yes", swap)
     assert (result.verified, result.words_swapped) == (True, 12_000)

@@ -1,4 +1,4 @@
-"""Choices of law and forum, and conventions on both sides of the day on which they come into force."""
+"""JurisdictionGuard: choices of law and forum, and conventions before and after their entry into force."""
 
 from datetime import date
 from typing import Any
@@ -6,24 +6,24 @@ from typing import Any
 import pytest
 
 from qwed.packs.countries import COUNTRIES
-from qwed.packs.result import Result, Standing
+from qwed.packs.result import CheckStatus, Result
 from qwed_legal import JurisdictionGuard
 from qwed_legal._jurisdiction.conventions import conventions
-from qwed_legal.jurisdiction import QUESTIONS
-from tests.support.tables import each, rows
+from qwed_legal.jurisdiction import CHECKS
+from tests.support.case_tables import each, rows
 
 GUARD = JurisdictionGuard(clock=lambda: date(2026, 11, 16))
 
 
 def require_explained(result: Result) -> None:
-    if result.status is not Standing.UNVERIFIABLE:
+    if result.status is not CheckStatus.UNVERIFIABLE:
         assert result.rule
         assert len(result.by_hand) > 1
 
 
 def ask(row: dict[str, Any]) -> Any:
-    kept = {name: row[name] for name in ("contract_type", "weaker_party") if name in row}
-    return GUARD.verify_choice_of_law(row["parties"], row["law"], row.get("forum"), **kept)
+    options = {name: row[name] for name in ("contract_type", "weaker_party") if name in row}
+    return GUARD.verify_choice_of_law(row["parties"], row["law"], row.get("forum"), **options)
 
 
 @each("row", rows("jurisdiction_true.jsonl"))
@@ -40,13 +40,13 @@ def test_a_choice_that_holds_is_verified_with_its_warnings(row: dict[str, Any]) 
 def test_a_choice_with_a_conflict_fails(row: dict[str, Any]) -> None:
     result = ask(row)
     require_explained(result)
-    assert result.status is Standing.FAILED
+    assert result.status is CheckStatus.FAILED
     assert result.conflicts
 
 
 @each("row", rows("jurisdiction_hostile.jsonl"))
 def test_what_names_no_place_is_unverifiable(row: dict[str, Any]) -> None:
-    assert ask(row).status is Standing.UNVERIFIABLE
+    assert ask(row).status is CheckStatus.UNVERIFIABLE
 
 
 @each("row", rows("jurisdiction_conventions.jsonl"))
@@ -55,7 +55,7 @@ def test_a_convention_applies_where_and_when_it_does(row: dict[str, Any]) -> Non
         row["parties"], row["convention"], as_of=row["as_of"], governing_law=row.get("governing_law")
     )
     require_explained(result)
-    assert result.status is (Standing.VERIFIED if row["applies"] else Standing.FAILED), result.message
+    assert result.status is (CheckStatus.VERIFIED if row["applies"] else CheckStatus.FAILED), result.message
     assert result.applicable is row["applies"]
 
 
@@ -79,7 +79,7 @@ OPEN = [
 @each(("parties", "convention", "as_of"), OPEN)
 def test_what_is_not_in_the_table_is_unverifiable(parties: Any, convention: Any, as_of: Any) -> None:
     result = GUARD.check_convention_applicability(parties, convention, as_of=as_of)
-    assert result.status is Standing.UNVERIFIABLE
+    assert result.status is CheckStatus.UNVERIFIABLE
     assert result.applicable is None
 
 
@@ -104,11 +104,11 @@ def test_the_days_of_the_sales_convention_are_the_first_of_a_month_unless_a_stat
 
 
 def test_the_questions_are_asked_by_name() -> None:
-    asked = {each.name: each for each in QUESTIONS}
-    assert asked["choice_of_law"].ask(parties_countries=["US", "DE"], governing_law="New York").verified
-    assert asked["convention"].ask(parties=["US", "DE"], convention="CISG").verified
+    checks = {check.name: check for check in CHECKS}
+    assert checks["choice_of_law"].ask(parties_countries=["US", "DE"], governing_law="New York").verified
+    assert checks["convention"].ask(parties=["US", "DE"], convention="CISG").verified
 
 
 def test_parties_in_one_text_are_told_how_to_write_them() -> None:
-    found = JurisdictionGuard().verify_choice_of_law("US,DE", "Germany")
-    assert (found.status, '["US", "DE"]' in found.message) == (Standing.UNVERIFIABLE, True)
+    result = JurisdictionGuard().verify_choice_of_law("US,DE", "Germany")
+    assert (result.status, '["US", "DE"]' in result.message) == (CheckStatus.UNVERIFIABLE, True)

@@ -1,4 +1,4 @@
-"""INTERFACES 8: LegalGuard gathers the guards of the pack."""
+"""LegalGuard combines the guards of the pack (INTERFACES 8)."""
 
 import subprocess
 import sys
@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from qwed.packs.result import Standing
+from qwed.packs.result import CheckStatus
 from qwed_legal import LegalGuard
-from qwed_legal.questions import QUESTIONS
-from tests.support.tables import each
+from qwed_legal.legal_checks import CHECKS
+from tests.support.case_tables import each
 
 RIGHT = {"check": "deadline", "signing_date": "2026-01-15", "term": "30 days", "claimed_deadline": "2026-02-14"}
 WRONG = RIGHT | {"claimed_deadline": "2026-02-15"}
@@ -48,7 +48,7 @@ def test_the_whole_is_as_good_as_its_worst_check(checks, status):
 
 def test_each_check_has_its_result_and_its_name():
     result = LegalGuard().verify([RIGHT, WRONG, UNKNOWN, CAP])
-    assert [each.status.value for each in result.results] == ["VERIFIED", "FAILED", "UNVERIFIABLE", "VERIFIED"]
+    assert [item.status.value for item in result.results] == ["VERIFIED", "FAILED", "UNVERIFIABLE", "VERIFIED"]
     assert (result.checks_passed, result.checks_failed) == (("deadline", "liability_cap"), ("deadline",))
     assert result.checks_unverifiable == ("deadline",)
     assert "liability_cap: 5000000 x 200 / 100 = 10000000" in result.by_hand
@@ -56,7 +56,7 @@ def test_each_check_has_its_result_and_its_name():
 
 def test_an_unknown_check_lists_the_known_ones():
     result = LegalGuard().verify([{"check": "nothing"}])
-    assert result.results[0].known == (*QUESTIONS,)
+    assert result.results[0].known == (*CHECKS,)
 
 
 def test_the_options_of_the_guard_hold_for_its_checks_unless_a_check_says_otherwise():
@@ -83,7 +83,7 @@ def test_every_verb_is_the_one_of_its_guard():
 
 def test_without_a_client_fairness_is_unverifiable():
     result = LegalGuard().verify_decision_fairness("Is John fit?", "yes", {"John": "Jane"})
-    assert result.status is Standing.UNVERIFIABLE
+    assert result.status is CheckStatus.UNVERIFIABLE
 
 
 @pytest.mark.parametrize("guard", ["DeadlineGuard", "LegalGuard", "FairnessGuard"])

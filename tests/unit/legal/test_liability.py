@@ -1,24 +1,24 @@
-"""INTERFACES 8: LiabilityGuard, what a cap, tiers and an indemnity come to."""
+"""LiabilityGuard: caps, tiers and indemnity limits (INTERFACES 8)."""
 
 from decimal import ROUND_FLOOR, Context, Decimal, localcontext
 from typing import Any
 
 import pytest
 
-from qwed.packs.result import Result, Standing
+from qwed.packs.result import CheckStatus, Result
 from qwed_legal import LiabilityGuard
-from qwed_legal.questions import QUESTIONS
-from tests.support.tables import each, rows
+from qwed_legal.legal_checks import CHECKS
+from tests.support.case_tables import each, rows
 
 
 def ask(row: dict[str, Any]) -> Result:
-    return QUESTIONS[row["check"]].ask(**{name: value for name, value in row.items() if name != "check"})
+    return CHECKS[row["check"]].ask(**{name: value for name, value in row.items() if name != "check"})
 
 
 @each("row", rows("liability_true.jsonl"))
 def test_a_right_amount_is_verified_with_its_sum(row):
     result = ask(row)
-    assert result.status is Standing.VERIFIED, result
+    assert result.status is CheckStatus.VERIFIED, result
     assert result.rule
     assert result.by_hand
 
@@ -26,7 +26,7 @@ def test_a_right_amount_is_verified_with_its_sum(row):
 @each("row", rows("liability_false.jsonl"))
 def test_a_wrong_amount_is_refused(row):
     result = ask(row)
-    assert result.status is Standing.FAILED, result
+    assert result.status is CheckStatus.FAILED, result
     assert result.rule
     assert result.by_hand
 
@@ -34,7 +34,7 @@ def test_a_wrong_amount_is_refused(row):
 @each("row", rows("liability_hostile.jsonl"))
 def test_what_is_no_amount_is_unverifiable(row):
     result = ask(row)
-    assert result.status is Standing.UNVERIFIABLE, result
+    assert result.status is CheckStatus.UNVERIFIABLE, result
     assert not result.message.endswith(".")
 
 
@@ -59,7 +59,7 @@ def test_the_fields_say_what_was_computed():
 def test_the_context_of_the_caller_makes_no_difference():
     with localcontext(Context(prec=2, rounding=ROUND_FLOOR)):
         result = LiabilityGuard().verify_cap("1234567.89", "12.5", "154320.99")
-    assert (result.status, result.computed_cap) == (Standing.VERIFIED, Decimal("154320.98625"))
+    assert (result.status, result.computed_cap) == (CheckStatus.VERIFIED, Decimal("154320.98625"))
 
 
 @pytest.mark.parametrize("many", [1, 1_000])

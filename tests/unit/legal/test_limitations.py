@@ -1,4 +1,4 @@
-"""StatuteOfLimitationsGuard: the last day is in time, the day after is not, and what no table says is unverifiable."""
+"""StatuteOfLimitationsGuard: the last day is in time, the day after is not, and unknown periods are unverifiable."""
 
 from datetime import date, datetime
 from decimal import Context, localcontext
@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from qwed.engines.packs import plain
-from qwed.packs.result import Standing
+from qwed.engines.pack_adapter import to_json
+from qwed.packs.result import CheckStatus
 from qwed_legal import StatuteOfLimitationsGuard
 from qwed_legal._limitations.places import PLACES
-from qwed_legal._limitations.rows import ROWS, Row
-from qwed_legal.limitations import QUESTIONS, LimitationsResult
-from tests.support.tables import each, rows
+from qwed_legal._limitations.table import ROWS, LimitationRow
+from qwed_legal.limitations import CHECKS, LimitationsResult
+from tests.support.case_tables import each, rows
 
 MAIN = ("breach_of_contract", "breach_of_oral_contract", "personal_injury", "property_damage")
 
@@ -23,39 +23,39 @@ def name(row: dict[str, Any]) -> str:
     return " ".join(str(value)[:40] for value in row["values"].values())
 
 
-def asked(row: dict[str, Any]) -> LimitationsResult:
+def ask_row(row: dict[str, Any]) -> LimitationsResult:
     return StatuteOfLimitationsGuard().verify(**row["values"])
 
 
-def require_computed(found: LimitationsResult, row: dict[str, Any]) -> None:
-    assert found.limitation_period_years == row["years"], found.message
-    assert str(found.expiration_date) == row["expiration"], found.message
-    assert found.days_remaining == row["days"]
-    assert found.statute
-    assert found.statute in found.rule
-    assert row["expiration"] in found.by_hand[-1]
+def require_computed(result: LimitationsResult, row: dict[str, Any]) -> None:
+    assert result.limitation_period_years == row["years"], result.message
+    assert str(result.expiration_date) == row["expiration"], result.message
+    assert result.days_remaining == row["days"]
+    assert result.statute
+    assert result.statute in result.rule
+    assert row["expiration"] in result.by_hand[-1]
 
 
 @each("row", rows("limitations_true.jsonl"), ids=name)
 def test_a_filing_within_the_period_is_in_time(row):
-    found = asked(row)
-    assert found.status is Standing.VERIFIED, found.message
-    require_computed(found, row)
+    result = ask_row(row)
+    assert result.status is CheckStatus.VERIFIED, result.message
+    require_computed(result, row)
 
 
 @each("row", rows("limitations_false.jsonl"), ids=name)
 def test_a_filing_after_the_last_day_or_a_wrong_period_is_refused(row):
-    found = asked(row)
-    assert found.status is Standing.FAILED, found.message
-    require_computed(found, row)
+    result = ask_row(row)
+    assert result.status is CheckStatus.FAILED, result.message
+    require_computed(result, row)
 
 
 @each("row", rows("limitations_hostile.jsonl"), ids=name)
 def test_what_cannot_be_known_is_unverifiable_and_says_what_to_write(row):
-    found = asked(row)
-    assert found.status is Standing.UNVERIFIABLE, found.message
-    assert row["says"] in found.message
-    assert len(found.message) < 600
+    result = ask_row(row)
+    assert result.status is CheckStatus.UNVERIFIABLE, result.message
+    assert row["says"] in result.message
+    assert len(result.message) < 600
 
 
 NASTY = (None, True, [], {}, "", "x" * 10_000, float("nan"), 1e308, b"1", object(), 2**20_000, date.max, date.min)
@@ -63,19 +63,19 @@ NASTY = (None, True, [], {}, "", "x" * 10_000, float("nan"), 1e308, b"1", object
 
 @pytest.mark.parametrize("value", NASTY, ids=lambda value: type(value).__name__)
 def test_no_value_of_any_argument_raises(value):
-    honest = dict(zip(QUESTIONS[0].required, ("fraud", "CA", "2022-01-01", "2023-01-01"), strict=True))
-    for place in QUESTIONS[0].takes:
-        assert isinstance(QUESTIONS[0].ask(**(honest | {place: value})), LimitationsResult)
-    assert isinstance(QUESTIONS[0].ask(*[value] * 4), LimitationsResult)
+    honest = dict(zip(CHECKS[0].required, ("fraud", "CA", "2022-01-01", "2023-01-01"), strict=True))
+    for place in CHECKS[0].takes:
+        assert isinstance(CHECKS[0].ask(**(honest | {place: value})), LimitationsResult)
+    assert isinstance(CHECKS[0].ask(*[value] * 4), LimitationsResult)
 
 
 def test_the_published_call_takes_days_as_they_come():
     guard = StatuteOfLimitationsGuard()
     days = [("2022-03-01", "2026-03-01"), (date(2022, 3, 1), datetime(2026, 3, 1, 23, 59))]  # noqa: DTZ001
     for incident, filing in days:
-        found = guard.verify("breach_of_contract", "California", incident, filing)
-        assert (found.verified, found.days_remaining, found["limitation_period_years"]) == (True, 0, 4)
-        assert found.expiration_date == date(2026, 3, 1)
+        result = guard.verify("breach_of_contract", "California", incident, filing)
+        assert (result.verified, result.days_remaining, result["limitation_period_years"]) == (True, 0, 4)
+        assert result.expiration_date == date(2026, 3, 1)
     assert guard.verify("breach_of_contract", "California", "2022-03-01", "2026-03-02").days_remaining == -1
 
 
@@ -98,17 +98,17 @@ def test_in_time_is_what_is_so_under_every_period_and_late_what_is_under_none():
         ("defamation", "TN"): ("2022-11-10", "2022-11-11", "2023-05-10", "2023-05-11"),
     }
     for (claim, place), days in filed.items():
-        found = [guard.verify(claim, place, "2022-05-10", day).status.value for day in days]
-        assert found == ["VERIFIED", "UNVERIFIABLE", "UNVERIFIABLE", "FAILED"], (claim, place, found)
+        result = [guard.verify(claim, place, "2022-05-10", day).status.value for day in days]
+        assert result == ["VERIFIED", "UNVERIFIABLE", "UNVERIFIABLE", "FAILED"], (claim, place, result)
 
 
 def test_what_is_claimed_of_another_period_that_the_claim_may_have_is_neither_right_nor_wrong():
     ask = StatuteOfLimitationsGuard().verify
     days = ("property_damage", "OH", "2022-05-10", "2023-05-10")
-    assert ask(*days, claimed_years=2).status is Standing.VERIFIED
-    assert ask(*days, claimed_years=4).status is Standing.UNVERIFIABLE
-    assert ask(*days, claimed_expiration="2026-05-10").status is Standing.UNVERIFIABLE
-    assert ask(*days, claimed_years=3).status is Standing.FAILED
+    assert ask(*days, claimed_years=2).status is CheckStatus.VERIFIED
+    assert ask(*days, claimed_years=4).status is CheckStatus.UNVERIFIABLE
+    assert ask(*days, claimed_expiration="2026-05-10").status is CheckStatus.UNVERIFIABLE
+    assert ask(*days, claimed_years=3).status is CheckStatus.FAILED
 
 
 def test_a_state_of_the_us_is_meant_where_the_country_is_named():
@@ -120,16 +120,16 @@ def test_a_state_of_the_us_is_meant_where_the_country_is_named():
         "GER": "Germany",
         "the UK": "England and Wales",
     }
-    for given, name in places.items():
-        assert ask("fraud", given, "2024-01-01", "2024-02-01").jurisdiction == name, given
+    for spelling, name in places.items():
+        assert ask("fraud", spelling, "2024-01-01", "2024-02-01").jurisdiction == name, spelling
     assert "the country is not in the table" in ask("fraud", "Georgia", "2024-01-01", "2024-02-01").caution
-    assert ask("fraud", "Georgia (country)", "2024-01-01", "2024-02-01").status is Standing.UNVERIFIABLE
+    assert ask("fraud", "Georgia (country)", "2024-01-01", "2024-02-01").status is CheckStatus.UNVERIFIABLE
 
 
 def test_a_weekend_is_told_of_and_moves_the_last_day_only_where_that_is_asked_for():
     guard = StatuteOfLimitationsGuard()
     late = guard.verify("personal_injury", "CA", "2022-06-15", "2024-06-17")
-    assert late.status is Standing.FAILED
+    assert late.status is CheckStatus.FAILED
     assert "Saturday" in late.caution
     assert guard.verify("personal_injury", "CA", "2022-06-15", "2024-06-17", roll_weekends=True).verified
     assert not guard.verify("personal_injury", "CA", "2022-06-15", "2024-06-18", roll_weekends=True).verified
@@ -146,9 +146,9 @@ def test_every_place_has_its_rows_and_every_state_the_main_claims():
 
 def test_the_rows_of_a_claim_follow_each_other_and_each_cites_its_statute():
     for claims in ROWS.values():
-        for held in claims.values():
-            assert all(row.before <= following.since for row, following in pairwise(held))
-            for row in held:
+        for claim_rows in claims.values():
+            assert all(row.before <= following.since for row, following in pairwise(claim_rows))
+            for row in claim_rows:
                 assert 3 <= row.months <= 360
                 assert row.short < row.months
                 assert row.long == 0 or row.long > row.months
@@ -160,28 +160,28 @@ def test_the_rows_of_a_claim_follow_each_other_and_each_cites_its_statute():
 @pytest.mark.parametrize("precision", [1, 28])
 def test_a_context_that_rounds_changes_nothing(precision):
     with localcontext(Context(prec=precision)) as context:
-        found = StatuteOfLimitationsGuard().verify("fraud", "NY", "2020-01-01", "2025-12-31", claimed_years="6.0")
-        assert found.verified
+        result = StatuteOfLimitationsGuard().verify("fraud", "NY", "2020-01-01", "2025-12-31", claimed_years="6.0")
+        assert result.verified
         assert not any(context.flags.values())
 
 
 def test_a_result_is_plain_at_the_edge():
-    found = plain(StatuteOfLimitationsGuard().verify("medical_malpractice", "NY", "2020-01-10", "2022-07-11"))
-    assert (found["expiration_date"], found["limitation_period_years"], found["days_remaining"]) == (
+    result = to_json(StatuteOfLimitationsGuard().verify("medical_malpractice", "NY", "2020-01-10", "2022-07-11"))
+    assert (result["expiration_date"], result["limitation_period_years"], result["days_remaining"]) == (
         "2022-07-10",
         2.5,
         -1,
     )
 
 
-def _cell(held: tuple[Row, ...]) -> str:
-    said = []
-    for row in held:
+def _cell(claim_rows: tuple[LimitationRow, ...]) -> str:
+    parts = []
+    for row in claim_rows:
         since = "" if row.since == date.min else f" since {row.since}"
         before = "" if row.before == date.max else f" before {row.before}"
         some = "".join(f" (some {_short(other)})" for other in (row.short, row.long) if other)
-        said.append(_short(row.months) + some + since + before)
-    return ", ".join(said)
+        parts.append(_short(row.months) + some + since + before)
+    return ", ".join(parts)
 
 
 def _short(months: int) -> str:
@@ -192,8 +192,8 @@ def test_the_page_prints_the_table():
     page = Path(__file__).parents[3] / "docs" / "legal-limitations.md"
     printed = [line.strip("| ").split(" | ") for line in page.read_text().splitlines() if line.startswith("| ")]
     columns = next(cells[1:] for cells in printed if cells[0] == "place")
-    told = {cells[0].split("`")[1]: cells[1:] for cells in printed if cells[0].endswith("`") and "`" in cells[0]}
-    assert set(told) == set(ROWS)
+    by_place = {cells[0].split("`")[1]: cells[1:] for cells in printed if cells[0].endswith("`") and "`" in cells[0]}
+    assert set(by_place) == set(ROWS)
     for place, claims in ROWS.items():
-        for column, cell in zip(columns, told[place], strict=False):
+        for column, cell in zip(columns, by_place[place], strict=False):
             assert cell.strip() == _cell(claims.get(column.strip("`"), ())), (place, column)

@@ -1,4 +1,4 @@
-"""Seed 004, RiskBasedExecutionGateway: decision fields, error codes, tool policies, in the order they are checked."""
+"""Gateway decisions, error codes and tool policies, in the order they are checked (seed 004)."""
 
 import re
 from typing import Any
@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from qwed.guards.code_guard import CodeSafety
-from qwed_mcp.security import Decision, Refusal, RiskBasedExecutionGateway
-from qwed_mcp.security.gateway import POLICIES, Policy, held_back
+from qwed_mcp.security import BlockedDecision, Decision, RiskBasedExecutionGateway
+from qwed_mcp.security.gateway import POLICIES, ToolPolicy, block_by_policy
 from qwed_mcp.settings import McpSettings
-from tests.support.tables import rows
+from tests.support.case_tables import rows
 
 TRUSTED = McpSettings(trusted_code_execution=True)
 GREETING = {"code": "print('hello world')", "background": False}
@@ -47,7 +47,7 @@ def gateway(**more: Any) -> RiskBasedExecutionGateway:
 @pytest.mark.parametrize(("tool", "arguments", "code", "message"), BLOCKS)
 def test_every_code_has_its_message(tool: str, arguments: dict[str, Any], code: str, message: str) -> None:
     decision = gateway().evaluate_and_route(tool, arguments)
-    assert isinstance(decision, Refusal)
+    assert isinstance(decision, BlockedDecision)
     assert (decision["verified"], decision.status) == (False, "BLOCKED")
     assert (decision["error_code"], decision.message) == (f"QWED-MCP-RISK-{code}", message)
     assert decision.text == f"BLOCKED: {message} (verification_id={decision.verification_id})"
@@ -70,15 +70,15 @@ def test_a_decision_that_blocks_has_an_error_code_too() -> None:
 
 def test_the_printed_use_needs_no_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("QWED_MCP_TRUSTED_CODE_EXECUTION", raising=False)
-    held = RiskBasedExecutionGateway().evaluate_and_route(RUN, GREETING)
+    blocked = RiskBasedExecutionGateway().evaluate_and_route(RUN, GREETING)
     monkeypatch.setenv("QWED_MCP_TRUSTED_CODE_EXECUTION", "true")
     allowed = RiskBasedExecutionGateway().evaluate_and_route(RUN, GREETING)
-    assert (held["status"], allowed["status"]) == ("BLOCKED_ADMIN_POLICY", "ALLOW_VERIFIED")
+    assert (blocked["status"], allowed["status"]) == ("BLOCKED_ADMIN_POLICY", "ALLOW_VERIFIED")
 
 
 def test_safe_code_is_held_back_until_the_administrator_trusts_it() -> None:
     decision = RiskBasedExecutionGateway(McpSettings()).evaluate_and_route(RUN, GREETING)
-    assert isinstance(decision, Refusal)
+    assert isinstance(decision, BlockedDecision)
     assert decision.text == (
         "BLOCKED_ADMIN_POLICY: Python execution was verified, but server policy keeps code execution disabled "
         f"until QWED_MCP_TRUSTED_CODE_EXECUTION=true. (verification_id={decision.verification_id})"
@@ -93,7 +93,7 @@ def test_code_is_judged_before_the_administrator_is_asked() -> None:
 
 
 def test_a_tool_with_a_policy_and_no_handler_is_blocked() -> None:
-    policies = {**POLICIES, "verify_image": Policy("low", True)}
+    policies = {**POLICIES, "verify_image": ToolPolicy("low", True)}
     decision = gateway(policies=policies).evaluate_and_route("verify_image", {})
     assert (decision["error_code"], decision["risk_level"]) == ("QWED-MCP-RISK-002", "low")
 
@@ -132,7 +132,7 @@ def test_a_verification_id_is_a_sha256_and_never_the_same() -> None:
     one = gateway(clock=lambda: 1.0)
     ids = [one.evaluate_and_route(RUN, GREETING)["verification_id"] for _ in range(50)]
     ids += [gateway(clock=lambda: 1.0).evaluate_and_route(RUN, GREETING)["verification_id"]]
-    assert all(re.fullmatch(r"[0-9a-f]{64}", each) for each in ids)
+    assert all(re.fullmatch(r"[0-9a-f]{64}", verification_id) for verification_id in ids)
     assert len(set(ids)) == len(ids)
     assert one.server_instance_id != gateway().server_instance_id
 
@@ -170,7 +170,7 @@ HOSTILE = [
 @pytest.mark.parametrize(("tool", "arguments"), HOSTILE, ids=range(len(HOSTILE)))
 def test_nothing_that_is_given_makes_it_raise_or_pass(tool: Any, arguments: Any) -> None:
     decision = gateway().evaluate_and_route(tool, arguments)
-    assert isinstance(decision, Refusal)
+    assert isinstance(decision, BlockedDecision)
     assert decision.text.isprintable()
     assert len(decision.text) < 6_000
 
@@ -187,13 +187,13 @@ def test_what_only_computes_passes_and_no_attack_does() -> None:
     for code in honest:
         assert ours.evaluate_and_route(RUN, {"code": code}).verified, code
     attacks = [row["code"] for row in rows("python_attacks.jsonl")[-60:]]
-    deeds = [row["code"] for row in rows("python_deeds.jsonl")[-30:]]
+    deeds = [row["code"] for row in rows("python_effects.jsonl")[-30:]]
     for code in (*attacks, *deeds):
         assert ours.evaluate_and_route(RUN, {"code": code})["error_code"] == "QWED-MCP-RISK-005", code
 
 
 def test_what_has_nowhere_to_run_is_held_back_under_the_same_id() -> None:
     decision = gateway().evaluate_and_route(RUN, GREETING)
-    held = held_back(decision, "install bubblewrap")
-    assert (held.status, held.error_code) == ("BLOCKED_ADMIN_POLICY", "QWED-MCP-RISK-006")
-    assert held.text == f"BLOCKED_ADMIN_POLICY: install bubblewrap (verification_id={decision.verification_id})"
+    blocked = block_by_policy(decision, "install bubblewrap")
+    assert (blocked.status, blocked.error_code) == ("BLOCKED_ADMIN_POLICY", "QWED-MCP-RISK-006")
+    assert blocked.text == f"BLOCKED_ADMIN_POLICY: install bubblewrap (verification_id={decision.verification_id})"

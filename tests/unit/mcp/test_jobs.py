@@ -1,4 +1,4 @@
-"""Seed 004, Job lifecycle: states, five at a time, an hour, each to its caller, and bounded on every side."""
+"""Lifecycle of background jobs: states, concurrency, retention, callers and quotas (seed 004)."""
 
 import queue
 import threading
@@ -7,94 +7,94 @@ from collections.abc import Iterator
 
 import pytest
 
-from qwed_mcp.jobs import Bounds, Full, Jobs, JobState
-from qwed_mcp.sandbox.outcome import Ended, Limits, Outcome, Unavailable
-from tests.support.clock import HandClock
+from qwed_mcp.jobs import BackgroundJobs, JobQuotas, JobState, QueueFull
+from qwed_mcp.sandbox.job import EndReason, JobLimits, JobOutcome, SandboxUnavailable
+from tests.support.manual_clock import ManualClock
 
-WELL = Outcome("All checks passed\n", "", 0, Ended.EXITED, "held")
-BADLY = Outcome("", "Traceback\nValueError: no\n", 1, Ended.EXITED, "held")
-LATE = Outcome("so far", "", None, Ended.TIMED_OUT, "held")
-STOPPED = Outcome("so far", "", None, Ended.CANCELLED, "held")
+SUCCEEDED = JobOutcome("All checks passed\n", "", 0, EndReason.EXITED, "held")
+FAILED = JobOutcome("", "Traceback\nValueError: no\n", 1, EndReason.EXITED, "held")
+TIMED_OUT = JobOutcome("so far", "", None, EndReason.TIMED_OUT, "held")
+CANCELLED = JobOutcome("so far", "", None, EndReason.CANCELLED, "held")
 ME, YOU = "me", "you"
 
 
-class HeldJob:
-    """Runs until somebody says how it ended."""
+class ManualJob:
+    """Job that runs until the test ends it."""
 
-    def __init__(self, code: str, limits: Limits) -> None:
+    def __init__(self, code: str, limits: JobLimits) -> None:
         self.code, self.limits = code, limits
-        self._ended: queue.Queue[Outcome] = queue.Queue()
+        self._ended: queue.Queue[JobOutcome] = queue.Queue()
 
-    def end(self, outcome: Outcome) -> None:
+    def end(self, outcome: JobOutcome) -> None:
         self._ended.put(outcome)
 
-    def wait(self) -> Outcome:
+    def wait(self) -> JobOutcome:
         return self._ended.get(timeout=30)
 
     def cancel(self) -> None:
-        self.end(STOPPED)
+        self.end(CANCELLED)
 
 
-class HeldSandbox:
+class ManualSandbox:
     name = "held"
 
     def __init__(self) -> None:
-        self.started: queue.Queue[HeldJob] = queue.Queue()
+        self.started: queue.Queue[ManualJob] = queue.Queue()
 
-    def __call__(self) -> "HeldSandbox | Unavailable":
+    def __call__(self) -> "ManualSandbox | SandboxUnavailable":
         return self
 
-    def start(self, code: str, limits: Limits) -> HeldJob:
-        job = HeldJob(code, limits)
+    def start(self, code: str, limits: JobLimits) -> ManualJob:
+        job = ManualJob(code, limits)
         self.started.put(job)
         return job
 
-    def next(self) -> HeldJob:
+    def next(self) -> ManualJob:
         return self.started.get(timeout=30)
 
 
 @pytest.fixture
-def sandbox() -> HeldSandbox:
-    return HeldSandbox()
+def sandbox() -> ManualSandbox:
+    return ManualSandbox()
 
 
 @pytest.fixture
-def clock() -> HandClock:
-    return HandClock()
+def clock() -> ManualClock:
+    return ManualClock()
 
 
 @pytest.fixture
-def jobs(sandbox: HeldSandbox, clock: HandClock) -> Iterator[Jobs]:
-    made = Jobs(sandbox, 120.0, monotonic=clock.clock().monotonic)
-    yield made
-    made.close()
+def jobs(sandbox: ManualSandbox, clock: ManualClock) -> Iterator[BackgroundJobs]:
+    registry = BackgroundJobs(sandbox, 120.0, monotonic=clock.clock().monotonic)
+    yield registry
+    registry.close()
 
 
-def placed(jobs: Jobs, caller: str = ME, code: str = "print(1)") -> str:
-    job_id = jobs.place(caller, code)
+def submit_job(jobs: BackgroundJobs, caller: str = ME, code: str = "print(1)") -> str:
+    job_id = jobs.submit(caller, code)
     assert isinstance(job_id, str)
     return job_id
 
 
-def over(job_id: str) -> None:
-    """Wait until nothing of the job is left running here."""
+def wait_until_over(job_id: str) -> None:
+    """Wait until the thread of the job has ended."""
     for thread in threading.enumerate():
         if thread.name == f"job {job_id}":
             thread.join(30)
 
 
-def text(jobs: Jobs, job_id: str, caller: str = ME) -> str:
-    seen = jobs.look(caller, job_id)
+def text(jobs: BackgroundJobs, job_id: str, caller: str = ME) -> str:
+    seen = jobs.get(caller, job_id)
     assert seen is not None
     return seen.text
 
 
 ENDS = [
-    (WELL, "success", "STDOUT:\nAll checks passed\n\nExecution completed successfully."),
-    (BADLY, "failed", "STDERR:\nTraceback\nValueError: no\n\nExecution failed with return code 1."),
-    (STOPPED, "cancelled", "Job was cancelled."),
+    (SUCCEEDED, "success", "STDOUT:\nAll checks passed\n\nExecution completed successfully."),
+    (FAILED, "failed", "STDERR:\nTraceback\nValueError: no\n\nExecution failed with return code 1."),
+    (CANCELLED, "cancelled", "Job was cancelled."),
     (
-        LATE,
+        TIMED_OUT,
         "timed_out",
         "Background verification timed out after 120 seconds. Process terminated to prevent resource exhaustion.",
     ),
@@ -103,201 +103,201 @@ ENDS = [
 
 @pytest.mark.parametrize(("outcome", "state", "result"), ENDS)
 def test_every_final_state_reads_as_printed(
-    jobs: Jobs, sandbox: HeldSandbox, outcome: Outcome, state: str, result: str
+    jobs: BackgroundJobs, sandbox: ManualSandbox, outcome: JobOutcome, state: str, result: str
 ) -> None:
-    job_id = placed(jobs)
+    job_id = submit_job(jobs)
     running = sandbox.next()
     assert text(jobs, job_id) == "Status: running..."
     running.end(outcome)
-    over(job_id)
+    wait_until_over(job_id)
     assert text(jobs, job_id) == f"Status: {state}\n\nResult:\n{result}"
 
 
-def test_an_id_is_a_random_uuid(jobs: Jobs) -> None:
-    assert uuid.UUID(placed(jobs)).version == 4
+def test_an_id_is_a_random_uuid(jobs: BackgroundJobs) -> None:
+    assert uuid.UUID(submit_job(jobs)).version == 4
 
 
-def test_a_job_has_the_time_that_was_set(jobs: Jobs, sandbox: HeldSandbox) -> None:
-    placed(jobs)
-    assert sandbox.next().limits == Limits(seconds=120.0)
+def test_a_job_has_the_time_that_was_set(jobs: BackgroundJobs, sandbox: ManualSandbox) -> None:
+    submit_job(jobs)
+    assert sandbox.next().limits == JobLimits(seconds=120.0)
 
 
-def test_five_run_and_the_others_wait_for_a_place(jobs: Jobs, sandbox: HeldSandbox) -> None:
-    made = [placed(jobs, code=str(number)) for number in range(7)]
+def test_five_run_and_the_others_wait_for_a_place(jobs: BackgroundJobs, sandbox: ManualSandbox) -> None:
+    job_ids = [submit_job(jobs, code=str(number)) for number in range(7)]
     running = [sandbox.next() for _ in range(5)]
-    assert [text(jobs, each) for each in made] == ["Status: running..."] * 5 + ["Status: queued..."] * 2
-    running[2].end(WELL)
+    assert [text(jobs, job_id) for job_id in job_ids] == ["Status: running..."] * 5 + ["Status: queued..."] * 2
+    running[2].end(SUCCEEDED)
     assert sandbox.next().code == "5"
-    assert text(jobs, made[5]) == "Status: running..."
-    assert text(jobs, made[6]) == "Status: queued..."
-    running[0].end(WELL)
+    assert text(jobs, job_ids[5]) == "Status: running..."
+    assert text(jobs, job_ids[6]) == "Status: queued..."
+    running[0].end(SUCCEEDED)
     assert sandbox.next().code == "6"
 
 
-def test_a_job_of_another_caller_does_not_exist(jobs: Jobs, sandbox: HeldSandbox) -> None:
-    job_id = placed(jobs)
+def test_a_job_of_another_caller_does_not_exist(jobs: BackgroundJobs, sandbox: ManualSandbox) -> None:
+    job_id = submit_job(jobs)
     running = sandbox.next()
-    assert jobs.look(YOU, job_id) is None
+    assert jobs.get(YOU, job_id) is None
     jobs.cancel(YOU, job_id)
     assert text(jobs, job_id) == "Status: running..."
-    running.end(WELL)
-    over(job_id)
-    assert jobs.look(YOU, job_id) is None
-    assert jobs.look(ME, str(uuid.uuid4())) is None
+    running.end(SUCCEEDED)
+    wait_until_over(job_id)
+    assert jobs.get(YOU, job_id) is None
+    assert jobs.get(ME, str(uuid.uuid4())) is None
 
 
-def test_a_result_stays_for_an_hour(jobs: Jobs, sandbox: HeldSandbox, clock: HandClock) -> None:
-    job_id = placed(jobs)
+def test_a_result_stays_for_an_hour(jobs: BackgroundJobs, sandbox: ManualSandbox, clock: ManualClock) -> None:
+    job_id = submit_job(jobs)
     running = sandbox.next()
-    clock.turn(3_600)
+    clock.advance(3_600)
     assert text(jobs, job_id) == "Status: running..."
-    running.end(WELL)
-    over(job_id)
-    clock.turn(3_599)
+    running.end(SUCCEEDED)
+    wait_until_over(job_id)
+    clock.advance(3_599)
     assert text(jobs, job_id).startswith("Status: success")
-    clock.turn(1)
-    assert jobs.look(ME, job_id) is None
+    clock.advance(1)
+    assert jobs.get(ME, job_id) is None
 
 
-def test_what_is_forgotten_makes_room(sandbox: HeldSandbox, clock: HandClock) -> None:
-    jobs = Jobs(sandbox, 120.0, bounds=Bounds(kept_of_caller=1), monotonic=clock.clock().monotonic)
-    job_id = placed(jobs)
-    sandbox.next().end(WELL)
-    over(job_id)
-    refused = jobs.place(ME, "2")
-    assert isinstance(refused, Full)
+def test_what_is_forgotten_makes_room(sandbox: ManualSandbox, clock: ManualClock) -> None:
+    jobs = BackgroundJobs(sandbox, 120.0, quotas=JobQuotas(stored_per_caller=1), monotonic=clock.clock().monotonic)
+    job_id = submit_job(jobs)
+    sandbox.next().end(SUCCEEDED)
+    wait_until_over(job_id)
+    refused = jobs.submit(ME, "2")
+    assert isinstance(refused, QueueFull)
     assert "an hour after" in refused.reason
-    placed(jobs, YOU)
-    clock.turn(3_600)
-    placed(jobs)
+    submit_job(jobs, YOU)
+    clock.advance(3_600)
+    submit_job(jobs)
     jobs.close()
 
 
-BOUNDS = [
-    Bounds(running=1, queued=1),
-    Bounds(running=1, queued_of_caller=1),
-    Bounds(kept=2),
-    Bounds(kept_of_caller=2),
+QUOTAS = [
+    JobQuotas(running=1, queued=1),
+    JobQuotas(running=1, queued_per_caller=1),
+    JobQuotas(stored=2),
+    JobQuotas(stored_per_caller=2),
 ]
 
 
-@pytest.mark.parametrize("bounds", BOUNDS)
-def test_too_many_jobs_are_refused(sandbox: HeldSandbox, bounds: Bounds) -> None:
-    jobs = Jobs(sandbox, 1.0, bounds=bounds)
-    assert [isinstance(jobs.place(ME, "1"), str) for _ in range(3)] == [True, True, False]
+@pytest.mark.parametrize("quotas", QUOTAS)
+def test_too_many_jobs_are_refused(sandbox: ManualSandbox, quotas: JobQuotas) -> None:
+    jobs = BackgroundJobs(sandbox, 1.0, quotas=quotas)
+    assert [isinstance(jobs.submit(ME, "1"), str) for _ in range(3)] == [True, True, False]
     jobs.close()
 
 
-@pytest.mark.parametrize("bounds", [Bounds(bytes_of_caller=10), Bounds(bytes_kept=10)])
-def test_results_that_are_too_large_together_are_refused(sandbox: HeldSandbox, bounds: Bounds) -> None:
-    jobs = Jobs(sandbox, 1.0, bounds=bounds)
-    job_id = placed(jobs)
-    sandbox.next().end(WELL)
-    over(job_id)
-    assert isinstance(jobs.place(ME, "2"), Full)
+@pytest.mark.parametrize("quotas", [JobQuotas(stored_bytes_per_caller=10), JobQuotas(stored_bytes=10)])
+def test_results_that_are_too_large_together_are_refused(sandbox: ManualSandbox, quotas: JobQuotas) -> None:
+    jobs = BackgroundJobs(sandbox, 1.0, quotas=quotas)
+    job_id = submit_job(jobs)
+    sandbox.next().end(SUCCEEDED)
+    wait_until_over(job_id)
+    assert isinstance(jobs.submit(ME, "2"), QueueFull)
     assert text(jobs, job_id).startswith("Status: success")
     jobs.close()
 
 
-def test_one_caller_cannot_take_the_place_of_another_in_the_queue(sandbox: HeldSandbox) -> None:
-    jobs = Jobs(sandbox, 1.0, bounds=Bounds(running=1, queued_of_caller=2))
-    assert [isinstance(jobs.place(ME, "1"), str) for _ in range(4)] == [True, True, True, False]
-    placed(jobs, YOU)
+def test_one_caller_cannot_take_the_place_of_another_in_the_queue(sandbox: ManualSandbox) -> None:
+    jobs = BackgroundJobs(sandbox, 1.0, quotas=JobQuotas(running=1, queued_per_caller=2))
+    assert [isinstance(jobs.submit(ME, "1"), str) for _ in range(4)] == [True, True, True, False]
+    submit_job(jobs, YOU)
     jobs.close()
 
 
-def test_what_is_kept_of_an_output_is_bounded(jobs: Jobs, sandbox: HeldSandbox) -> None:
-    job_id = placed(jobs)
-    # Bytes that are no text are three bytes each when they are written again.
+def test_what_is_kept_of_an_output_is_bounded(jobs: BackgroundJobs, sandbox: ManualSandbox) -> None:
+    job_id = submit_job(jobs)
+    # An undecodable byte takes three bytes when it is encoded again.
     garbage = "\ufffd" * (1 << 20)
-    sandbox.next().end(Outcome(garbage, garbage, None, Ended.OUTPUT_CAP, "held"))
-    over(job_id)
-    told = text(jobs, job_id)
-    assert told.startswith("Status: failed\n\nResult:\nSTDOUT:\n")
-    assert told.endswith("[WARNING: OUTPUT TRUNCATED DUE TO 1MB SIZE CAP. PROCESS TERMINATED.]")
-    assert len(told.encode()) < (2 << 20) + 200
+    sandbox.next().end(JobOutcome(garbage, garbage, None, EndReason.OUTPUT_CAP, "held"))
+    wait_until_over(job_id)
+    status = text(jobs, job_id)
+    assert status.startswith("Status: failed\n\nResult:\nSTDOUT:\n")
+    assert status.endswith("[WARNING: OUTPUT TRUNCATED DUE TO 1MB SIZE CAP. PROCESS TERMINATED.]")
+    assert len(status.encode()) < (2 << 20) + 200
 
 
-def test_a_job_that_runs_can_be_cancelled(jobs: Jobs, sandbox: HeldSandbox) -> None:
-    job_id = placed(jobs)
+def test_a_job_that_runs_can_be_cancelled(jobs: BackgroundJobs, sandbox: ManualSandbox) -> None:
+    job_id = submit_job(jobs)
     sandbox.next()
     jobs.cancel(ME, job_id)
-    over(job_id)
+    wait_until_over(job_id)
     assert text(jobs, job_id) == "Status: cancelled\n\nResult:\nJob was cancelled."
 
 
-def test_a_job_that_waits_can_be_cancelled_and_is_never_started(sandbox: HeldSandbox) -> None:
-    jobs = Jobs(sandbox, 1.0, bounds=Bounds(running=1))
-    first, second = placed(jobs, code="1"), placed(jobs, code="2")
+def test_a_job_that_waits_can_be_cancelled_and_is_never_started(sandbox: ManualSandbox) -> None:
+    jobs = BackgroundJobs(sandbox, 1.0, quotas=JobQuotas(running=1))
+    first, second = submit_job(jobs, code="1"), submit_job(jobs, code="2")
     jobs.cancel(ME, second)
     assert text(jobs, second) == "Status: cancelled\n\nResult:\nJob was cancelled."
-    sandbox.next().end(WELL)
-    over(first)
+    sandbox.next().end(SUCCEEDED)
+    wait_until_over(first)
     assert sandbox.started.empty()
     jobs.close()
 
 
-def test_a_final_state_stays(jobs: Jobs, sandbox: HeldSandbox) -> None:
-    job_id = placed(jobs)
-    sandbox.next().end(WELL)
-    over(job_id)
+def test_a_final_state_stays(jobs: BackgroundJobs, sandbox: ManualSandbox) -> None:
+    job_id = submit_job(jobs)
+    sandbox.next().end(SUCCEEDED)
+    wait_until_over(job_id)
     jobs.cancel(ME, job_id)
     assert text(jobs, job_id).startswith("Status: success")
 
 
-def test_closing_ends_every_job_and_takes_no_more(sandbox: HeldSandbox) -> None:
-    jobs = Jobs(sandbox, 1.0)
-    made = [placed(jobs) for _ in range(8)]
+def test_closing_ends_every_job_and_takes_no_more(sandbox: ManualSandbox) -> None:
+    jobs = BackgroundJobs(sandbox, 1.0)
+    job_ids = [submit_job(jobs) for _ in range(8)]
     jobs.close()
-    assert {text(jobs, each) for each in made} == {"Status: cancelled\n\nResult:\nJob was cancelled."}
-    assert isinstance(jobs.place(ME, "1"), Full)
+    assert {text(jobs, job_id) for job_id in job_ids} == {"Status: cancelled\n\nResult:\nJob was cancelled."}
+    assert isinstance(jobs.submit(ME, "1"), QueueFull)
 
 
 def test_no_sandbox_fails_the_job_and_says_why() -> None:
-    jobs = Jobs(lambda: Unavailable("install bubblewrap"), 1.0)
-    job_id = placed(jobs)
-    over(job_id)
+    jobs = BackgroundJobs(lambda: SandboxUnavailable("install bubblewrap"), 1.0)
+    job_id = submit_job(jobs)
+    wait_until_over(job_id)
     assert text(jobs, job_id) == "Status: failed\n\nResult:\nThe job could not be run: install bubblewrap"
 
 
-def test_a_sandbox_that_breaks_fails_the_job_and_frees_its_place(sandbox: HeldSandbox) -> None:
+def test_a_sandbox_that_breaks_fails_the_job_and_frees_its_place(sandbox: ManualSandbox) -> None:
     broken = [True]
 
-    def chosen() -> HeldSandbox:
+    def chosen() -> ManualSandbox:
         if broken:
             broken.clear()
             raise OSError("no")
         return sandbox
 
-    jobs = Jobs(chosen, 1.0, bounds=Bounds(running=1))
-    first, second = placed(jobs), placed(jobs, code="2")
+    jobs = BackgroundJobs(chosen, 1.0, quotas=JobQuotas(running=1))
+    first, second = submit_job(jobs), submit_job(jobs, code="2")
     assert sandbox.next().code == "2"
-    seen = jobs.look(ME, first)
+    seen = jobs.get(ME, first)
     assert seen is not None
     assert seen.state is JobState.FAILED
     jobs.close()
     assert second
 
 
-def test_a_place_that_is_freed_by_closing_is_not_taken(sandbox: HeldSandbox) -> None:
+def test_a_place_that_is_freed_by_closing_is_not_taken(sandbox: ManualSandbox) -> None:
     for _ in range(50):
-        jobs = Jobs(sandbox, 1.0, bounds=Bounds(running=1))
-        made = [placed(jobs) for _ in range(4)]
+        jobs = BackgroundJobs(sandbox, 1.0, quotas=JobQuotas(running=1))
+        job_ids = [submit_job(jobs) for _ in range(4)]
         first = sandbox.next()
         jobs.close()
-        assert {text(jobs, each) for each in made} == {"Status: cancelled\n\nResult:\nJob was cancelled."}
+        assert {text(jobs, job_id) for job_id in job_ids} == {"Status: cancelled\n\nResult:\nJob was cancelled."}
         assert sandbox.started.empty(), first
 
 
-def test_whoever_places_many_waits_behind_their_own(sandbox: HeldSandbox) -> None:
-    jobs = Jobs(sandbox, 1.0, bounds=Bounds(running=2))
+def test_a_caller_with_many_jobs_waits_behind_its_own(sandbox: ManualSandbox) -> None:
+    jobs = BackgroundJobs(sandbox, 1.0, quotas=JobQuotas(running=2))
     for number in range(6):
-        placed(jobs, "many", f"many {number}")
-    placed(jobs, "one", "one")
+        submit_job(jobs, "many", f"many {number}")
+    submit_job(jobs, "one", "one")
     running = [sandbox.next(), sandbox.next()]
     assert {job.code for job in running} == {"many 0", "many 1"}
-    running[0].end(WELL)
+    running[0].end(SUCCEEDED)
     assert sandbox.next().code == "one"
-    running[1].end(WELL)
+    running[1].end(SUCCEEDED)
     assert sandbox.next().code == "many 2"
     jobs.close()

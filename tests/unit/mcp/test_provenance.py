@@ -1,4 +1,4 @@
-"""Seed 004, SkillProvenanceGuard: the manifest a server is started with, read in one way or not at all."""
+"""Skill manifest of a server: an ambiguous or unreadable file is blocked (seed 004)."""
 
 import json
 import os
@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from qwed_mcp.security import SkillProvenanceGuard
-from qwed_mcp.security.provenance import MOST_MANIFEST, check_manifest_file
-from tests.support.tables import rows
+from qwed_mcp.security.provenance import MAX_MANIFEST_BYTES, check_manifest_file
+from tests.support.case_tables import rows
 
 SEED = rows("skill_honest.jsonl")[0]["manifest"]
 
@@ -35,21 +35,21 @@ def test_the_guard_that_is_given_decides(tmp_path: Path) -> None:
 
 
 UNREADABLE = {
-    "nothing": (b"", "is no JSON"),
-    "half": (b'{"name": "a"', "is no JSON"),
-    "two values": (b"{} {}", "is no JSON"),
-    "a comment": (b"{} // trust me", "is no JSON"),
-    "a member twice": (b'{"registry": "moltbot.io", "registry": "github.com"}', "`registry` is there twice"),
-    "a member twice, deep inside": (b'{"a": [{"b": 1, "b": 2}]}', "`b` is there twice"),
-    "a member twice, spelt in two ways": (b'{"name": 1, "n\\u0061me": 2}', "`name` is there twice"),
-    "no number": (b'{"download_count": NaN}', "NaN is no number"),
-    "no end": (b'{"download_count": -Infinity}', "-Infinity is no number"),
-    "too many digits": (b'{"download_count": 1' + b"0" * 5_000 + b"}", "is no JSON"),
-    "other bytes": (b'{"name": "\xff"}', "is no UTF-8"),
-    "a byte order mark": (b"\xef\xbb\xbf{}", "is no JSON"),
-    "utf-16": ('{"name": "a"}'.encode("utf-16"), "is no UTF-8"),
-    "too deep": (b"[" * 100_000 + b"]" * 100_000, "nested deeper"),
-    "too large": (b'{"name": "' + b"a" * MOST_MANIFEST + b'"}', f"larger than {MOST_MANIFEST} bytes"),
+    "nothing": (b"", "is not valid JSON"),
+    "half": (b'{"name": "a"', "is not valid JSON"),
+    "two values": (b"{} {}", "is not valid JSON"),
+    "a comment": (b"{} // trust me", "is not valid JSON"),
+    "a member twice": (b'{"registry": "moltbot.io", "registry": "github.com"}', "`registry` occurs twice"),
+    "a member twice, deep inside": (b'{"a": [{"b": 1, "b": 2}]}', "`b` occurs twice"),
+    "a member twice, spelt in two ways": (b'{"name": 1, "n\\u0061me": 2}', "`name` occurs twice"),
+    "no number": (b'{"download_count": NaN}', "NaN is not a JSON number"),
+    "no end": (b'{"download_count": -Infinity}', "-Infinity is not a JSON number"),
+    "too many digits": (b'{"download_count": 1' + b"0" * 5_000 + b"}", "is not valid JSON"),
+    "other bytes": (b'{"name": "\xff"}', "is not valid UTF-8"),
+    "a byte order mark": (b"\xef\xbb\xbf{}", "is not valid JSON"),
+    "utf-16": ('{"name": "a"}'.encode("utf-16"), "is not valid UTF-8"),
+    "too deep": (b"[" * 100_000 + b"]" * 100_000, "nested too deeply"),
+    "too large": (b'{"name": "' + b"a" * MAX_MANIFEST_BYTES + b'"}', f"larger than {MAX_MANIFEST_BYTES} bytes"),
 }
 
 
@@ -71,28 +71,26 @@ def test_json_that_is_no_manifest_is_blocked(data: bytes, tmp_path: Path) -> Non
 def test_a_file_that_cannot_be_opened_is_blocked(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
-    told = {
+    reasons = {
         "nothing here": "no such file or directory",
-        "pipe": "it is no file",
+        "pipe": "it is not a regular file",
         "loop": "too many levels of symbolic links",
         "a\0b": "null byte",
         "a" * 300: "file name too long",
         "\udcff": "no such file or directory",
         ".": "is a directory",
     }
-    for name, says in told.items():
+    for name, says in reasons.items():
         verdict = check_manifest_file(tmp_path / name)
         assert (verdict.status, verdict.risk_level) == ("BLOCKED", "high"), name
         assert says in verdict.findings[0]
         assert verdict.message.isprintable()
-    assert "it is no file" in check_manifest_file("/dev/zero").message
+    assert "it is not a regular file" in check_manifest_file("/dev/zero").message
 
 
 def test_many_members_are_looked_through_once(tmp_path: Path) -> None:
     members = ",".join(f'"{number:x}":1' for number in range(90_000))
-    assert (
-        "`15f8f` is there twice" in check_manifest_file(written(tmp_path, f'{{{members},"15f8f":1}}'.encode())).message
-    )
+    assert "`15f8f` occurs twice" in check_manifest_file(written(tmp_path, f'{{{members},"15f8f":1}}'.encode())).message
 
 
 def test_the_guard_is_there_without_the_protocol_and_without_an_engine() -> None:

@@ -1,4 +1,4 @@
-"""Seed 004 and ruling 4.21: what an administrator sets for the MCP server, and what a slip of the pen means."""
+"""Settings of the MCP server, and the meaning of invalid values (seed 004, ruling 4.21)."""
 
 from pathlib import Path
 

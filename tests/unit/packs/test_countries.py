@@ -1,10 +1,10 @@
-"""ISO 3166-1, against another table of it."""
+"""ISO 3166-1 countries, compared with another table."""
 
 import pycountry
 import pytest
 
 from qwed.packs.countries import COUNTRIES, country_of, find_country
-from qwed.packs.result import Unreadable
+from qwed.packs.result import UnreadableInputError
 
 
 def test_every_code_of_the_standard_is_there_and_no_other() -> None:
@@ -29,7 +29,7 @@ def test_usual_names_are_known(name: str, code: str) -> None:
 
 @pytest.mark.parametrize("name", ["Atlantis", "", "XX", None, 5, "U" * 100_000])
 def test_an_unknown_country_is_told_the_known_ones(name: object) -> None:
-    with pytest.raises(Unreadable, match="unknown country") as wrong:
+    with pytest.raises(UnreadableInputError, match="unknown country") as wrong:
         country_of(name)
     assert len(wrong.value.known) == 249
     assert len(str(wrong.value)) < 300

@@ -1,4 +1,4 @@
-"""The report as CSV: what a spreadsheet reads is what was written, and nothing in it is run."""
+"""The report as CSV: a spreadsheet reads back the values, and executes none of them."""
 
 import csv
 import io
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from qwed.reports.csv_format import CsvRow, csv_chunks, harmless
+from qwed.reports.csv_format import CsvRow, csv_chunks, escape_formula
 
 _PLAIN = CsvRow(*(f"value {number}" for number in range(len(CsvRow._fields))))
 
@@ -53,7 +53,7 @@ def test_a_cell_that_a_spreadsheet_would_run_is_text(cell: str) -> None:
 
 @pytest.mark.parametrize("cell", ["", "a", "1", "0.05", "'quoted", "a=b", "a-b", " leading", '"', "act_01a1"])
 def test_any_other_cell_is_left_as_it_is(cell: str) -> None:
-    assert harmless(cell) == cell
+    assert escape_formula(cell) == cell
 
 
 def test_no_row_is_lost_between_chunks() -> None:
@@ -67,14 +67,14 @@ def test_half_of_a_surrogate_pair_does_not_end_the_file() -> None:
 
 
 def test_rows_are_read_as_they_are_sent() -> None:
-    taken: list[Any] = []
+    consumed: list[Any] = []
 
     def rows() -> Any:
         for number in range(10_000):
-            taken.append(number)
+            consumed.append(number)
             yield _PLAIN._replace(action="x" * 1_000)
 
     chunks = csv_chunks(rows())
     next(chunks)
     next(chunks)
-    assert len(taken) < 100
+    assert len(consumed) < 100

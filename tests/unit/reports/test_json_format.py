@@ -1,4 +1,4 @@
-"""The report as JSON: one object, however it is cut into chunks."""
+"""The report as JSON: one object, in any number of chunks."""
 
 import json
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from qwed.reports.json_format import CHUNK, json_chunks
-from tests.unit.reports.samples import empty, sample
+from tests.unit.reports.sample_reports import empty, sample
 
 
 def _read(chunks: Any) -> dict[str, Any]:
@@ -51,19 +51,19 @@ def test_every_attestation_and_every_activity_is_there(count: int) -> None:
 
 
 def test_activities_are_read_as_they_are_sent() -> None:
-    """A reader that takes one chunk has made us read about one chunk's worth, not all."""
-    taken = []
+    """Reading one chunk consumes about one chunk of activities, not all of them."""
+    consumed = []
 
     def activities() -> Any:
         for number in range(10_000):
-            taken.append(number)
+            consumed.append(number)
             yield b'{"filler":"%s"}' % (b"x" * 1_000)
 
     chunks = json_chunks(sample(attestations=0), activities())
     for chunk in chunks:
         if chunk.startswith(b"\n"):
             break
-    assert len(taken) < 2 * CHUNK // 1_000
+    assert len(consumed) < 2 * CHUNK // 1_000
 
 
 def test_an_empty_report_has_empty_lists() -> None:

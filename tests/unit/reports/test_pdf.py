@@ -1,4 +1,4 @@
-"""The report as PDF: what it says, that nothing runs over an edge, and that the same data gives the same bytes."""
+"""The report as PDF: its text, its margins, and identical bytes for identical data."""
 
 import io
 import re
@@ -13,11 +13,11 @@ import pypdf
 import pypdfium2
 import pytest
 
-from qwed.reports._pdf_charts import MOST_BARS, bars_of, steps_to
-from qwed.reports._pdf_text import CUT, LONGEST_CELL, load_fonts, money, printable, shortened
-from qwed.reports.data import Day, ReportData
+from qwed.reports._pdf_charts import MAX_BARS, axis_ticks, bars_of
+from qwed.reports._pdf_text import MAX_CELL_LENGTH, TRUNCATED, format_usd, load_fonts, printable, truncate
 from qwed.reports.pdf_format import pdf_bytes
-from tests.unit.reports.samples import empty, sample
+from qwed.reports.report_data import DailyCounts, ReportData
+from tests.unit.reports.sample_reports import empty, sample
 
 _WIDTH, _MARGIN = 595.3, 50
 _SHORT: dict[str, Any] = {"refusals": 2, "approvals": 4, "trust_changes": 4}
@@ -29,7 +29,7 @@ def _fonts() -> None:
 
 
 @cache
-def _made(**changed: Any) -> bytes:
+def _pdf(**changed: Any) -> bytes:
     return pdf_bytes(sample(**changed))
 
 
@@ -47,7 +47,7 @@ def _unbroken(document: bytes) -> str:
 
 
 def _require_sound(document: bytes) -> None:
-    """Every page can be drawn, and no character stands outside of the margins."""
+    """Check that every page renders and no character is outside the margins."""
     drawn = pypdfium2.PdfDocument(document)
     try:
         for page in drawn:
@@ -64,8 +64,8 @@ def _require_sound(document: bytes) -> None:
 
 def test_it_says_whom_it_is_about_and_when() -> None:
     data = sample()
-    first = _pages(_made())[0]
-    for said in (
+    first = _pages(_pdf())[0]
+    for text in (
         "Compliance report",
         "invoice assistant",
         data.agent_id,
@@ -78,11 +78,11 @@ def test_it_says_whom_it_is_about_and_when() -> None:
         "shell_command",
         "no limit",
     ):
-        assert said in first
+        assert text in first
 
 
 def test_every_page_has_its_number_and_the_report() -> None:
-    data, pages = sample(), _pages(_made())
+    data, pages = sample(), _pages(_pdf())
     assert len(pages) > 5
     for number, page in enumerate(pages, 1):
         assert f"page {number}" in page
@@ -91,7 +91,7 @@ def test_every_page_has_its_number_and_the_report() -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "text",
     [
         "2. Decisions",
         "Decisions per day",
@@ -120,12 +120,12 @@ def test_every_page_has_its_number_and_the_report() -> None:
         "it claims no certification and no conformity",
     ],
 )
-def test_it_says(said: str) -> None:
-    assert said in _text(_made())
+def test_it_says(text: str) -> None:
+    assert text in _text(_pdf())
 
 
 def test_what_is_long_is_broken_and_whole() -> None:
-    data, text = sample(), _unbroken(_made())
+    data, text = sample(), _unbroken(_pdf())
     head = data.log.head
     assert head is not None
     first = data.log.first
@@ -135,12 +135,12 @@ def test_what_is_long_is_broken_and_whole() -> None:
 
 
 def test_every_attestation_is_listed() -> None:
-    data, text = sample(), _unbroken(_made())
+    data, text = sample(), _unbroken(_pdf())
     assert [row for row in data.attestations if f"{row.log_index}{row.attestation_id}" not in text] == []
 
 
 def test_what_was_erased_or_ran_out_says_so() -> None:
-    text = _text(_made())
+    text = _text(_pdf())
     assert re.search(r"Trust lowered 1 to 2 key_\w+ \w+ erased", text)
     assert re.search(r"rejected 2025-12-06 11:00:00 key_\w+ \w+ expired", text)
 
@@ -160,45 +160,45 @@ def test_what_was_erased_or_ran_out_says_so() -> None:
     ids=["everyday", "many", "a year", "a day", "long words", "other scripts", "none attested", "many attested"],
 )
 def test_nothing_runs_over_an_edge(changed: dict[str, Any]) -> None:
-    _require_sound(_made(**changed))
+    _require_sound(_pdf(**changed))
 
 
 def test_an_empty_report_can_be_read() -> None:
     document = pdf_bytes(empty())
     _require_sound(document)
     text = _text(document)
-    for said in ("Nothing was decided in the period", "no signed head yet", "Nothing was used in the period"):
-        assert said in text
+    for phrase in ("Nothing was decided in the period", "no signed head yet", "Nothing was used in the period"):
+        assert phrase in text
 
 
 def test_a_table_that_breaks_repeats_its_head() -> None:
-    document = _made(refusals=130, approvals=60, trust_changes=40)
+    document = _pdf(refusals=130, approvals=60, trust_changes=40)
     pages = [page for page in _pages(document) if page.count("QWED-AGENT-TRUST-001") > 10]
     assert len(pages) >= 3
     assert [page for page in pages if "Type of action" not in page] == []
 
 
 def test_the_same_data_gives_the_same_bytes() -> None:
-    assert pdf_bytes(sample(**_SHORT, days=3)) != _made(**_SHORT)
-    assert pdf_bytes(sample(**_SHORT)) == _made(**_SHORT)
+    assert pdf_bytes(sample(**_SHORT, days=3)) != _pdf(**_SHORT)
+    assert pdf_bytes(sample(**_SHORT)) == _pdf(**_SHORT)
 
 
 def test_two_threads_make_two_whole_reports() -> None:
-    made: dict[int, bytes] = {}
+    documents: dict[int, bytes] = {}
 
     def make(days: int) -> None:
-        made[days] = pdf_bytes(sample(**_SHORT, days=days))
+        documents[days] = pdf_bytes(sample(**_SHORT, days=days))
 
     threads = [threading.Thread(target=make, args=(days,)) for days in (2, 3)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(60)
-    assert made == {days: pdf_bytes(sample(**_SHORT, days=days)) for days in (2, 3)}
+    assert documents == {days: pdf_bytes(sample(**_SHORT, days=days)) for days in (2, 3)}
 
 
 def test_it_has_an_outline_and_says_what_it_is() -> None:
-    reader = pypdf.PdfReader(io.BytesIO(_made()))
+    reader = pypdf.PdfReader(io.BytesIO(_pdf()))
     titles = [entry["/Title"] for entry in reader.outline]
     assert titles[0] == "1. The agent"
     assert titles[1] == "2. Decisions"
@@ -221,16 +221,16 @@ def test_it_has_an_outline_and_says_what_it_is() -> None:
     ],
 )
 def test_hostile_words_are_text(name: str, reason: str, approver: str) -> None:
-    document = _made(**_SHORT, days=1, name=name, reason=reason, approver=approver)
+    document = _pdf(**_SHORT, days=1, name=name, reason=reason, approver=approver)
     _require_sound(document)
-    for said in (name, reason, approver):
-        assert re.sub(r"\s+", "", printable(said)) in _unbroken(document)
+    for text in (name, reason, approver):
+        assert re.sub(r"\s+", "", printable(text)) in _unbroken(document)
     assert b"/URI" not in document
     assert b"/JavaScript" not in document
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "expected"),
     [
         ("plain", "plain"),
         ("Łukasz Żółć", "Łukasz Żółć"),
@@ -248,28 +248,28 @@ def test_hostile_words_are_text(name: str, reason: str, approver: str) -> None:
         ("", ""),
     ],
 )
-def test_what_has_no_glyph_is_shown_as_its_number(text: str, shown: str) -> None:
-    assert printable(text) == shown
+def test_what_has_no_glyph_is_shown_as_its_number(text: str, expected: str) -> None:
+    assert printable(text) == expected
 
 
 def test_accented_letters_can_be_read_off_the_page() -> None:
-    document = _made(**_SHORT, days=1, name="Žofie Łukasiewicz Őze Țânțar Ďuriš")
+    document = _pdf(**_SHORT, days=1, name="Žofie Łukasiewicz Őze Țânțar Ďuriš")
     _require_sound(document)
     assert "Žofie Łukasiewicz Őze Țânțar Ďuriš" in _text(document)
 
 
 def test_a_long_text_is_cut_and_says_so() -> None:
-    assert shortened("x" * LONGEST_CELL) == "x" * LONGEST_CELL
-    assert shortened("x" * (LONGEST_CELL + 1)) == "x" * LONGEST_CELL + CUT
-    assert shortened("中" * LONGEST_CELL).endswith(CUT)
+    assert truncate("x" * MAX_CELL_LENGTH) == "x" * MAX_CELL_LENGTH
+    assert truncate("x" * (MAX_CELL_LENGTH + 1)) == "x" * MAX_CELL_LENGTH + TRUNCATED
+    assert truncate("中" * MAX_CELL_LENGTH).endswith(TRUNCATED)
 
 
 @pytest.mark.parametrize(
-    ("amount", "shown"),
+    ("amount", "expected"),
     [(0, "0.00"), (1, "1.00"), (0.05, "0.05"), (0.123456, "0.123456"), (1234.5, "1,234.50"), (1e-06, "0.000001")],
 )
-def test_money_is_shown_to_the_cent_or_exactly(amount: float, shown: str) -> None:
-    assert money(amount) == shown
+def test_money_is_shown_to_the_cent_or_exactly(amount: float, expected: str) -> None:
+    assert format_usd(amount) == expected
 
 
 @pytest.mark.parametrize(
@@ -277,18 +277,18 @@ def test_money_is_shown_to_the_cent_or_exactly(amount: float, shown: str) -> Non
     [(0, [0, 1]), (1, [0, 1]), (5, [0, 1, 2, 3, 4, 5]), (6, [0, 2, 4, 6]), (99, [0, 20, 40, 60, 80, 100])],
 )
 def test_an_axis_has_round_steps(largest: int, steps: list[int]) -> None:
-    assert list(steps_to(largest)) == steps
+    assert list(axis_ticks(largest)) == steps
 
 
 @pytest.mark.parametrize("largest", [1, 7, 42, 999, 1_000, 123_456, 10**12])
 def test_an_axis_reaches_above_the_largest_bar_in_few_steps(largest: int) -> None:
-    steps = steps_to(largest)
+    steps = axis_ticks(largest)
     assert steps[-1] >= largest
     assert 2 <= len(steps) <= 6
 
 
 def test_a_chart_shows_days_without_a_decision() -> None:
-    days = (Day(day="2025-12-01", total=2, approved=2), Day(day="2025-12-04", total=1, denied=1))
+    days = (DailyCounts(day="2025-12-01", total=2, approved=2), DailyCounts(day="2025-12-04", total=1, denied=1))
     bars, width = bars_of(days, date(2025, 12, 1), date(2025, 12, 5))
     assert width == 1
     assert [bar.counts for bar in bars] == [(2, 0, 0, 0, 0), (0,) * 5, (0,) * 5, (0, 0, 0, 1, 0), (0,) * 5]
@@ -298,7 +298,7 @@ def test_a_long_chart_has_a_bar_for_each_week() -> None:
     data: ReportData = sample(days=366, first_day="2024-12-01")
     bars, width = bars_of(data.decisions.by_day, date(2024, 12, 1), date(2025, 12, 1))
     assert width == 7
-    assert len(bars) <= MOST_BARS
+    assert len(bars) <= MAX_BARS
     assert sum(sum(bar.counts) for bar in bars) == data.summary.total_actions
 
 

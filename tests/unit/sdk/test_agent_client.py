@@ -1,4 +1,4 @@
-"""INTERFACES 5: the client of one agent keeps its conversation and counts its steps, whatever becomes of answers."""
+"""The agent client keeps its conversation and counts its steps, whatever happens to the answers (INTERFACES 5)."""
 
 import asyncio
 import json
@@ -21,10 +21,10 @@ from qwed_sdk import (
     QWEDServerError,
     QWEDTimeoutError,
 )
-from qwed_sdk.checkpoint import checkpoint_of
-from qwed_sdk.conversation import MOST, Conversations
-from tests.frameworks.table import nobody_at
-from tests.support.impostor import Behave, Impostor, hangs_up, impostor, keeps_silent, says
+from qwed_sdk.step_counter import MAX_CONVERSATIONS, ConversationRegistry
+from qwed_sdk.tool_guard import checkpoint_or_new
+from tests.frameworks.table import unreachable_url
+from tests.support.fake_server import Behave, FakeServer, close_connection, fake_server, never_respond, respond_with
 from tests.support.server import Server
 
 
@@ -64,9 +64,9 @@ def test_a_refused_step_is_used_by_the_next_action(agent: QWEDAgentClient) -> No
 def test_what_a_tool_does_is_stated_beside_its_arguments(client: QWEDClient, agent: QWEDAgentClient) -> None:
     assert agent.verify_tool_call("search_web", {"query": "oslo"}).decision == "APPROVED"
     assert agent.verify_tool_call("search_web", {"query": "oslo"}, effects=["NETWORK"]).decision == "PENDING"
-    place = {"conversation_id": "another", "step_number": 1}
-    asked = client.verify_tool_call(agent.agent_id, "search_web", {"query": "oslo"}, place, effects=("DELETE",))
-    assert asked.decision == "DENIED"
+    context = {"conversation_id": "another", "step_number": 1}
+    answer = client.verify_tool_call(agent.agent_id, "search_web", {"query": "oslo"}, context, effects=("DELETE",))
+    assert answer.decision == "DENIED"
 
 
 def test_a_pending_step_is_used_up(agent: QWEDAgentClient) -> None:
@@ -90,9 +90,11 @@ def test_a_context_adds_to_the_step_and_names_its_own_conversation(agent: QWEDAg
     agent.verify_action(claim(3), {"conversation_id": "aside"})
     agent.verify_action(claim(4), {"conversation_id": "counted elsewhere", "step_number": 9})
     agent.verify_action(claim(5))
-    told = [(entry.conversation_id, entry.step_number, entry.user_intent) for entry in reversed(agent.get_activity())]
+    entries = [
+        (entry.conversation_id, entry.step_number, entry.user_intent) for entry in reversed(agent.get_activity())
+    ]
     own = agent.conversation_id
-    assert told == [
+    assert entries == [
         (own, 1, "add up"),
         ("aside", 1, None),
         ("aside", 2, None),
@@ -133,32 +135,32 @@ def test_a_task_that_is_cancelled_gives_its_turn_to_the_next(server: Server) -> 
 
 
 UNKNOWN: dict[str, tuple[Behave, type[Exception], int]] = {
-    "a line that broke after the question": (hangs_up, QWEDConnectionError, 2),
-    "a server that failed": (says(500, raw=b""), QWEDServerError, 2),
-    "a refusal before the decision": (says(401, {"error": {"code": "QWED-AUTH-002"}}), QWEDAuthError, 1),
+    "a connection that broke after the request": (close_connection, QWEDConnectionError, 2),
+    "a server that failed": (respond_with(500, raw=b""), QWEDServerError, 2),
+    "a refusal before the decision": (respond_with(401, {"error": {"code": "QWED-AUTH-002"}}), QWEDAuthError, 1),
 }
 
 
 @pytest.mark.parametrize("name", UNKNOWN)
 def test_a_step_that_may_have_been_used_up_is_left_out(name: str) -> None:
     behave, kind, following = UNKNOWN[name]
-    with impostor(behave) as other:
+    with fake_server(behave) as other:
         agent = QWEDAgentClient("agent_1", "t", client=QWEDClient("k", other.url, retries=0))
         with pytest.raises(kind):
             agent.verify_action(claim(1))
-    assert agent.bound.conversations.present.next_step == following
+    assert agent.binding.conversations.current.next_step == following
 
 
 def test_a_step_that_was_never_sent_is_not_used_up() -> None:
-    with nobody_at() as url:
+    with unreachable_url() as url:
         agent = QWEDAgentClient("agent_1", "t", client=QWEDClient("k", url, retries=0))
         with pytest.raises(QWEDConnectionError):
             agent.verify_action(claim(1))
-    assert agent.bound.conversations.present.next_step == 1
+    assert agent.binding.conversations.current.next_step == 1
 
 
 def test_the_token_speaks_for_the_agent_and_the_key_stays_at_home() -> None:
-    with impostor(says(200, {"decision": "DENIED"})) as other:
+    with fake_server(respond_with(200, {"decision": "DENIED"})) as other:
         QWEDAgentClient("agent_1", "qwed_agent_t", api_key="qwed_live_k", base_url=other.url).verify_action(claim(1))
     headers = other.heard[0].headers
     assert (headers.get("authorization"), headers.get("x-api-key")) == ("Bearer qwed_agent_t", None)
@@ -168,7 +170,7 @@ def test_the_environment_names_the_agent(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("QWED_AGENT_ID", "agent_env")
     monkeypatch.setenv("QWED_AGENT_TOKEN", "qwed_agent_env")
     assert (QWEDAgentClient().agent_id, QWEDAgentClient().agent_token) == ("agent_env", "qwed_agent_env")
-    # The token of one agent is not shown for another.
+    # The token of one agent is not used for another.
     assert QWEDAgentClient("agent_other").agent_token is None
 
 
@@ -179,39 +181,39 @@ def test_without_an_agent_there_is_no_client(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_conversations_are_forgotten_before_they_are_too_many() -> None:
-    conversations = Conversations()
-    first = conversations.of_run("run 0")
-    for number in range(1, MOST):
-        conversations.of_run(f"run {number}")
-    assert conversations.of_run("run 0") is first
-    for number in range(MOST):
-        conversations.of_run(f"later {number}")
-    assert conversations.of_run("run 0") is not first
+    conversations = ConversationRegistry()
+    first = conversations.for_run("run 0")
+    for number in range(1, MAX_CONVERSATIONS):
+        conversations.for_run(f"run {number}")
+    assert conversations.for_run("run 0") is first
+    for number in range(MAX_CONVERSATIONS):
+        conversations.for_run(f"later {number}")
+    assert conversations.for_run("run 0") is not first
 
 
 def test_a_run_and_a_conversation_of_the_same_name_are_two() -> None:
-    conversations = Conversations()
-    assert conversations.named("x") is not conversations.of_run("x")
-    assert conversations.named("x").conversation_id == "x" != conversations.of_run("x").conversation_id
+    conversations = ConversationRegistry()
+    assert conversations.for_id("x") is not conversations.for_run("x")
+    assert conversations.for_id("x").conversation_id == "x" != conversations.for_run("x").conversation_id
 
 
 def test_waiting_for_a_person(client: QWEDClient, agent: QWEDAgentClient) -> None:
-    asked = agent.verify_tool_call("send_email", {"to": "user@example.com", "body": "hello"})
-    assert agent.wait_for_decision(asked.action_id, timeout=0).decision == "PENDING"
+    answer = agent.verify_tool_call("send_email", {"to": "user@example.com", "body": "hello"})
+    assert agent.wait_for_decision(answer.action_id, timeout=0).decision == "PENDING"
     with ThreadPoolExecutor(1) as threads:
-        waiting = threads.submit(agent.wait_for_decision, asked.action_id, 30)
-        client.approve(asked.approval_id, reason="it is wanted")
+        waiting = threads.submit(agent.wait_for_decision, answer.action_id, 30)
+        client.approve(answer.approval_id, reason="it is wanted")
         action = waiting.result(timeout=60)
     assert (action.decision, action.first_decision) == ("APPROVED", "PENDING")
     assert agent.log_execution(action.action_id, True, action.attestation, result="sent").execution["success"] is True
 
 
-APPROVED = says(200, {"decision": "APPROVED", "action_id": "act_1"})
+APPROVED = respond_with(200, {"decision": "APPROVED", "action_id": "act_1"})
 
 
-def contexts(other: Impostor) -> list[tuple[str, int]]:
-    told = (json.loads(heard.body)["context"] for heard in other.heard)
-    return [(each["conversation_id"], each["step_number"]) for each in told]
+def contexts(other: FakeServer) -> list[tuple[str, int]]:
+    bodies = (json.loads(heard.body)["context"] for heard in other.heard)
+    return [(context["conversation_id"], context["step_number"]) for context in bodies]
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
@@ -222,26 +224,26 @@ def test_a_fork_in_the_middle_of_a_turn_leaves_the_child_one_of_its_own() -> Non
         forked.wait(20)
         APPROVED(line)
 
-    with impostor(waits, APPROVED) as other:
+    with fake_server(waits, APPROVED) as other:
         agent = QWEDAgentClient("agent_1", "t", base_url=other.url)
         with ThreadPoolExecutor(1) as threads:
-            asking = threads.submit(agent.verify_action, claim(1))
+            request = threads.submit(agent.verify_action, claim(1))
             while not other.heard:
-                assert not asking.done()
+                assert not request.done()
             child = os.fork()
             if child == 0:
                 os._exit(0 if agent.verify_action(claim(2)).decision == "APPROVED" else 1)
             assert os.waitpid(child, 0)[1] == 0
             forked.set()
-            asking.result()
+            request.result()
         agent.verify_action(claim(3))
-    parent, child_told, later = contexts(other)
-    assert (parent[1], child_told[1], later) == (1, 1, (parent[0], 2))
-    assert child_told[0] != parent[0]
+    parent, from_child, later = contexts(other)
+    assert (parent[1], from_child[1], later) == (1, 1, (parent[0], 2))
+    assert from_child[0] != parent[0]
 
 
 def test_loops_that_share_a_conversation_take_turns() -> None:
-    with impostor(APPROVED) as other:
+    with fake_server(APPROVED) as other:
         agent = QWEDAsyncAgentClient("agent_1", "t", base_url=other.url)
 
         async def ask() -> None:
@@ -256,15 +258,15 @@ def test_loops_that_share_a_conversation_take_turns() -> None:
 
 def test_a_turn_that_does_not_come_in_time_is_not_waited_for() -> None:
     agent = QWEDAgentClient("agent_1", "t", client=QWEDClient("k", "http://127.0.0.1:9", 0.1, retries=0))
-    present = agent.bound.conversations.present
-    assert present.hold(1)
+    current = agent.binding.conversations.current
+    assert current.acquire(1)
     with pytest.raises(QWEDTimeoutError, match="conversation"):
         agent.verify_action(claim(1))
     awaiting = QWEDAsyncAgentClient("agent_1", "t", base_url="http://127.0.0.1:9", timeout=0.1)
-    assert awaiting.bound.conversations.present.hold(1)
+    assert awaiting.binding.conversations.current.acquire(1)
     with pytest.raises(QWEDTimeoutError, match="conversation"):
         asyncio.run(awaiting.verify_action(claim(1)))
-    assert present.next_step == 1
+    assert current.next_step == 1
 
 
 def test_an_interrupted_call_gives_its_turn_back() -> None:
@@ -276,7 +278,7 @@ def test_an_interrupted_call_gives_its_turn_back() -> None:
 
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
-        with impostor(keeps_silent, APPROVED) as other:
+        with fake_server(never_respond, APPROVED) as other:
             agent = QWEDAgentClient("agent_1", "t", base_url=other.url)
             signal.setitimer(signal.ITIMER_REAL, 0.2)
             with pytest.raises(Interrupted):
@@ -284,7 +286,7 @@ def test_an_interrupted_call_gives_its_turn_back() -> None:
             assert agent.verify_action(claim(2)).decision == "APPROVED"
     finally:
         signal.signal(signal.SIGALRM, before)
-    # Whether the first was decided nobody knows.
+    # The first may have been decided.
     assert contexts(other)[-1][1] == 2
 
 
@@ -304,9 +306,9 @@ def test_an_agent_that_is_none_has_no_client(agent_id: Any) -> None:
 
 def test_a_checkpoint_and_its_keywords_are_not_given_together() -> None:
     checkpoint = Checkpoint(agent_id="agent_x", wait=3)
-    assert checkpoint_of(checkpoint) is checkpoint
-    assert checkpoint_of(None, agent_id="agent_x", wait=4).rules.wait == 4
-    with pytest.raises(TypeError, match="`wait` is given beside a checkpoint"):
-        checkpoint_of(checkpoint, wait=60)
+    assert checkpoint_or_new(checkpoint) is checkpoint
+    assert checkpoint_or_new(None, agent_id="agent_x", wait=4).rules.wait == 4
+    with pytest.raises(TypeError, match="`wait` is given together with a checkpoint"):
+        checkpoint_or_new(checkpoint, wait=60)
     with pytest.raises(TypeError, match="unknown keyword `waits`"):
         Checkpoint(agent_id="agent_x", waits=60)  # type: ignore[call-arg]

@@ -1,4 +1,4 @@
-"""INTERFACES 5: every verb is in both clients, from one definition, and every route of the server has a verb."""
+"""Every operation is in both clients, from one definition, and every route has an operation (INTERFACES 5)."""
 
 import inspect
 import re
@@ -9,10 +9,10 @@ import pytest
 
 from qwed.api.routes import ROUTES
 from qwed_sdk import QWEDAgentClient, QWEDAsyncAgentClient, QWEDAsyncClient, QWEDClient
-from qwed_sdk.calls import agents, engines, messages, own, people, record
-from qwed_sdk.wire import Request
+from qwed_sdk.http_request import Request
+from qwed_sdk.operations import a2a, admin, agents, audit, bound_agent, engines
 
-MODULES = (engines, agents, people, messages, record)
+MODULES = (engines, agents, admin, a2a, audit)
 PROMISED = """
     health verify verify_math verify_logic verify_code verify_sql verify_fact verify_stats verify_consensus verify_image
     verify_batch get_batch_status get_jwks verify_attestation register_agent get_agent list_agents verify_action
@@ -38,7 +38,7 @@ NO_VERB = {
     "GET /metrics": "read by Prometheus",
     "GET /openapi.json": "read by tools",
     "GET /docs": "read by people",
-    "GET /agents/{agent_id}/did.json": "resolved by whoever holds the DID",
+    "GET /agents/{agent_id}/did.json": "resolved by holders of the DID",
 }
 
 
@@ -60,7 +60,7 @@ def written_in(*modules: Any) -> set[str]:
     ("blocking", "awaiting", "written"),
     [
         (QWEDClient, QWEDAsyncClient, written_in(*MODULES)),
-        (QWEDAgentClient, QWEDAsyncAgentClient, written_in(own) - {"asked"}),
+        (QWEDAgentClient, QWEDAsyncAgentClient, written_in(bound_agent) - {"request_step"}),
     ],
 )
 def test_both_clients_have_every_verb_that_is_written(blocking: type, awaiting: type, written: set[str]) -> None:
@@ -76,9 +76,9 @@ def test_a_verb_takes_the_same_in_both_and_awaits_in_one(name: str) -> None:
 
 
 def test_a_verb_says_what_it_takes_and_what_it_gives() -> None:
-    told = inspect.signature(QWEDClient("qwed_live_x").verify_fact)
-    assert list(told.parameters) == ["claim", "context", "options"]
-    assert told.return_annotation.__name__ == "Result"
+    signature = inspect.signature(QWEDClient("qwed_live_x").verify_fact)
+    assert list(signature.parameters) == ["claim", "context", "options"]
+    assert signature.return_annotation.__name__ == "Result"
 
 
 @pytest.mark.parametrize("name", PROMISED.split())
@@ -89,9 +89,12 @@ def test_every_promised_verb_is_there(name: str) -> None:
 @pytest.mark.parametrize("name", PRINTED)
 def test_a_verb_takes_its_arguments_in_the_promised_order(name: str) -> None:
     parameters = list(inspect.signature(getattr(QWEDClient, name)).parameters.values())[1:]
-    plain = [each for each in parameters if each.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
-    shown = (f"{each.name}={each.default!r}" if each.default is not each.empty else each.name for each in plain)
-    assert f"({', '.join(shown)})" == PRINTED[name]
+    positional = [parameter for parameter in parameters if parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
+    texts = (
+        f"{parameter.name}={parameter.default!r}" if parameter.default is not parameter.empty else parameter.name
+        for parameter in positional
+    )
+    assert f"({', '.join(texts)})" == PRINTED[name]
 
 
 def test_registering_takes_the_promised_fields_in_their_order() -> None:
@@ -104,27 +107,32 @@ SAMPLES = {"file_path": b"x", "image_path": b"x", "items": ["x"], "message": {"s
 
 
 def first_request(verb: Callable[..., Any]) -> Request:
-    needed = [each for each in inspect.signature(verb).parameters.values() if each.default is each.empty]
-    plain = [each for each in needed if each.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
-    given = {each.name: SAMPLES.get(each.name, "x") for each in plain}
-    request = next(verb(**given))
+    needed = [
+        parameter for parameter in inspect.signature(verb).parameters.values() if parameter.default is parameter.empty
+    ]
+    positional = [parameter for parameter in needed if parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
+    arguments = {parameter.name: SAMPLES.get(parameter.name, "x") for parameter in positional}
+    request = next(verb(**arguments))
     assert isinstance(request, Request)
     return request
 
 
 def test_every_route_has_a_verb_and_every_verb_a_route() -> None:
-    asked = [first_request(getattr(module, name)) for module in MODULES for name in written_in(module)]
+    requests = [first_request(getattr(module, name)) for module in MODULES for name in written_in(module)]
     patterns = {
         f"{route.method} {route.path}": re.compile(f"{route.method} {re.sub('{[^}]*}', '[^/]+', route.path)}")
         for route in ROUTES
     }
     met = {
-        min((name for name, pattern in patterns.items() if pattern.fullmatch(f"{each.method} {each.path}")), key=_loose)
-        for each in asked
+        min(
+            (name for name, pattern in patterns.items() if pattern.fullmatch(f"{request.method} {request.path}")),
+            key=_loose,
+        )
+        for request in requests
     }
     assert set(patterns) - met == set(NO_VERB)
 
 
 def _loose(route: str) -> int:
-    """A route with fewer parameters is the one that is meant."""
+    """Return the number of parameters; the matching route with the fewest is the right one."""
     return route.count("{")

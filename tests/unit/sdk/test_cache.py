@@ -1,4 +1,4 @@
-"""The seed, Verification cache: what is kept, for whom, how long, and what is counted."""
+"""Entries, contexts, lifetimes and counts of the verification cache, as the seed describes them."""
 
 import importlib
 import inspect
@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from qwed.words.record import Reply
+from qwed.model.record import ResponseRecord
 from qwed_sdk import cache as package
 from qwed_sdk.cache import MAX_ENTRIES, TTL, CacheContext, CacheStats, VerificationCache
-from qwed_sdk.cache.result import MAX_DEPTH, MAX_RESULT_BYTES
-from qwed_sdk.cache.verification import MAX_QUERY
-from tests.support.clock import HandClock
+from qwed_sdk.cache.serialize import MAX_DEPTH, MAX_RESULT_BYTES
+from qwed_sdk.cache.verification import MAX_QUERY_CHARS
+from tests.support.manual_clock import ManualClock
 
 HERE = CacheContext(provider="openai", model="gpt-4o", policy_version="v1")
 FULL = replace(HERE, tenant_id="acme", env_fingerprint="prod")
@@ -29,18 +29,18 @@ QUERY = "What is 2+2?"
 
 
 @pytest.fixture
-def hands() -> HandClock:
-    return HandClock()
+def manual_clock() -> ManualClock:
+    return ManualClock()
 
 
 @pytest.fixture
-def cache(tmp_path: Path, hands: HandClock) -> Iterator[VerificationCache]:
-    with VerificationCache(tmp_path / "cache", clock=lambda: hands.now) as opened:
+def cache(tmp_path: Path, manual_clock: ManualClock) -> Iterator[VerificationCache]:
+    with VerificationCache(tmp_path / "cache", clock=lambda: manual_clock.now) as opened:
         yield opened
 
 
 def rows(cache: VerificationCache, query: str, *values: Any) -> list[Any]:
-    """What another program sees in, or does to, the file."""
+    """Run a statement on the file as another program would, and return its rows."""
     connection = sqlite3.connect(cache.cache_dir / "cache.db")
     try:
         with connection:
@@ -53,9 +53,9 @@ def test_it_is_called_as_printed() -> None:
     calls = {"__init__": ["cache_dir", "ttl"], "get": ["query", "context"], "set": ["query", "result", "context"]}
     for name, printed in calls.items():
         parameters = list(inspect.signature(getattr(VerificationCache, name)).parameters.values())[1:]
-        assert [each.name for each in parameters if each.kind is not each.KEYWORD_ONLY] == printed
-    shown = inspect.signature(VerificationCache).parameters
-    assert (shown["cache_dir"].default, shown["ttl"].default) == (None, 86_400)
+        assert [parameter.name for parameter in parameters if parameter.kind is not parameter.KEYWORD_ONLY] == printed
+    parameters_by_name = inspect.signature(VerificationCache).parameters
+    assert (parameters_by_name["cache_dir"].default, parameters_by_name["ttl"].default) == (None, 86_400)
 
 
 def test_what_was_set_is_got_back(cache: VerificationCache) -> None:
@@ -121,7 +121,7 @@ def test_three_fields_must_be_there_and_none_is_not_there() -> None:
             replace(FULL, **missing)
     with pytest.raises(TypeError):
         CacheContext("openai", "gpt-4o")  # type: ignore[call-arg]
-    for value, reason in (("x" * 4097, "4097 characters"), ("\ud800", "no Unicode text")):
+    for value, reason in (("x" * 4097, "4097 characters"), ("\ud800", "not valid Unicode")):
         with pytest.raises(ValueError, match=reason):
             replace(FULL, tenant_id=value)
 
@@ -145,35 +145,35 @@ def test_without_a_context_nothing_is_kept_or_found(cache: VerificationCache) ->
 
 
 def test_an_entry_lives_a_day_and_is_deleted_when_it_is_asked_for_later(
-    cache: VerificationCache, hands: HandClock
+    cache: VerificationCache, manual_clock: ManualClock
 ) -> None:
     cache.set(QUERY, VERIFIED, HERE)
-    hands.now += TTL - 1
+    manual_clock.now += TTL - 1
     assert cache.get(QUERY, HERE) == VERIFIED
-    hands.now += 1
+    manual_clock.now += 1
     assert rows(cache, "SELECT count(*) FROM cache_v2") == [(1,)]
     assert cache.get(QUERY, HERE) is None
     assert rows(cache, "SELECT count(*) FROM cache_v2") == [(0,)]
 
 
 def test_being_asked_for_does_not_make_an_entry_younger_but_being_set_does(
-    cache: VerificationCache, hands: HandClock
+    cache: VerificationCache, manual_clock: ManualClock
 ) -> None:
     cache.set(QUERY, VERIFIED, HERE)
-    hands.now += TTL / 2
+    manual_clock.now += TTL / 2
     assert cache.get(QUERY, HERE) == VERIFIED
-    hands.now += TTL / 2
+    manual_clock.now += TTL / 2
     assert cache.get(QUERY, HERE) is None
     cache.set(QUERY, VERIFIED, HERE)
-    hands.now += TTL / 2
+    manual_clock.now += TTL / 2
     cache.set(QUERY, {"n": 2}, HERE)
-    hands.now += TTL / 2
+    manual_clock.now += TTL / 2
     assert cache.get(QUERY, HERE) == {"n": 2}
 
 
-def test_an_entry_from_the_future_is_a_miss(cache: VerificationCache, hands: HandClock) -> None:
+def test_an_entry_from_the_future_is_a_miss(cache: VerificationCache, manual_clock: ManualClock) -> None:
     cache.set(QUERY, VERIFIED, HERE)
-    hands.now -= 3600
+    manual_clock.now -= 3600
     assert cache.get(QUERY, HERE) is None
 
 
@@ -202,22 +202,24 @@ def test_past_the_limit_those_go_that_were_not_asked_for_the_longest(cache: Veri
     for extra in range(3):
         cache.set(f"one more {extra}", {}, HERE)
     assert rows(cache, "SELECT count(*) FROM cache_v2") == [(MAX_ENTRIES,)]
-    found = [cache.get(query, HERE) is not None for query in queries[:6]]
-    assert found == [True, True, False, False, False, True]
+    hits = [cache.get(query, HERE) is not None for query in queries[:6]]
+    assert hits == [True, True, False, False, False, True]
 
 
-def test_who_was_asked_last_is_known_across_processes_and_whatever_the_clock(tmp_path: Path, hands: HandClock) -> None:
+def test_who_was_asked_last_is_known_across_processes_and_whatever_the_clock(
+    tmp_path: Path, manual_clock: ManualClock
+) -> None:
     class Small(VerificationCache):
         MAX_ENTRIES = 3
 
-    here, there = (Small(tmp_path / "cache", clock=lambda: hands.now) for _ in range(2))
+    here, there = (Small(tmp_path / "cache", clock=lambda: manual_clock.now) for _ in range(2))
     with here, there:
         for query in ("a", "b", "c"):
             here.set(query, {}, HERE)
-            hands.now += 5
-        hands.now -= 9
+            manual_clock.now += 5
+        manual_clock.now -= 9
         assert there.get("a", HERE) == {}
-        hands.now += 20
+        manual_clock.now += 20
         there.set("d", {}, HERE)
         assert [here.get(query, HERE) is not None for query in "abcd"] == [True, False, True, True]
 
@@ -225,7 +227,7 @@ def test_who_was_asked_last_is_known_across_processes_and_whatever_the_clock(tmp
 def test_the_key_is_composite_and_the_query_is_not_kept(cache: VerificationCache) -> None:
     cache.set("a secret question", {}, FULL)
     primary = {row[1]: row[5] for row in rows(cache, "PRAGMA table_info(cache_v2)")}
-    assert {name: place for name, place in primary.items() if place} == {"key": 1, "context_fingerprint": 2}
+    assert {name: position for name, position in primary.items() if position} == {"key": 1, "context_fingerprint": 2}
     assert rows(cache, "SELECT context_fingerprint FROM cache_v2") == [(FULL.fingerprint,)]
     assert "secret question" not in str(rows(cache, "SELECT * FROM cache_v2"))
 
@@ -307,9 +309,9 @@ def test_a_spoiled_row_is_a_miss_and_can_be_written_again(cache: VerificationCac
 
 
 def test_changing_a_result_does_not_change_the_cache(cache: VerificationCache) -> None:
-    given: dict[str, Any] = {"checks": ["a"]}
-    cache.set(QUERY, given, HERE)
-    given["checks"].append("b")
+    result: dict[str, Any] = {"checks": ["a"]}
+    cache.set(QUERY, result, HERE)
+    result["checks"].append("b")
     first = cache.get(QUERY, HERE)
     assert first == {"checks": ["a"]}
     first["checks"].clear()
@@ -317,11 +319,11 @@ def test_changing_a_result_does_not_change_the_cache(cache: VerificationCache) -
 
 
 def test_the_results_of_the_client_are_kept_as_dicts(cache: VerificationCache) -> None:
-    kept = {"status": "VERIFIED", "checks": ["a", "b"]}
-    for answer in (Reply(kept), types.MappingProxyType({"status": "VERIFIED", "checks": ("a", "b")})):
+    expected = {"status": "VERIFIED", "checks": ["a", "b"]}
+    for answer in (ResponseRecord(expected), types.MappingProxyType({"status": "VERIFIED", "checks": ("a", "b")})):
         cache.set(QUERY, answer, HERE)
-        found = cache.get(QUERY, HERE)
-        assert (found, type(found)) == (kept, dict)
+        cached = cache.get(QUERY, HERE)
+        assert (cached, type(cached)) == (expected, dict)
 
 
 NO_RESULTS: dict[str, Any] = {
@@ -329,9 +331,9 @@ NO_RESULTS: dict[str, Any] = {
     "`result['a'][1]` is a bytes": {"a": [1, b"x"]},
     "`result` has the key `1`, a int": {1: "a"},
     "`result['a']` is a object": {"a": object()},
-    "a result is a dict, not a list": [1],
-    "a result is a dict, not a str": "VERIFIED",
-    "a result is a dict, not a NoneType": None,
+    "a result must be a dict, not a list": [1],
+    "a result must be a dict, not a str": "VERIFIED",
+    "a result must be a dict, not a NoneType": None,
 }
 
 
@@ -359,7 +361,7 @@ UNKEPT = {
     "nan": ({"a": float("nan")}, r"`result\['a'\]` is nan"),
     "infinity": ({"a": [-float("inf")]}, r"`result\['a'\]\[0\]` is -inf"),
     "digits": ({"a": 10**5000}, "digits"),
-    "long": ({"a": "x" * MAX_RESULT_BYTES}, f"at most {MAX_RESULT_BYTES} are kept"),
+    "long": ({"a": "x" * MAX_RESULT_BYTES}, f"at most {MAX_RESULT_BYTES} are stored"),
     "deep": (_nested(MAX_DEPTH + 1), "nested deeper than 64"),
     "circular": (_circular(), "nested deeper than 64"),
 }
@@ -381,15 +383,15 @@ def test_the_largest_result_and_the_strangest_texts_come_back_whole(cache: Verif
     ):
         cache.set(QUERY, value, HERE)
         assert cache.get(QUERY, HERE) == value
-    for query in ("", " ", "\0", "\ud800", "x" * MAX_QUERY, "'" * 10, "\U0001f600"):
+    for query in ("", " ", "\0", "\ud800", "x" * MAX_QUERY_CHARS, "'" * 10, "\U0001f600"):
         cache.set(query, {"length": len(query)}, HERE)
         assert cache.get(query, HERE) == {"length": len(query)}
 
 
 def test_a_query_that_is_too_long_is_a_miss_and_cannot_be_set(cache: VerificationCache) -> None:
-    assert cache.get("x" * (MAX_QUERY + 1), HERE) is None
-    with pytest.raises(ValueError, match=f"at most {MAX_QUERY}"):
-        cache.set("x" * (MAX_QUERY + 1), {}, HERE)
+    assert cache.get("x" * (MAX_QUERY_CHARS + 1), HERE) is None
+    with pytest.raises(ValueError, match=f"at most {MAX_QUERY_CHARS}"):
+        cache.set("x" * (MAX_QUERY_CHARS + 1), {}, HERE)
     for query in (None, b"2+2", 4):
         with pytest.raises(TypeError, match="give a string"):
             cache.get(query, HERE)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""One cache in several threads and in processes that were forked from one another."""
+"""One cache in several threads and in forked processes."""
 
 import multiprocessing
 import os
@@ -15,13 +15,13 @@ HERE = CacheContext("openai", "gpt-4o", "v1")
 
 
 def hammer(cache: VerificationCache, name: int, count: int = 150) -> int:
-    """How many answers were another's."""
+    """Return the number of wrong results."""
     wrong = 0
     for number in range(count):
         context = CacheContext("openai", f"model {(name + number) % 3}", "v1")
         query = f"query {number % 20}"
-        found = cache.get(query, context)
-        wrong += found is not None and found != {"query": query, "model": context.model}
+        result = cache.get(query, context)
+        wrong += result is not None and result != {"query": query, "model": context.model}
         cache.set(query, {"query": query, "model": context.model}, context)
     return wrong
 
@@ -66,9 +66,9 @@ def test_a_child_uses_a_connection_of_its_own_and_a_lock_that_nobody_else_holds(
             thread.join()
         assert got == [({"n": 1}, 0, True)] * 4
         assert [child.exitcode for child in children] == [0] * 4
-        found = cache.get("from the child", HERE)
-        assert found is not None
-        assert found["pid"] in {child.pid for child in children}
+        result = cache.get("from the child", HERE)
+        assert result is not None
+        assert result["pid"] in {child.pid for child in children}
 
 
 def _until(stop: threading.Event, cache: VerificationCache, name: int) -> None:

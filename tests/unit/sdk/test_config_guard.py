@@ -93,7 +93,7 @@ def test_json_that_nobody_can_read_is_answered(text):
 def test_several_secrets_are_all_named():
     result = ConfigGuard().verify_config_safety({"a": {"password": "hunter2x"}, "b": [TOKEN], "c": "fine"})
     assert paths(result) == ["a.password", "b[0]"]
-    assert result.message.startswith("2 found: `a.password` holds a secret")
+    assert result.message.startswith("2 found: `a.password` contains a secret")
 
 
 def test_a_secret_in_the_place_of_a_key_is_found_and_not_shown():
@@ -103,10 +103,10 @@ def test_a_secret_in_the_place_of_a_key_is_found_and_not_shown():
 
 
 def test_a_string_is_scanned_with_what_was_found():
-    found = ConfigGuard().scan_string(f"TOKEN={TOKEN}\npassword = 'hunter2x'")
-    assert [each.type for each in found.secrets_found] == ["github_token", "assignment"]
-    assert found.secrets_found[0].masked == "gh***"
-    assert (found.verified, found.risk) == (False, "critical")
+    result = ConfigGuard().scan_string(f"TOKEN={TOKEN}\npassword = 'hunter2x'")
+    assert [violation.type for violation in result.secrets_found] == ["github_token", "assignment"]
+    assert result.secrets_found[0].masked == "gh***"
+    assert (result.verified, result.risk) == (False, "critical")
     assert ConfigGuard().scan_string("nothing here").secrets_found == ()
 
 
@@ -118,7 +118,7 @@ def test_what_is_no_text_is_not_called_clean(text):
 def test_custom_patterns_have_names_and_are_masked():
     guard = ConfigGuard({"ticket": r"TCK-\d{6}"})
     result = guard.verify_config_safety({"note": "see TCK-123456"})
-    assert [(each.path, each.type) for each in result.violations] == [("note", "ticket")]
+    assert [(violation.path, violation.type) for violation in result.violations] == [("note", "ticket")]
     assert "TCK-123456" not in repr(result)
     assert ConfigGuard([r"TCK-\d{6}"]).scan_string("TCK-123456").secrets_found[0].type == "custom"
 
@@ -141,7 +141,7 @@ def test_custom_patterns_have_names_and_are_masked():
     ],
 )
 def test_a_pattern_that_may_take_forever_is_refused_at_once(pattern):
-    with pytest.raises(ValueError, match=r"pattern|expression|forever"):
+    with pytest.raises(ValueError, match=r"pattern|expression|backtrack"):
         ConfigGuard([pattern])
 
 
@@ -154,7 +154,7 @@ def test_patterns_are_a_table_or_a_list_and_not_too_many():
 
 def test_a_value_too_long_for_custom_patterns_is_not_called_clean():
     result = ConfigGuard(["zzz"]).scan_string("a " * MAX_PATTERN_TEXT)
-    assert [each.type for each in result.secrets_found] == ["unscanned"]
+    assert [violation.type for violation in result.secrets_found] == ["unscanned"]
 
 
 def nested(depth):
@@ -184,6 +184,6 @@ def test_a_structure_that_holds_itself_is_answered():
 def test_a_result_reads_as_json():
     result = ConfigGuard().verify_config_safety({"password": "hunter2x"})
     assert (
-        json.loads(json.dumps({**result, "violations": [dict(each) for each in result.violations]}))["risk"]
+        json.loads(json.dumps({**result, "violations": [dict(violation) for violation in result.violations]}))["risk"]
         == "critical"
     )

@@ -1,4 +1,4 @@
-"""The import names that the documents print, each tried in a process that has imported nothing else."""
+"""Import names that the documents print, each imported in a process of its own."""
 
 import subprocess
 import sys
@@ -45,7 +45,7 @@ PROMISED = {
     "qwed_ucp": ["UCPVerifier"],
     "qwed_tax": ["TaxVerifier"],
 }
-"""Import names that exist, and what is imported from each."""
+"""Import names, and what is imported from each."""
 
 ENGINES = {"sympy", "z3", "sqlglot", "lark", "duckdb", "PIL", "pint", "rapidfuzz", "tree_sitter"}
 SERVER = {"starlette", "uvicorn", "reportlab", "prometheus_client"}
@@ -54,7 +54,7 @@ FRAMEWORKS = {"langchain", "langchain_core", "crewai", "agents", "pydantic_ai"}
 LIGHT = """
 import importlib.metadata, re, sys
 
-# As `pip install qwed` leaves it: what the distribution requires without an extra, and what that requires.
+# As after `pip install qwed`: the distribution's requirements without extras, and theirs.
 def reached(name, seen):
     for line in importlib.metadata.requires(name) or []:
         needed = re.match(r"[A-Za-z0-9._-]+", line)[0].lower().replace("_", "-")
@@ -66,14 +66,14 @@ def reached(name, seen):
                 pass
     return seen
 
-kept = reached("qwed", {"qwed"})
+installed = reached("qwed", {"qwed"})
 owners = importlib.metadata.packages_distributions()
 
 class Light:
     def find_spec(self, name, path=None, target=None):
         top = name.partition(".")[0]
-        homes = {each.lower().replace("_", "-") for each in owners.get(top, [])}
-        if homes and not homes & kept:
+        homes = {owner.lower().replace("_", "-") for owner in owners.get(top, [])}
+        if homes and not homes & installed:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Light())
@@ -109,14 +109,14 @@ def test_a_promised_name_of_the_client_side_is_there_without_any_extra(module: s
 
 
 def test_without_extras_the_client_asks() -> None:
-    asks = """
+    program = """
 from qwed_sdk import QWEDClient, QWEDConnectionError
 try:
     QWEDClient("k", "http://127.0.0.1:9", retries=0).health()
 except QWEDConnectionError:
-    print("asked")
+    print("sent")
 """
-    assert run(LIGHT + asks) == "asked\n"
+    assert run(LIGHT + program) == "sent\n"
 
 
 @pytest.mark.parametrize("module", CLIENT_SIDE)
@@ -140,12 +140,14 @@ def test_messages_between_agents_load_no_engine_no_server_and_no_protocol(names:
 @pytest.mark.parametrize("pack", PACKS)
 @pytest.mark.parametrize("names", ["*", None], ids=["star", "each"])
 def test_a_pack_loads_no_other_pack_none_of_its_libraries_and_nothing_above_it(pack: str, names: str | None) -> None:
-    asked = names or ", ".join(PROMISED[pack])
-    loaded = run(f"import sys\nfrom {pack} import {asked}\nimport {pack}.questions\nprint(*sys.modules)").split()
+    imports = names or ", ".join(PROMISED[pack])
+    loaded = run(
+        f"import sys\nfrom {pack} import {imports}\nimport {pack}.{pack[5:]}_checks\nprint(*sys.modules)"
+    ).split()
     tops = {name.partition(".")[0] for name in loaded}
     assert tops & {*PACKS} == {pack}
     assert tops & (OF_PACKS | ENGINES | SERVER | {"qwed_sdk", "qwed_new", "qwed_mcp", "qwed_a2a"}) == set()
-    above = [name for name in loaded if name.startswith("qwed.") and name.split(".")[1] not in ("packs", "words")]
+    above = [name for name in loaded if name.startswith("qwed.") and name.split(".")[1] not in ("packs", "model")]
     assert above == []
 
 
@@ -171,16 +173,16 @@ FIRST_USE = {
     ],
     "qwed_tax": [("TaxVerifier().verify_sales_tax(100, 0.0825, 8.25).verified", "True")],
 }
-"""What a pack answers without its libraries: what needs none is answered, and the rest says what to install."""
+"""Results of a pack without its libraries: checks that need none work, the others name what to install."""
 GIVEN = """
 import pathlib
 MESSAGE = pathlib.Path("tests/data/iso20022/pain.001.001.09-salaries.xml").read_text()
 CHECKOUT = {"ucp": {"version": "2026-01-11", "capabilities": []}, "id": "c", "currency": "USD", "status": "incomplete",
     "line_items": [], "totals": [], "links": [], "payment": {}}
 
-def told(ask):
+def result_or_error(call):
     try:
-        return ask()
+        return call()
     except ImportError as error:
         return error
 """
@@ -188,15 +190,19 @@ def told(ask):
 
 @pytest.mark.parametrize("pack", PACKS)
 def test_without_extras_a_pack_is_imported_and_says_at_first_use_what_to_install(pack: str) -> None:
-    asked = "".join(f"print(repr(told(lambda: {ask})).replace(chr(10), ' '))\n" for ask, _ in FIRST_USE[pack])
-    lines = run(LIGHT + GIVEN + f"from {pack} import *\n" + asked).splitlines()
+    program = "".join(
+        f"print(repr(result_or_error(lambda: {ask})).replace(chr(10), ' '))\n" for ask, _ in FIRST_USE[pack]
+    )
+    lines = run(LIGHT + GIVEN + f"from {pack} import *\n" + program).splitlines()
     assert len(lines) == len(FIRST_USE[pack])
     for line, (ask, expected) in zip(lines, FIRST_USE[pack], strict=True):
         assert expected in line, (ask, line)
 
 
 def test_every_name_of_the_sdk_is_there_and_listed() -> None:
-    told = run("import qwed_sdk; print(*(n for n in qwed_sdk.__all__ if getattr(qwed_sdk, n) and n in dir(qwed_sdk)))")
+    present = run(
+        "import qwed_sdk; print(*(n for n in qwed_sdk.__all__ if getattr(qwed_sdk, n) and n in dir(qwed_sdk)))"
+    )
     listed = run("import qwed_sdk; print(*qwed_sdk.__all__)")
-    assert told == listed
-    assert set(listed.split()) == set(run("import qwed_sdk; print(*qwed_sdk._HOME)").split())
+    assert present == listed
+    assert set(listed.split()) == set(run("import qwed_sdk; print(*qwed_sdk._MODULE_OF_NAME)").split())

@@ -1,4 +1,4 @@
-"""INTERFACES 5: commands and files judged without a server."""
+"""Commands and file access are verified without a server (INTERFACES 5)."""
 
 import json
 import sys
@@ -21,19 +21,23 @@ def verified(command, **options):
 
 def test_no_attack_is_verified():
     guard = SystemGuard()
-    assert [each for each in commands("shell_attacks.jsonl") if guard.verify_shell_command(each).verified] == []
+    assert [
+        command for command in commands("shell_attacks.jsonl") if guard.verify_shell_command(command).verified
+    ] == []
 
 
 def test_commands_that_only_read_are_verified():
     guard = SystemGuard()
-    assert [each for each in commands("shell_honest.jsonl") if not guard.verify_shell_command(each).verified] == []
+    assert [
+        command for command in commands("shell_honest.jsonl") if not guard.verify_shell_command(command).verified
+    ] == []
 
 
 def test_without_allowed_paths_nothing_is_written():
     for command in ("echo x > f", "touch f", "mkdir -p a/b", "cp a b", "git commit -m x", "sed -i s/a/b/ f"):
-        found = SystemGuard().verify_shell_command(command)
-        assert not found.verified
-        assert "no allowed paths are given" in found.message
+        result = SystemGuard().verify_shell_command(command)
+        assert not result.verified
+        assert "no allowed paths are given" in result.message
 
 
 @pytest.mark.parametrize(
@@ -65,23 +69,23 @@ def test_allowed_paths_bound_reads_and_writes(command, allowed):
 
 def test_a_blocked_command_is_refused_wherever_it_stands():
     for command in ("git status", "ls && git log", "sh -c 'git status'", "env git log", "echo $(git status)"):
-        found = SystemGuard(blocked_commands=["git"]).verify_shell_command(command)
-        assert not found.verified
-        assert found.message == "`git` is a blocked command"
+        result = SystemGuard(blocked_commands=["git"]).verify_shell_command(command)
+        assert not result.verified
+        assert result.message == "`git` is a blocked command"
     assert verified("ls", blocked_commands=["git"])
 
 
 def test_a_result_reads_both_ways():
-    found = SystemGuard().verify_shell_command("cat /etc/shadow")
-    assert found["verified"] is found.verified is False
-    assert found.risk == "critical"
-    assert found.message == found.violations[0] == "reads the sensitive file `/etc/shadow`"
-    assert {"kind": "SECRET", "target": "/etc/shadow"} in found.effects
+    result = SystemGuard().verify_shell_command("cat /etc/shadow")
+    assert result["verified"] is result.verified is False
+    assert result.risk == "critical"
+    assert result.message == result.violations[0] == "reads the sensitive file `/etc/shadow`"
+    assert {"kind": "SECRET", "target": "/etc/shadow"} in result.effects
 
 
 def test_a_verified_command_has_no_violations():
-    found = SystemGuard().verify_shell_command("git log --oneline | head -5")
-    assert (found.verified, found.message, found.risk, found.violations) == (True, "allowed", "low", ())
+    result = SystemGuard().verify_shell_command("git log --oneline | head -5")
+    assert (result.verified, result.message, result.risk, result.violations) == (True, "allowed", "low", ())
 
 
 @pytest.mark.parametrize(
@@ -148,12 +152,12 @@ def test_odd_text_is_refused_and_nothing_is_raised(text):
 
 
 def test_without_the_parser_everything_is_refused_and_the_message_says_what_to_install(monkeypatch):
-    from qwed.guards._shell import tree as _shell_tree
+    from qwed.guards._shell import parse as _shell_tree
 
     monkeypatch.setitem(sys.modules, "tree_sitter_bash", None)
     _shell_tree._parser.cache_clear()
-    found = SystemGuard().verify_shell_command("ls")
+    result = SystemGuard().verify_shell_command("ls")
     monkeypatch.undo()
-    assert not found.verified
-    assert "qwed[engines]" in found.message
+    assert not result.verified
+    assert "qwed[engines]" in result.message
     assert SystemGuard().verify_shell_command("ls").verified

@@ -1,4 +1,4 @@
-"""Connections: reused, never shared with a child or another loop; credentials and addresses that are none."""
+"""Connections are reused, but never by a child or another loop; invalid credentials and addresses are refused."""
 
 import asyncio
 import copy
@@ -23,11 +23,11 @@ from qwed_sdk import (
     QWEDRequestError,
     QWEDTimeoutError,
 )
-from qwed_sdk.wire import Request
-from tests.support.impostor import encrypted, impostor, says, says_in_one_breath
+from qwed_sdk.http_request import Request
+from tests.support.fake_server import fake_server, respond_back_to_back, respond_with, tls_fake_server
 from tests.support.server import Server
 
-OK = says(200, {"status": "ok"})
+OK = respond_with(200, {"status": "ok"})
 
 
 def test_a_connection_is_used_again(server: Server) -> None:
@@ -64,7 +64,7 @@ def test_the_child_of_a_fork_opens_its_own_connections(server: Server) -> None:
     assert os.read(read, 10) == b"own"
     os.close(read)
     os.close(write)
-    # What the child did to its copies has not touched ours.
+    # The child's connections do not affect ours.
     assert client._transport._pool() is before
     assert client.health().status == "ok"
 
@@ -122,16 +122,16 @@ def test_a_key_that_is_none_is_refused_without_repeating_it(key: str) -> None:
     assert "qwed_live" not in str(caught.value)
 
 
-@pytest.mark.parametrize("given", ["qwed_live_k\n", "  qwed_live_k "])
-def test_white_space_around_a_key_is_no_part_of_it(given: str) -> None:
-    with impostor(OK) as other, QWEDClient(given, other.url) as client:
+@pytest.mark.parametrize("key", ["qwed_live_k\n", "  qwed_live_k "])
+def test_white_space_around_a_key_is_no_part_of_it(key: str) -> None:
+    with fake_server(OK) as other, QWEDClient(key, other.url) as client:
         client.get_webhook()
     assert other.heard[0].headers["x-api-key"] == "qwed_live_k"
 
 
 @pytest.mark.parametrize("scheme", ["https", "HTTPS", "Https"])
 def test_nobody_is_asked_whose_certificate_is_not_known(scheme: str, tmp_path: Path) -> None:
-    with encrypted(says(200, {"status": "ok"}), tmp_path) as other:
+    with tls_fake_server(respond_with(200, {"status": "ok"}), tmp_path) as other:
         url = other.url.replace("http:", f"{scheme}:")
         with pytest.raises(QWEDConnectionError, match="certificate"):
             QWEDClient("qwed_live_k", url, retries=0).get_webhook()
@@ -139,7 +139,7 @@ def test_nobody_is_asked_whose_certificate_is_not_known(scheme: str, tmp_path: P
 
 
 def test_the_environment_says_where_and_who(monkeypatch: pytest.MonkeyPatch) -> None:
-    with impostor(OK) as other:
+    with fake_server(OK) as other:
         monkeypatch.setenv("QWED_BASE_URL", other.url + "/")
         monkeypatch.setenv("QWED_API_KEY", "qwed_live_env")
         with QWEDClient() as client:
@@ -149,22 +149,22 @@ def test_the_environment_says_where_and_who(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize("agent_id", ["..", ".", ""])
 def test_an_id_that_leads_elsewhere_is_none(agent_id: str) -> None:
-    with pytest.raises(ValueError, match="no id"):
+    with pytest.raises(ValueError, match="is not a valid id"):
         QWEDClient("k", "http://127.0.0.1:9").get_agent(agent_id)
 
 
 @pytest.mark.parametrize("agent_id", ["../keys", "a/b", "a?b=c", "a#b", "a%2fb", "a b", "ä"])
 def test_an_id_is_one_part_of_the_path(agent_id: str) -> None:
-    unknown = says(404, {"error": {"code": "QWED-AGENT-001", "message": "none"}})
-    with impostor(unknown) as other, pytest.raises(QWEDNotFoundError, match="none"):
+    unknown = respond_with(404, {"error": {"code": "QWED-AGENT-001", "message": "none"}})
+    with fake_server(unknown) as other, pytest.raises(QWEDNotFoundError, match="none"):
         QWEDClient("k", other.url).get_agent(agent_id)
     assert other.heard[0].path.count("/") == 2
     assert "?" not in other.heard[0].path
 
 
 def test_what_anybody_may_ask_is_asked_without_a_credential() -> None:
-    answers = says(200, {"status": "ok", "ready": True, "keys": []})
-    with impostor(answers) as other, QWEDClient("qwed_live_k", other.url, agent_token="qwed_agent_t") as client:
+    answers = respond_with(200, {"status": "ok", "ready": True, "keys": []})
+    with fake_server(answers) as other, QWEDClient("qwed_live_k", other.url, agent_token="qwed_agent_t") as client:
         client.health()
         client.ready()
         client.get_jwks()
@@ -173,9 +173,9 @@ def test_what_anybody_may_ask_is_asked_without_a_credential() -> None:
 
 
 def test_a_redirect_takes_no_key_elsewhere() -> None:
-    with impostor(OK) as elsewhere:
-        away = says(307, {}, location=elsewhere.url + "/health")
-        with impostor(away) as other, pytest.raises(QWEDProtocolError, match="307"):
+    with fake_server(OK) as elsewhere:
+        away = respond_with(307, {}, location=elsewhere.url + "/health")
+        with fake_server(away) as other, pytest.raises(QWEDProtocolError, match="307"):
             QWEDClient("qwed_live_k", other.url).get_webhook()
     assert elsewhere.heard == []
 
@@ -185,7 +185,11 @@ def test_a_redirect_takes_no_key_elsewhere() -> None:
     [float("nan"), float("inf"), object(), {1, 2}, "\ud800", {1: 2}, {True: 1}, [{"deep": ({None: 1},)}], {0.5: 1}],
 )
 def test_what_is_no_json_is_refused_before_it_is_sent(value: Any) -> None:
-    with impostor(OK) as other, QWEDClient("k", other.url) as client, pytest.raises(QWEDRequestError, match="no JSON"):
+    with (
+        fake_server(OK) as other,
+        QWEDClient("k", other.url) as client,
+        pytest.raises(QWEDRequestError, match="not valid JSON"),
+    ):
         client.verify_action("agent_1", {"type": "calculate", "parameters": {"x": value}}, {})
     assert other.heard == []
 
@@ -202,8 +206,8 @@ APPROVED, DENIED = {"decision": "APPROVED", "action_id": "act_1"}, {"decision": 
 
 
 def test_what_follows_an_answer_is_not_the_answer_to_the_next_question() -> None:
-    line = says_in_one_breath(DENIED, APPROVED)
-    with impostor(line, says(200, DENIED)) as other, QWEDClient("k", other.url) as client:
+    line = respond_back_to_back(DENIED, APPROVED)
+    with fake_server(line, respond_with(200, DENIED)) as other, QWEDClient("k", other.url) as client:
         decisions = [client.verify_action("agent_1", {}, {"step_number": step}).decision for step in (1, 2)]
     assert decisions == ["DENIED", "DENIED"]
 
@@ -214,7 +218,7 @@ def test_what_follows_an_answer_is_not_awaited_either() -> None:
             answers = [await client.verify_action("agent_1", {}, {"step_number": step}) for step in (1, 2)]
             return [answer.decision for answer in answers]
 
-    with impostor(says_in_one_breath(DENIED, APPROVED), says(200, DENIED)) as other:
+    with fake_server(respond_back_to_back(DENIED, APPROVED), respond_with(200, DENIED)) as other:
         assert asyncio.run(ask(other.url)) == ["DENIED", "DENIED"]
 
 
@@ -223,25 +227,28 @@ def test_the_late_answer_to_a_cancelled_question_is_not_the_answer_to_the_next()
 
     def late(line: Any) -> None:
         cancelled.wait(20)
-        says_in_one_breath(APPROVED)(line)
+        respond_back_to_back(APPROVED)(line)
 
     async def ask(url: str) -> str:
         async with QWEDAsyncClient("k", url) as client:
-            asking = asyncio.create_task(client.verify_action("agent_1", {}, {"step_number": 1}))
+            task = asyncio.create_task(client.verify_action("agent_1", {}, {"step_number": 1}))
             while not other.heard:  # noqa: ASYNC110 - heard in another thread
                 await asyncio.sleep(0)
-            asking.cancel()
+            task.cancel()
             with pytest.raises(asyncio.CancelledError):
-                await asking
+                await task
             cancelled.set()
             return str((await client.verify_action("agent_1", {}, {"step_number": 2})).decision)
 
-    with impostor(late, says(200, DENIED)) as other:
+    with fake_server(late, respond_with(200, DENIED)) as other:
         assert asyncio.run(ask(other.url)) == "DENIED"
 
 
 def test_nothing_of_an_answer_is_told_with_the_next_question() -> None:
-    with impostor(says(200, {"status": "ok"}, set_cookie="a=b; Path=/")) as other, QWEDClient("k", other.url) as client:
+    with (
+        fake_server(respond_with(200, {"status": "ok"}, set_cookie="a=b; Path=/")) as other,
+        QWEDClient("k", other.url) as client,
+    ):
         client.health()
         client.health()
     assert "cookie" not in other.heard[1].headers
@@ -258,7 +265,7 @@ def test_loops_that_share_an_async_client_have_connections_of_their_own(server: 
         return opened
 
     with ThreadPoolExecutor(3) as threads:
-        assert [each.result() for each in [threads.submit(asyncio.run, ask()) for _ in range(3)]] == [1, 1, 1]
+        assert [future.result() for future in [threads.submit(asyncio.run, ask()) for _ in range(3)]] == [1, 1, 1]
 
 
 @pytest.mark.parametrize("proxy", ["foo://proxy", "socks5://127.0.0.1:9", "http://127.0.0.1:9"])
@@ -283,9 +290,9 @@ def test_a_name_that_is_never_found_takes_no_longer_than_the_client_waits(monkey
 def test_a_host_is_asked_at_any_of_its_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [(socket.AF_INET, socket.SOCK_STREAM, 0, "", (address, 0)) for address in ("127.0.0.9", "127.0.0.1")]
     real = socket.getaddrinfo
-    found = lambda host, *rest, **named: rows if host == "qwed.invalid" else real(host, *rest, **named)  # noqa: E731
-    monkeypatch.setattr("socket.getaddrinfo", found)
-    with impostor(OK) as other:
+    resolve = lambda host, *rest, **named: rows if host == "qwed.invalid" else real(host, *rest, **named)  # noqa: E731
+    monkeypatch.setattr("socket.getaddrinfo", resolve)
+    with fake_server(OK) as other:
         port = other.url.rpartition(":")[2]
         assert QWEDClient("k", f"http://qwed.invalid:{port}", retries=0).health().status == "ok"
     assert other.heard[0].headers["host"] == f"qwed.invalid:{port}"
@@ -299,14 +306,14 @@ def test_a_blank_environment_says_nothing(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize("key", ["a\r\nx-api-key: b", "ä", "", " ", 5])
 def test_a_key_of_a_request_that_is_none_is_sent_to_nobody(key: Any) -> None:
-    with impostor(OK) as other, pytest.raises(QWEDRequestError, match="idempotency_key"):
+    with fake_server(OK) as other, pytest.raises(QWEDRequestError, match="idempotency_key"):
         QWEDClient("k", other.url).verify_action("agent_1", {}, {}, idempotency_key=key)
     assert other.heard == []
 
 
 @pytest.mark.parametrize("token", ["a\r\nx-api-key: b", "ä", "a b", 5])
 def test_a_token_that_is_none_is_sent_to_nobody(token: Any) -> None:
-    with impostor(OK) as other, pytest.raises(QWEDRequestError, match="agent token"):
+    with fake_server(OK) as other, pytest.raises(QWEDRequestError, match="agent token"):
         QWEDClient("k", other.url).get_agent("agent_1", token)
     with pytest.raises(ValueError, match="agent token"):
         QWEDAgentClient("agent_1", token)

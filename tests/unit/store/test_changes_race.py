@@ -1,4 +1,4 @@
-"""Changes that meet: of two that cannot both be true one wins, and what failed takes along what was built on it."""
+"""Of two conflicting changes one wins, and a failed change fails those built on it."""
 
 import threading
 from collections.abc import Callable
@@ -9,22 +9,22 @@ from typing import Any
 
 import pytest
 
-from qwed.store import parts
+from qwed.model import Trust
+from qwed.store import change_parts
 from qwed.store.agent import AgentStatus
-from qwed.store.parts import AgentChanged, AgentStands, Conflict, KeyAdded, KeyRevoked, ToolChanged
+from qwed.store.change_parts import AgentChanged, AgentUnchanged, Conflict, KeyAdded, KeyRevoked, ToolChanged
 from qwed.store.protocol import StoreError
-from qwed.words import Trust
-from tests.support.stores import ORGANISATION, Shop, owner_key
+from tests.support.stores import ORGANISATION, StoreFixture, owner_key
 
 SECOND = owner_key("key_2", prefix="qwed_live_b")
 
 
-def _agent(shop: Shop) -> Any:
-    return shop.store.find_agent("agent_1")
+def _agent(store_fixture: StoreFixture) -> Any:
+    return store_fixture.store.find_agent("agent_1")
 
 
 def _both(*calls: Callable[[], Any]) -> list[Any]:
-    """What calls say that begin at the same moment."""
+    """Return the results of calls that begin at the same moment."""
     together = threading.Barrier(len(calls))
 
     def begin(call: Callable[[], Any]) -> Any:
@@ -36,150 +36,156 @@ def _both(*calls: Callable[[], Any]) -> list[Any]:
 
 
 @pytest.mark.parametrize("states", [("approved", "approved"), ("approved", "rejected"), ("approved", "expired")])
-def test_of_two_threads_that_settle_one_approval_one_wins(shop: Shop, states: tuple[str, str]) -> None:
-    agent = _agent(shop)
+def test_of_two_threads_that_settle_one_approval_one_wins(store_fixture: StoreFixture, states: tuple[str, str]) -> None:
+    agent = _agent(store_fixture)
     for step in range(1, 21):
-        approval = shop.pending(agent, step)
-        heard = _both(*(partial(shop.change, shop.resolved(approval, state)) for state in states))
+        approval = store_fixture.pending(agent, step)
+        heard = _both(*(partial(store_fixture.change, store_fixture.resolved(approval, state)) for state in states))
         lost = [one is Conflict.RESOLVED for one in heard]
         assert lost.count(True) == 1
-        assert shop.store.find_approval(approval.approval_id).state == states[lost.index(False)]
-    assert (shop.spent(agent).pending_cost, shop.spent(agent).open_approvals) == (0, 0)
+        assert store_fixture.store.find_approval(approval.approval_id).state == states[lost.index(False)]
+    assert (store_fixture.spent(agent).pending_cost, store_fixture.spent(agent).open_approvals) == (0, 0)
 
 
-def test_an_approval_whose_settlement_is_still_on_its_way_is_settled(disk: Shop) -> None:
+def test_an_approval_whose_settlement_is_still_on_its_way_is_settled(disk: StoreFixture) -> None:
     agent = _agent(disk)
     approval = disk.pending(agent, 1)
-    disk.hands.turn(61)
+    disk.manual_clock.advance(61)
     with disk.stopped():
         ticket = disk.store.change(disk.change_of(disk.resolved(approval)))
         second = disk.store.change(disk.change_of(disk.resolved(approval, "rejected")))
-        assert disk.store.expired_approvals(disk.hands.now, 10) == []
-    assert ticket.block(30).log_index == 1
+        assert disk.store.expired_approvals(disk.manual_clock.now, 10) == []
+    assert ticket.wait_result(30).log_index == 1
     assert disk.outcome(second) is Conflict.RESOLVED
     assert disk.change(disk.resolved(approval, "rejected")) is Conflict.RESOLVED
     assert disk.spent(agent).cost_day == 10_000
 
 
-def test_what_is_remembered_as_settled_is_forgotten_once_it_is_on_disk(disk: Shop) -> None:
+def test_what_is_remembered_as_settled_is_forgotten_once_it_is_on_disk(disk: StoreFixture) -> None:
     agent = _agent(disk)
     for step in range(1, 31):
         disk.change(disk.resolved(disk.pending(agent, step)))
-    assert len(disk.store._known._taken) <= 1
+    assert len(disk.store._entities._claimed) <= 1
 
 
-def test_an_approval_whose_settlement_failed_is_open_again_and_holds_its_cost_once(disk: Shop) -> None:
+def test_an_approval_whose_settlement_failed_is_open_again_and_holds_its_cost_once(disk: StoreFixture) -> None:
     agent = _agent(disk)
     approval = disk.pending(agent, 1)
     for state in ("approved", "rejected", "expired"):
         with disk.broken(), pytest.raises(StoreError):
             disk.change(disk.resolved(approval, state))
-        spent = disk.spent(agent)
-        assert (spent.pending_cost, spent.open_approvals, spent.cost_day) == (10_000, 1, 0)
+        usage = disk.spent(agent)
+        assert (usage.pending_cost, usage.open_approvals, usage.cost_day) == (10_000, 1, 0)
         assert disk.store.find_approval(approval.approval_id).state == "pending"
     assert disk.change(disk.resolved(approval)) == 1
-    spent = disk.spent(agent)
-    assert (spent.pending_cost, spent.open_approvals, spent.cost_day) == (0, 0, 10_000)
+    usage = disk.spent(agent)
+    assert (usage.pending_cost, usage.open_approvals, usage.cost_day) == (0, 0, 10_000)
 
 
-def test_what_queued_behind_a_change_that_failed_fails_with_it(disk: Shop) -> None:
+def test_what_queued_behind_a_change_that_failed_fails_with_it(disk: StoreFixture) -> None:
     agent = _agent(disk)
     approvals = [disk.pending(agent, step) for step in (1, 2, 3)]
     raised = AgentChanged(agent, replace(agent, trust=Trust.TRUSTED))
     with disk.broken():
-        with disk.store._lock:  # what fails waits for this lock, so the next ones queue up behind it
-            wanted: list[parts.Part] = [*(disk.resolved(approval) for approval in approvals), raised]
-            tickets = [disk.store.change(disk.change_of(part)) for part in wanted]
+        with disk.store._lock:  # the failing write waits for this lock, so the next ones queue behind it
+            parts: list[change_parts.ChangePart] = [*(disk.resolved(approval) for approval in approvals), raised]
+            tickets = [disk.store.change(disk.change_of(part)) for part in parts]
         for ticket in tickets:
             with pytest.raises(StoreError):
-                ticket.block(30)
+                ticket.wait_result(30)
     assert _agent(disk) == agent
     assert disk.spent(agent).pending_cost == 30_000
     assert [disk.change(disk.resolved(approval)) for approval in approvals] == [3, 4, 5]
 
 
-def test_of_an_approval_and_a_suspension_that_race_the_later_one_sees_the_first(shop: Shop) -> None:
+def test_of_an_approval_and_a_suspension_that_race_the_later_one_sees_the_first(store_fixture: StoreFixture) -> None:
     for step in range(1, 21):
-        agent = _agent(shop)
-        approval = shop.pending(agent, step)
+        agent = _agent(store_fixture)
+        approval = store_fixture.pending(agent, step)
         suspended = replace(agent, status=AgentStatus.SUSPENDED)
         heard = _both(
-            partial(shop.change, shop.resolved(approval), AgentStands(agent)),
-            partial(shop.change, AgentChanged(agent, suspended)),
+            partial(store_fixture.change, store_fixture.resolved(approval), AgentUnchanged(agent)),
+            partial(store_fixture.change, AgentChanged(agent, suspended)),
         )
-        state = shop.store.find_approval(approval.approval_id).state
+        state = store_fixture.store.find_approval(approval.approval_id).state
         assert (heard[0], state) == (Conflict.STALE, "pending") or (state == "approved" and heard[0] < heard[1])
         if state == "pending":
-            shop.change(shop.resolved(approval, "rejected"))
-        shop.change(AgentChanged(suspended, agent))
+            store_fixture.change(store_fixture.resolved(approval, "rejected"))
+        store_fixture.change(AgentChanged(suspended, agent))
 
 
-def test_of_two_owners_who_revoke_each_other_at_once_one_stays(shop: Shop) -> None:
+def test_of_two_owners_who_revoke_each_other_at_once_one_stays(store_fixture: StoreFixture) -> None:
     keys = [owner_key(), SECOND]
-    shop.change(KeyAdded(SECOND))
-    heard = _both(*(partial(shop.change, KeyRevoked(key, 5.0)) for key in keys))
+    store_fixture.change(KeyAdded(SECOND))
+    heard = _both(*(partial(store_fixture.change, KeyRevoked(key, 5.0)) for key in keys))
     assert [one is Conflict.LAST_OWNER for one in heard].count(True) == 1
-    assert [key.revoked_at for key in shop.store.list_keys(ORGANISATION)].count(None) == 1
+    assert [key.revoked_at for key in store_fixture.store.list_keys(ORGANISATION)].count(None) == 1
 
 
-def test_an_owner_is_the_last_one_while_the_revocation_of_the_other_is_on_its_way(disk: Shop) -> None:
+def test_an_owner_is_the_last_one_while_the_revocation_of_the_other_is_on_its_way(disk: StoreFixture) -> None:
     disk.change(KeyAdded(SECOND))
     with disk.stopped():
         ticket = disk.store.change(disk.change_of(KeyRevoked(SECOND, 5.0)))
         second = disk.store.change(disk.change_of(KeyRevoked(owner_key(), 5.0)))
-    assert ticket.block(30).log_index == 1
+    assert ticket.wait_result(30).log_index == 1
     assert disk.outcome(second) is Conflict.LAST_OWNER
     assert disk.store.find_key("qwed_live_b") is None
 
 
-def test_a_key_is_revoked_from_the_moment_that_is_submitted_where_one_process_knows_everything(file: Shop) -> None:
+def test_a_key_is_revoked_from_the_moment_that_is_submitted_where_one_process_knows_everything(
+    file: StoreFixture,
+) -> None:
     file.change(KeyAdded(SECOND))
     with file.stopped():
         file.store.change(file.change_of(KeyRevoked(SECOND, 5.0)))
         assert file.store.find_key("qwed_live_b") is None
 
 
-def test_a_key_on_its_way_opens_nothing_until_it_is_kept(disk: Shop) -> None:
+def test_a_key_on_its_way_opens_nothing_until_it_is_kept(disk: StoreFixture) -> None:
     with disk.stopped():
         ticket = disk.store.change(disk.change_of(KeyAdded(SECOND)))
         assert disk.store.find_key("qwed_live_b") is None
-    ticket.block(30)
+    ticket.wait_result(30)
     assert disk.store.find_key("qwed_live_b") == SECOND
 
 
-def test_an_owner_is_the_last_one_until_another_is_kept(file: Shop) -> None:
-    """Where many write, whoever waits is decided in the order in which they came."""
+def test_an_owner_is_the_last_one_until_another_is_kept(file: StoreFixture) -> None:
+    """With several writers, requests are decided in the order of their arrival."""
     with file.stopped():
         ticket = file.store.change(file.change_of(KeyAdded(SECOND)))
         assert file.change(KeyRevoked(owner_key(), 5.0)) is Conflict.LAST_OWNER
-    ticket.block(30)
+    ticket.wait_result(30)
 
 
-def test_a_revocation_that_failed_leaves_the_key_open(disk: Shop) -> None:
+def test_a_revocation_that_failed_leaves_the_key_open(disk: StoreFixture) -> None:
     disk.change(KeyAdded(SECOND))
     with disk.broken(), pytest.raises(StoreError):
         disk.change(KeyRevoked(SECOND, 5.0))
     assert disk.store.find_key("qwed_live_b") == SECOND
 
 
-def test_of_many_threads_that_change_one_agent_each_starts_from_where_the_one_before_it_ended(shop: Shop) -> None:
-    first = _agent(shop)
-    change = partial(shop.change, AgentChanged(first, replace(first, trust=Trust.TRUSTED)))
+def test_of_many_threads_that_change_one_agent_each_starts_from_where_the_one_before_it_ended(
+    store_fixture: StoreFixture,
+) -> None:
+    first = _agent(store_fixture)
+    change = partial(store_fixture.change, AgentChanged(first, replace(first, trust=Trust.TRUSTED)))
     heard = _both(*[change] * 8)
     assert [one is Conflict.STALE for one in heard].count(False) == 1
 
 
-def test_log_indexes_of_decisions_and_changes_that_race_have_no_gap(shop: Shop) -> None:
-    agent = _agent(shop)
+def test_log_indexes_of_decisions_and_changes_that_race_have_no_gap(store_fixture: StoreFixture) -> None:
+    agent = _agent(store_fixture)
 
     def decide() -> None:
         for step in range(1, 31):
-            shop.commit(agent, step)
+            store_fixture.commit(agent, step)
 
     def change() -> None:
         for number in range(30):
-            shop.change(ToolChanged(ORGANISATION, f"t{number}", b"1"))
+            store_fixture.change(ToolChanged(ORGANISATION, f"t{number}", b"1"))
 
     _both(decide, change)
-    indexes = shop.store._all("SELECT log_index FROM activities WHERE organisation_id = 'org_1' ORDER BY sequence", ())
+    indexes = store_fixture.store._all(
+        "SELECT log_index FROM activities WHERE organisation_id = 'org_1' ORDER BY sequence", ()
+    )
     assert [index for (index,) in indexes] == list(range(60))

@@ -1,4 +1,4 @@
-"""The columns the statements name are those of the tables, and one more in a table is nobody's business."""
+"""Statements name the columns of the tables; an additional column changes nothing."""
 
 import sqlite3
 from pathlib import Path
@@ -7,11 +7,11 @@ import pytest
 
 from qwed.gate import open_gate
 from qwed.store.columns import COLUMNS, insert, select
+from qwed.store.data_directory import FILE_NAME
 from qwed.store.migrate import migrate
-from qwed.store.place import FILE_NAME
 
 BY_TRIGGER = {"conversations", "usage", "heads"}
-"""A migration that adds a column to one of these brings the trigger that writes it."""
+"""Tables written by a trigger: a migration that adds a column to one of them must replace the trigger."""
 
 LETTER = {"type": "send_email", "parameters": {"to": "user@example.com", "body": "It has shipped"}}
 
@@ -57,8 +57,8 @@ def test_a_column_of_a_later_version_changes_nothing(tmp_path: Path, table: str)
     connection.close()
     with open_gate(tmp_path) as gate:
         assert gate.register_agent(name="second", principal_id="ops").name == "second"
-        asked = gate.verify_action(agent, LETTER, {"conversation_id": "c", "step_number": 1})
-        gate.approve(asked.approval_id, reason="asked for")
-        gate.log_execution(agent, asked.action_id, success=True)
-        assert gate.get_action(agent, asked.action_id).decision == "APPROVED"
+        pending = gate.verify_action(agent, LETTER, {"conversation_id": "c", "step_number": 1})
+        gate.approve(pending.approval_id, reason="asked for")
+        gate.log_execution(agent, pending.action_id, success=True)
+        assert gate.get_action(agent, pending.action_id).decision == "APPROVED"
         gate.erase("ops")

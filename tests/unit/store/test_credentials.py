@@ -1,4 +1,4 @@
-"""Ruling 4.18: shown once, kept as a digest, found by a public prefix."""
+"""Credentials are shown once, stored as a digest, and found by a public prefix (ruling 4.18)."""
 
 import hashlib
 import re
@@ -19,8 +19,8 @@ def test_a_credential_carries_its_prefix_and_enough_chance(kind: str) -> None:
 
 
 def test_no_two_credentials_are_alike() -> None:
-    made = [mint(API_KEY) for _ in range(1000)]
-    assert len({one.text for one in made}) == len({one.digest for one in made}) == 1000
+    credentials = [mint(API_KEY) for _ in range(1000)]
+    assert len({one.text for one in credentials}) == len({one.digest for one in credentials}) == 1000
 
 
 def test_only_the_whole_text_matches() -> None:

@@ -1,4 +1,4 @@
-"""Whoever is told that something holds already is told so when it is on disk, and not before."""
+"""`durable` completes when everything submitted before is on disk."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -6,62 +6,62 @@ from typing import Any
 
 import pytest
 
-from qwed.store.parts import AgentChanged
+from qwed.model import Trust
+from qwed.store.change_parts import AgentChanged
 from qwed.store.protocol import StoreError
-from qwed.words import Trust
-from tests.support.stores import Shop, agent_of, opened
+from tests.support.stores import StoreFixture, agent_of, open_fixture
 
 
-def _raise(shop: Shop) -> Any:
-    agent: Any = shop.store.find_agent("agent_1")
-    return shop.store.change(shop.change_of(AgentChanged(agent, replace(agent, trust=Trust.TRUSTED))))
+def _raise(store_fixture: StoreFixture) -> Any:
+    agent: Any = store_fixture.store.find_agent("agent_1")
+    return store_fixture.store.change(store_fixture.change_of(AgentChanged(agent, replace(agent, trust=Trust.TRUSTED))))
 
 
-def test_where_nothing_waits_everything_is_durable(shop: Shop) -> None:
-    assert shop.store.durable().block(30) is None
+def test_where_nothing_waits_everything_is_durable(store_fixture: StoreFixture) -> None:
+    assert store_fixture.store.durable().wait_result(30) is None
 
 
-def test_it_completes_after_what_came_before_it(disk: Shop) -> None:
+def test_it_completes_after_what_came_before_it(disk: StoreFixture) -> None:
     with disk.stopped():
         ticket, durable = _raise(disk), disk.store.durable()
         with pytest.raises(TimeoutError):
-            durable.block(0)
+            durable.wait_result(0)
         assert (ticket.done, durable.done) == (False, False)
-    durable.block(30)
+    durable.wait_result(30)
     assert ticket.result().log_index == 0
 
 
-def test_it_fails_when_what_came_before_it_failed(file: Shop) -> None:
-    """Where nothing is in mind before it is written, nothing has to be asked for."""
+def test_it_fails_when_what_came_before_it_failed(file: StoreFixture) -> None:
+    """PostgreSQL caches nothing before it is written, so it is not affected."""
     with file.broken():
-        with file.store._lock:  # what fails waits for this lock, so the question queues up behind it
+        with file.store._lock:  # the failing write waits for this lock, so the next one queues behind it
             ticket, durable = _raise(file), file.store.durable()
         for one in (ticket, durable):
             with pytest.raises(StoreError, match=r"could not write|an earlier write failed"):
-                one.block(30)
+                one.wait_result(30)
     assert file.store.find_agent("agent_1").trust is Trust.SUPERVISED
 
 
-def test_it_fails_with_everything_that_is_asked_behind_the_failure(file: Shop) -> None:
+def test_it_fails_with_everything_that_is_asked_behind_the_failure(file: StoreFixture) -> None:
     with file.broken():
         with file.store._lock:
             ticket = _raise(file)
-            asked = [file.store.durable() for _ in range(5)]
-        for one in (ticket, *asked):
+            futures = [file.store.durable() for _ in range(5)]
+        for one in (ticket, *futures):
             with pytest.raises(StoreError):
-                one.block(30)
-    file.store.durable().block(30)
+                one.wait_result(30)
+    file.store.durable().wait_result(30)
 
 
-def test_it_leaves_no_row_and_no_place_in_the_log(disk: Shop) -> None:
+def test_it_leaves_no_row_and_no_place_in_the_log(disk: StoreFixture) -> None:
     before = disk.next_index("org_1")
-    disk.store.durable().block(30)
+    disk.store.durable().wait_result(30)
     assert disk.next_index("org_1") == before
     assert disk.store._all("SELECT * FROM activities", ()) == []
 
 
 def test_of_a_closed_store_nothing_is_durable(tmp_path: Path) -> None:
-    shop = next(opened("file", tmp_path, agent_of()))
-    shop.store.close()
+    store_fixture = next(open_fixture("file", tmp_path, agent_of()))
+    store_fixture.store.close()
     with pytest.raises(StoreError, match="closed"):
-        shop.store.durable()
+        store_fixture.store.durable()

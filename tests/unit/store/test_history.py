@@ -1,4 +1,4 @@
-"""DESIGN 6: counters are kept running and never counted, so that a decision costs the same however long the history."""
+"""Counters are kept running and never recounted, so a decision costs the same with any history (DESIGN 6)."""
 
 import itertools
 import sqlite3
@@ -23,11 +23,11 @@ def _ask(gate: Gate, agent: str, **more: Any) -> None:
 
 
 class Watched:
-    """What the connections of a store do for one decision: the statements, and how many instructions they take."""
+    """Statements and instruction count of the connections of a store for one decision."""
 
     def __init__(self, gate: Gate) -> None:
         store: Any = gate.services.store
-        self.connections: list[sqlite3.Connection] = [store._writer._connection, store._reader, store._browser]
+        self.connections: list[sqlite3.Connection] = [store._writer._connection, store._reader, store._report_reader]
         self.statements: list[str] = []
         self.steps = 0
 
@@ -47,7 +47,7 @@ class Watched:
 
 
 def _cost_of_one(gate: Gate, agent: str) -> int:
-    """Instructions of the database for one decision; the most of a few, because a tree now and then grows a level."""
+    """Return the database instructions of one decision: the maximum of a few, as a tree sometimes grows a level."""
     costs = []
     for _ in range(8):
         with Watched(gate) as watched:

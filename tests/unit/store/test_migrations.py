@@ -1,9 +1,10 @@
-"""A database of every earlier version, with what its server wrote into it, is brought up and goes on where it was.
+"""A database of every earlier version is migrated and continues to work.
 
-`rows_NNNN.sql` holds the rows as version NNNN wrote them; `recording.py` writes those of the newest version, before a
-migration is added to it.
+`rows_NNNN.sql` holds the rows as version NNNN wrote them; `record_database.py` records those of the newest version,
+before a migration is added.
 """
 
+import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,42 +14,42 @@ import msgspec
 import pytest
 
 from qwed.gate import Gate, open_gate
-from qwed.kernel.proving.proof import attestation_of, stated_in
-from qwed.kernel.wiring import open_services
+from qwed.kernel.audit.issue import attestation_of, extras_in
+from qwed.kernel.bootstrap import open_services
 from qwed.ledger import leaf
+from qwed.ledger.attestation_verifier import check_attestation, check_receipt
 from qwed.ledger.keyring import open_keyring
 from qwed.ledger.sequencer import Sequencer
-from qwed.ledger.tokens import check_attestation, check_receipt
+from qwed.model import sha256_of
+from qwed.model.clock import DAY
 from qwed.settings import Settings
 from qwed.store import log
+from qwed.store.data_directory import FILE_NAME
 from qwed.store.migrate import migrate, migrations
-from qwed.store.place import FILE_NAME
-from qwed.words import sha256_of
-from qwed.words.clock import DAY
-from tests.support.books import Books
-from tests.support.clock import NOON, HandClock
-from tests.support.failing import Failing
-from tests.unit.store.recording import HERE, lay_out, record, rows_of
+from tests.support.data_directory_check import DataDirectoryCheck
+from tests.support.fault_injection import FailingProxy
+from tests.support.manual_clock import NOON, ManualClock
+from tests.unit.store.record_database import HERE, lay_out, record, rows_of
 
 EARLIER = [number for number, _script in migrations()[:-1]]
 ACCOUNTANT, JANITOR = "agent_756d9f458a30936d1ad018da", "agent_87ef8e65245efc00540551b8"
 FIRST = f"agent_id IN ('{ACCOUNTANT}', '{JANITOR}')"
-"""The agents of the first organisation, which every version has; what only version 3 has is of a second one."""
+"""Agents of the first organisation, which every version has; rows that exist since version 3 are of a second one."""
 SUM = {"type": "calculate", "query": "2+2"}
 
 
 class Old(NamedTuple):
-    """A data directory as an earlier version left it."""
+    """Data directory of an earlier version."""
 
     directory: Path
-    hands: HandClock
+    manual_clock: ManualClock
     version: int = 0
 
     def gate(self) -> Gate:
-        return open_gate(self.directory, clock=self.hands.clock())
+        return open_gate(self.directory, clock=self.manual_clock.clock())
 
     def columns(self, table: str, which: str) -> str:
-        """Those columns; for `*` all that the table has now."""
+        """Return these columns; for `*`, all that the table has now."""
         return (
             ", ".join(name for (name,) in self.all(f"SELECT name FROM pragma_table_info('{table}')"))
             if which == "*"
@@ -67,11 +68,11 @@ class Old(NamedTuple):
 def old(request: pytest.FixtureRequest, tmp_path: Path) -> Old:
     directory = tmp_path / "data"
     lay_out(directory, request.param)
-    return Old(directory, HandClock(NOON), request.param)
+    return Old(directory, ManualClock(NOON), request.param)
 
 
 without_a_tree = pytest.mark.parametrize("old", [1, 2, 3], indirect=True)
-"""Version 4 signed its log and named conversations so that they tell nobody."""
+"""Versions before 4, which had no signed log and no keyed conversation names."""
 
 
 @pytest.fixture
@@ -87,10 +88,10 @@ def test_every_earlier_version_has_its_rows() -> None:
 def test_what_is_recorded_of_today_can_be_brought_up_later(tmp_path: Path) -> None:
     newest = migrations()[-1][0]
     lay_out(tmp_path / "before", EARLIER[-1])
-    Old(tmp_path / "before", HandClock(NOON)).gate().close()
+    Old(tmp_path / "before", ManualClock(NOON)).gate().close()
     record(tmp_path / "before", tmp_path)
     lay_out(tmp_path / "after", newest, tmp_path)
-    with Old(tmp_path / "after", HandClock(NOON)).gate() as gate:
+    with Old(tmp_path / "after", ManualClock(NOON)).gate() as gate:
         assert gate.get_agent_budget(ACCOUNTANT)["cost"]["held_usd"] == 0.5
         assert gate.verify_action(ACCOUNTANT, SUM, {"conversation_id": "n", "step_number": 1}).decision == "APPROVED"
     _tree(tmp_path / "after")
@@ -118,27 +119,36 @@ SINCE = {
         "job_items": "*",
     },
 }
-"""What a version has rows of that earlier ones have none of."""
+"""Tables that have rows since a version."""
+
+
+RENAMED = {"tallies": "daily_totals", "asked_by": "requested_by", "row": "definition"}
+"""Tables and columns that have another name since version 7."""
+
+
+def renamed(statement: str) -> str:
+    """Return a statement about an earlier version as the newest version reads it."""
+    return re.sub("|".join(rf"\b{name}\b" for name in RENAMED), lambda name: RENAMED[name[0]], statement)
 
 
 def test_nothing_that_was_there_is_changed_or_lost(old: Old) -> None:
     since = [*UNCHANGED.items(), *(item for number in SINCE if number <= old.version for item in SINCE[number].items())]
-    looks = [f"SELECT {old.columns(table, columns)} FROM {table} ORDER BY 1, 2, 3" for table, columns in since]
-    before = [old.all(look) for look in looks]
+    earlier = [f"SELECT {old.columns(table, columns)} FROM {table} ORDER BY 1, 2, 3" for table, columns in since]
+    before = [old.all(statement) for statement in earlier]
     assert all(before), "every table has rows"
     old.gate().close()
-    for look, rows in zip(looks, before, strict=True):
-        assert old.all(look) == rows, look
+    for statement, rows in zip(map(renamed, earlier), before, strict=True):
+        assert old.all(statement) == rows, statement
     assert old.all("PRAGMA user_version") == [(migrations()[-1][0],)]
     assert old.all("PRAGMA integrity_check") == [("ok",)]
     assert old.all("PRAGMA foreign_key_check") == []
 
 
 def test_a_database_that_was_brought_up_has_the_tables_of_a_new_one(old: Old, tmp_path: Path) -> None:
-    """Column by column, so that what is written by place is written to the same place."""
+    """Column by column, because some rows are written by position."""
     old.gate().close()
     open_gate(tmp_path / "new").close()
-    new = Old(tmp_path / "new", old.hands)
+    new = Old(tmp_path / "new", old.manual_clock)
     shape = (
         'SELECT m.name, t.cid, t.name, t.type, t."notnull", t.dflt_value, t.pk '
         "FROM sqlite_schema m, pragma_table_info(m.name) t WHERE m.type IN ('table', 'view') ORDER BY 1, 2"
@@ -151,23 +161,25 @@ def test_a_database_that_was_brought_up_has_the_tables_of_a_new_one(old: Old, tm
 def test_what_waited_for_a_person_is_counted(old: Old) -> None:
     old.gate().close()
     assert dict(old.all(f"SELECT agent_id, open_approvals FROM usage WHERE {FIRST}")) == {ACCOUNTANT: 2, JANITOR: 2}
-    assert old.all(f"SELECT DISTINCT recent, rest, exceeded FROM usage WHERE {FIRST}") == [("", 0, "")]
+    assert old.all(f"SELECT DISTINCT recent_flags, denial_cooldown, exceeded_times FROM usage WHERE {FIRST}") == [
+        ("", 0, "")
+    ]
 
 
 def test_what_spoke_for_an_agent_speaks_for_it_still(old: Old) -> None:
-    """Nobody knows when an earlier version changed a level, so all of its log counts, as it did then."""
+    """The time of a level change in an earlier version is unknown, so its whole log counts."""
     old.gate().close()
-    kept = old.all(f"SELECT agent_id, since, actions, denied, attestations FROM usage WHERE {FIRST} ORDER BY 1")
+    rows = old.all(f"SELECT agent_id, level_since, actions, denied, attestations FROM usage WHERE {FIRST} ORDER BY 1")
     counted = (
         "SELECT agent_id, 0.0, sum(decision != 'BUDGET_EXCEEDED'), sum(decision = 'DENIED'), "
         f"sum(leaf ->> 'attestation_id' IS NOT NULL) FROM activities WHERE {FIRST} GROUP BY 1 ORDER BY 1"
     )
-    assert kept == old.all(counted)
-    assert kept[0] == (ACCOUNTANT, 0.0, 9, 3, 2)
+    assert rows == old.all(counted)
+    assert rows[0] == (ACCOUNTANT, 0.0, 9, 3, 2)
 
 
 def test_counters_have_no_value_of_their_own(old: Old) -> None:
-    """A row that lacks one must fail rather than begin anew."""
+    """A row that lacks one must fail rather than start at 0."""
     old.gate().close()
     columns = old.all("SELECT name, \"notnull\", dflt_value FROM pragma_table_info('usage')")
     assert [(null, default) for _name, null, default in columns[1:]] == [(1, None)] * 19
@@ -202,15 +214,15 @@ def test_conversations_are_filed_under_names_that_tell_nobody(old: Old) -> None:
 
 
 def test_a_retry_of_before_is_neither_answered_in_the_clear_nor_charged_again(old: Old) -> None:
-    """Answers of before lay in the clear, and lived for a day: they went, and what is sent again is a replay."""
+    """Earlier answers were stored in clear text for a day: they are deleted, and a retry is a replay."""
     options = {"require_attestation": True}
-    place = {"conversation_id": "today", "step_number": 1}
+    context = {"conversation_id": "today", "step_number": 1}
     with old.gate() as gate:
         before = gate.get_agent_budget(ACCOUNTANT)["cost"]
-        again = gate.verify_action(ACCOUNTANT, SUM, place, options, idempotency_key="first")
+        again = gate.verify_action(ACCOUNTANT, SUM, context, options, idempotency_key="first")
         assert (again.decision, again.error["code"]) == ("DENIED", "QWED-AGENT-LOOP-002")
         assert gate.get_agent_budget(ACCOUNTANT)["cost"] == before
-    assert old.all("SELECT * FROM memories") == []
+    assert old.all("SELECT * FROM idempotency_keys") == []
 
 
 def test_lists_and_summaries_show_what_was_before(gate: Gate) -> None:
@@ -221,25 +233,25 @@ def test_lists_and_summaries_show_what_was_before(gate: Gate) -> None:
         *("APPROVED",) * 4,
     ]
     assert [agent["agent_id"] for agent in gate.list_agents()] == [ACCOUNTANT, JANITOR]
-    tally = gate.services.store.tally(ACCOUNTANT, None, None)
+    tally = gate.services.store.activity_summary(ACCOUNTANT, None, None)
     assert tally[:7] == (10, 4, 3, 0, 2, 1, 40_000)
     assert len(gate.list_approvals(state="pending")) == 4
 
 
 def test_a_summary_counts_attestations_alike_however_it_is_cut(gate: Gate) -> None:
-    """Whole days are sums that are kept; what is left of a day is counted from the log."""
+    """Whole days have stored totals; the rest of a day is counted from the log."""
     store = gate.services.store
-    whole = store.tally(ACCOUNTANT, None, None)
-    pieces = [store.tally(ACCOUNTANT, None, NOON - 1), store.tally(ACCOUNTANT, NOON - 1, None)]
+    whole = store.activity_summary(ACCOUNTANT, None, None)
+    pieces = [store.activity_summary(ACCOUNTANT, None, NOON - 1), store.activity_summary(ACCOUNTANT, NOON - 1, None)]
     assert whole.attestations == 2
     assert sum(piece.attestations for piece in pieces) == 2
 
 
 def test_who_asked_before_is_who_asked_now(old: Old) -> None:
-    """P10: whoever asked does not approve, and a new version is no way around it."""
+    """The requester cannot approve (P10), also after an upgrade."""
     old.gate().close()
-    asked = old.all("SELECT p.requested_by, a.leaf ->> 'by' FROM approvals p JOIN activities a USING (activity_id)")
-    assert [requested for requested, _by in asked] == [by for _requested, by in asked]
+    rows = old.all("SELECT p.requested_by, a.leaf ->> 'by' FROM approvals p JOIN activities a USING (activity_id)")
+    assert [requested for requested, _by in rows] == [by for _requested, by in rows]
 
 
 @pytest.mark.parametrize(
@@ -252,23 +264,23 @@ def test_what_waited_before_is_settled_after(
 ) -> None:
     with old.gate() as gate:
         oldest = gate.list_approvals(state="pending", agent_id=ACCOUNTANT)[-1]
-        settled = settle(gate, oldest["approval_id"], "asked before, decided now")
+        resolved = settle(gate, oldest["approval_id"], "asked before, decided now")
         action = gate.get_action(ACCOUNTANT, oldest["action_id"])
         assert (action.decision, action.first_decision) == (decision, "PENDING")
         assert (action.attestation is not None) == (decision == "APPROVED")
         cost = gate.get_agent_budget(ACCOUNTANT)["cost"]
         assert (cost["current_daily_usd"], cost["held_usd"]) == (used, held)
-        assert settled["state"] in ("approved", "rejected")
-        assert settled["resolution"]["reason"] == "asked before, decided now"
+        assert resolved["state"] in ("approved", "rejected")
+        assert resolved["resolution"]["reason"] == "asked before, decided now"
     with old.gate() as gate:
-        shown = next(one for one in gate.list_approvals() if one["approval_id"] == oldest["approval_id"])
-        assert shown["resolution"] == settled["resolution"]
-    row = Books(old.directory).approval(oldest["approval_id"])
+        listed = next(one for one in gate.list_approvals() if one["approval_id"] == oldest["approval_id"])
+        assert listed["resolution"] == resolved["resolution"]
+    row = DataDirectoryCheck(old.directory).approval(oldest["approval_id"])
     assert "asked before" not in row["resolution"], "what is said from now on is sealed"
 
 
 def test_what_waited_before_runs_out_after(old: Old) -> None:
-    old.hands.turn(86_400)
+    old.manual_clock.advance(86_400)
     with old.gate() as gate:
         assert gate.get_agent_budget(ACCOUNTANT)["cost"]["held_usd"] == 0
         assert gate.get_agent_budget(JANITOR)["cost"]["held_usd"] == 0
@@ -280,7 +292,7 @@ def test_the_log_goes_on_without_a_gap(old: Old) -> None:
     with old.gate() as gate:
         gate.suspend_agent(JANITOR, "enough")
         gate.verify_action(ACCOUNTANT, SUM, {"conversation_id": "new", "step_number": 1})
-    books = Books(old.directory)
+    books = DataDirectoryCheck(old.directory)
     books._require_an_unbroken_log()
     assert len(books.log) == rows_of(old.version).count('INSERT INTO "activities"') + 2
 
@@ -297,7 +309,7 @@ def test_a_cut_in_the_middle_of_a_migration_leaves_the_version_before_it(old: Ol
     following = next(script for number, script in migrations() if number > old.version)
     connection = sqlite3.connect(old.directory / FILE_NAME, isolation_level=None)
     connection.executescript(f"BEGIN IMMEDIATE;\n{following}")
-    connection.close()  # without a commit, as after a cut of power
+    connection.close()  # without a commit, as after a power failure
     assert old.all("PRAGMA user_version") == [(old.version,)]
     with old.gate() as gate:
         assert gate.get_agent_budget(ACCOUNTANT)["cost"]["held_usd"] == 0.5
@@ -307,8 +319,8 @@ def test_a_cut_in_the_middle_of_a_migration_leaves_the_version_before_it(old: Ol
 
 
 def _tree(directory: Path) -> None:
-    """Every leaf stands in a tree under heads that one of our keys has signed, and every step is counted once."""
-    books = Books(directory)
+    """Assert that every leaf is in a tree under heads that our keys signed, and every step is counted once."""
+    books = DataDirectoryCheck(directory)
     books._require_an_unbroken_log()
     books._require_a_signed_tree()
     books._require_each_step_once()
@@ -330,14 +342,14 @@ def test_an_attestation_of_before_can_be_issued_again_under_the_first_head(old: 
         services = gate.services
         listed = [entry for entry in gate.get_agent_activity(ACCOUNTANT) if entry.attestation_id is not None]
         for entry in listed:
-            found = services.store.find_attestation(entry.attestation_id)
-            assert found is not None
-            kept = leaf.decode(found.leaf)
-            content = msgspec.json.decode(services.vault.content(found, kept.activity_id).text)
-            place = (found.organisation_id, found.log_index, services)
-            token = attestation_of(kept, stated_in(kept, content), *place)
+            record = services.store.find_attestation(entry.attestation_id)
+            assert record is not None
+            stored = leaf.decode(record.leaf)
+            content = msgspec.json.decode(services.vault.content(record, stored.activity_id).text)
+            location = (record.organisation_id, record.log_index, services)
+            token = attestation_of(stored, extras_in(stored, content), *location)
             keys = services.signer.keyring.public_keys()
-            checked = check_attestation(token, keys, now=old.hands.now, leeway=DAY)
+            checked = check_attestation(token, keys, now=old.manual_clock.now, leeway=DAY)
             assert (checked.valid, checked.claims and checked.claims["jti"]) == (True, entry.attestation_id)
         assert len(listed) == 2
 
@@ -350,11 +362,11 @@ def test_a_start_that_was_cut_short_while_the_tree_is_made_is_gone_on_from(
 ) -> None:
     monkeypatch.setattr(log, "_BACKLOG", 3)
     keyring = open_keyring(old.directory)
-    sequencer: Any = Sequencer(keyring, old.hands.clock())
+    sequencer: Any = Sequencer(keyring, old.manual_clock.clock())
     connection = sqlite3.connect(old.directory / FILE_NAME, isolation_level=None)
     migrate(connection)
     if where == "before a batch":
-        sequencer = Failing(sequencer, "integrate", MemoryError(), nth)
+        sequencer = FailingProxy(sequencer, "integrate", MemoryError(), nth)
     else:
         raised = "SELECT RAISE(ABORT, 'cut') WHERE (SELECT count(*) FROM heads) >= "
         connection.execute(f"CREATE TEMP TRIGGER cut BEFORE INSERT ON main.heads BEGIN {raised}{nth - 1}; END")
@@ -375,7 +387,7 @@ def test_once_the_tree_is_made_a_start_signs_nothing_more(old: Old) -> None:
     assert old.all("SELECT * FROM heads ORDER BY 1, 2") == heads
 
 
-# What lay in the clear in version 3, and is read all the same
+# Clear text of version 3 stays readable
 
 
 SECOND = "org_3d5be1c07f2a49e8b6c4d190"
@@ -385,23 +397,23 @@ of_version_3 = pytest.mark.parametrize("old", [3], indirect=True)
 
 @pytest.fixture
 def second(old: Old) -> Iterator[Gate]:
-    """A gate of the second organisation."""
+    """Gate of the second organisation."""
     settings = Settings(data_dir=old.directory, trust_min_days=0, trust_min_actions=0, trust_max_denial_rate=1.0)
-    opened = open_services(settings, clock=old.hands.clock())
+    opened = open_services(settings, clock=old.manual_clock.clock())
     with Gate(opened._replace(organisation_id=SECOND)) as gate:
         yield gate
 
 
 @of_version_3
 def test_what_was_said_before_is_still_shown(second: Gate) -> None:
-    said = {one["approval_id"]: one["resolution"] and one["resolution"]["reason"] for one in second.list_approvals()}
-    assert sorted(filter(None, said.values())) == ["it may go out", "not today"]
-    told = [
+    reasons = {one["approval_id"]: one["resolution"] and one["resolution"]["reason"] for one in second.list_approvals()}
+    assert sorted(filter(None, reasons.values())) == ["it may go out", "not today"]
+    changes = [
         entry.change["reason"]
         for entry in second.get_agent_activity(CLERK, kind="change")
         if entry.change.get("reason")
     ]
-    assert sorted(told) == ["back again", "on leave", "security_policy_violation"]
+    assert sorted(changes) == ["back again", "on leave", "security_policy_violation"]
 
 
 @of_version_3
@@ -427,14 +439,14 @@ def test_a_request_for_trust_of_before_is_read_and_granted_after(second: Gate) -
 def test_an_execution_of_what_was_permitted_before_is_told_after(second: Gate) -> None:
     [waiting] = [one for one in second.list_approvals(state="pending") if one["kind"] == "action"]
     second.approve(waiting["approval_id"], "go on")
-    told = second.log_execution(GUEST, waiting["action_id"], True, {"sent": 1})
-    assert told["execution"]["result_hash"] == f"sha256:{sha256_of({'sent': 1})}"
+    logged = second.log_execution(GUEST, waiting["action_id"], True, {"sent": 1})
+    assert logged["execution"]["result_hash"] == f"sha256:{sha256_of({'sent': 1})}"
 
 
 @of_version_3
 def test_a_batch_of_before_is_shown_and_an_open_one_is_gone_on_with(old: Old, second: Gate) -> None:
     finished, waiting = (job_id for (job_id,) in old.all("SELECT job_id FROM jobs ORDER BY created_at"))
-    bell = second.services.doorbells.wait(waiting)
+    bell = second.services.waiters.wait(waiting)
     assert [item["result"]["verified"] for item in second.get_batch_status(finished)["items"]] == [True, False]
     bell.wait(60)
     done = second.get_batch_status(waiting)

@@ -1,4 +1,4 @@
-"""A page holds so much and no more, and what is behind it is not read; cursors are places of the log."""
+"""A page has a size limit, rows after it are not read, and cursors are log positions."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,24 +7,24 @@ from typing import Any
 import msgspec
 import pytest
 
-from qwed.store.archive import LARGEST_PAGE, within_size
-from qwed.store.parts import ToolChanged
+from qwed.model import Decision
+from qwed.store.change_parts import ToolChanged
 from qwed.store.protocol import ActivityQuery, ApprovalQuery
-from qwed.words import Decision
-from tests.support.stores import KINDS, ORGANISATION, Shop, agent_of, opened
+from qwed.store.queries import MAX_PAGE_CHARACTERS, limit_page
+from tests.support.stores import KINDS, ORGANISATION, StoreFixture, agent_of, open_fixture
 
 MIB = 1 << 20
 MANY = 12
-FITS = LARGEST_PAGE // MIB
+FITS = MAX_PAGE_CHARACTERS // MIB
 
 
 @pytest.fixture(params=KINDS)
-def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shop]:
-    yield from opened(request.param, tmp_path, agent_of())
+def store_fixture(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StoreFixture]:
+    yield from open_fixture(request.param, tmp_path, agent_of())
 
 
 class Counted:
-    """A connection that writes down how many rows its cursors gave, and whether each was closed."""
+    """Connection that records how many rows its cursors returned, and whether each was closed."""
 
     def __init__(self, real: Any) -> None:
         self._real = real
@@ -54,17 +54,21 @@ class _Rows:
         self._real.close()
 
 
-def _fill(shop: Shop, *, size: int = MIB, many: int = MANY) -> None:
-    """Decisions that wait for a person and changes, each with so much content."""
-    agent: Any = shop.store.find_agent("agent_1")
+def _fill(store_fixture: StoreFixture, *, size: int = MIB, many: int = MANY) -> None:
+    """Add pending decisions and changes, each with so much content."""
+    agent: Any = store_fixture.store.find_agent("agent_1")
     text = "x" * size
     for step in range(1, many + 1):
-        shop.pending(agent, step)
-        made = shop.change_of(ToolChanged(ORGANISATION, "t", b"1"))
-        shop.store.change(msgspec.structs.replace(made, activity=made.activity._replace(payload=text))).block(30)
-        shop.hands.turn(1)
-    assert shop.next_index(ORGANISATION) == len(shop.store._all("SELECT 1 FROM activities", ())), "all of it is written"
-    shop.store._write(("UPDATE activities SET payload = ? WHERE event = ''", (text,))).block(30)
+        store_fixture.pending(agent, step)
+        change = store_fixture.change_of(ToolChanged(ORGANISATION, "t", b"1"))
+        store_fixture.store.change(
+            msgspec.structs.replace(change, activity=change.activity._replace(payload=text))
+        ).wait_result(30)
+        store_fixture.manual_clock.advance(1)
+    assert store_fixture.next_index(ORGANISATION) == len(store_fixture.store._all("SELECT 1 FROM activities", ())), (
+        "all of it is written"
+    )
+    store_fixture.store._write(("UPDATE activities SET payload = ? WHERE event = ''", (text,))).wait_result(30)
 
 
 PAGES = {
@@ -77,59 +81,61 @@ pages = pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
 
 
 @pages
-def test_a_page_of_large_rows_stops_where_it_is_full_and_reads_nothing_behind_it(shop: Shop, page: Any) -> None:
-    _fill(shop)
-    counted = shop.store._browser = Counted(shop.store._browser)
-    found = page(shop.store)
-    assert (len(found), counted.given, counted.open) == (FITS + 1, FITS + 1, 0)
-    assert len(within_size(found)) == FITS
+def test_a_page_of_large_rows_stops_where_it_is_full_and_reads_nothing_behind_it(
+    store_fixture: StoreFixture, page: Any
+) -> None:
+    _fill(store_fixture)
+    counted = store_fixture.store._report_reader = Counted(store_fixture.store._report_reader)
+    rows = page(store_fixture.store)
+    assert (len(rows), counted.given, counted.open) == (FITS + 1, FITS + 1, 0)
+    assert len(limit_page(rows)) == FITS
 
 
 @pages
-def test_small_rows_are_limited_by_their_number_alone(shop: Shop, page: Any) -> None:
-    _fill(shop, size=2)
-    assert len(page(shop.store)) == (2 * MANY if page is PAGES["everything of an agent"] else MANY)
+def test_small_rows_are_limited_by_their_number_alone(store_fixture: StoreFixture, page: Any) -> None:
+    _fill(store_fixture, size=2)
+    assert len(page(store_fixture.store)) == (2 * MANY if page is PAGES["everything of an agent"] else MANY)
 
 
 @pages
-def test_one_row_larger_than_a_page_is_a_page(shop: Shop, page: Any) -> None:
-    _fill(shop, size=LARGEST_PAGE + 1, many=2)
-    found = page(shop.store)
-    assert (len(found), len(within_size(found))) == (1, 1)
+def test_one_row_larger_than_a_page_is_a_page(store_fixture: StoreFixture, page: Any) -> None:
+    _fill(store_fixture, size=MAX_PAGE_CHARACTERS + 1, many=2)
+    rows = page(store_fixture.store)
+    assert (len(rows), len(limit_page(rows))) == (1, 1)
 
 
-def test_cursors_lead_through_everything_once_whatever_the_clock_did(shop: Shop) -> None:
-    agent: Any = shop.store.find_agent("agent_1")
+def test_cursors_lead_through_everything_once_whatever_the_clock_did(store_fixture: StoreFixture) -> None:
+    agent: Any = store_fixture.store.find_agent("agent_1")
     for turn in (0, 5, 0, -60, 0, 3, 0, 0, -5, 100):
-        shop.hands.turn(turn)
-        shop.settle(agent, None, Decision.DENIED)
-        shop.change(ToolChanged(ORGANISATION, "t", b"1"))
+        store_fixture.manual_clock.advance(turn)
+        store_fixture.settle(agent, None, Decision.DENIED)
+        store_fixture.change(ToolChanged(ORGANISATION, "t", b"1"))
     seen: list[int] = []
     before: int | None = None
     while True:
-        page = shop.store.activities(ActivityQuery("agent_1", 3, before=before, kind="all"))
+        page = store_fixture.store.activities(ActivityQuery("agent_1", 3, before=before, kind="all"))
         if not page:
             break
         seen += [entry.log_index for entry in page]
         before = page[-1].log_index
     assert sorted(seen) == list(range(20))
-    newest_first = shop.store._all("SELECT log_index FROM activities ORDER BY at DESC, log_index DESC", ())
+    newest_first = store_fixture.store._all("SELECT log_index FROM activities ORDER BY at DESC, log_index DESC", ())
     assert seen == [index for (index,) in newest_first]
 
 
-def test_a_cursor_of_the_changes_leads_through_them_once(shop: Shop) -> None:
+def test_a_cursor_of_the_changes_leads_through_them_once(store_fixture: StoreFixture) -> None:
     for _ in range(7):
-        shop.change(ToolChanged(ORGANISATION, "t", b"1"))
-        shop.settle(shop.store.find_agent("agent_1"), None, Decision.DENIED)
+        store_fixture.change(ToolChanged(ORGANISATION, "t", b"1"))
+        store_fixture.settle(store_fixture.store.find_agent("agent_1"), None, Decision.DENIED)
     seen: list[int] = []
     before: int | None = None
-    while page := shop.store.changes(ORGANISATION, 2, before):
+    while page := store_fixture.store.changes(ORGANISATION, 2, before):
         seen += [entry.log_index for entry in page]
         before = page[-1].log_index
     assert seen == [12, 10, 8, 6, 4, 2, 0]
 
 
 @pytest.mark.parametrize("before", [10_000, 2**62, -1], ids=["not there yet", "the largest", "before the first"])
-def test_a_cursor_nobody_was_given_leads_nowhere(shop: Shop, before: int) -> None:
-    shop.settle(shop.store.find_agent("agent_1"), None, Decision.DENIED)
-    assert list(shop.store.activities(ActivityQuery("agent_1", 10, before=before))) == []
+def test_a_cursor_nobody_was_given_leads_nowhere(store_fixture: StoreFixture, before: int) -> None:
+    store_fixture.settle(store_fixture.store.find_agent("agent_1"), None, Decision.DENIED)
+    assert list(store_fixture.store.activities(ActivityQuery("agent_1", 10, before=before))) == []

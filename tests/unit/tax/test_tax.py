@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from qwed.engines.packs import plain
-from qwed.packs.result import Result, Standing
+from qwed.engines.pack_adapter import to_json
+from qwed.packs.result import CheckStatus, Result
 from qwed_tax import TaxVerifier
-from qwed_tax.questions import QUESTIONS
 from qwed_tax.tables.federal import FEDERAL, STATUSES, WITHHOLDING_YEARS, YEARS, schedule, withholding
 from qwed_tax.tables.gst import GST
 from qwed_tax.tables.payroll import WAGE_BASE
 from qwed_tax.tables.sales import RATES, STATES
-from tests.support.tables import each, rows
+from qwed_tax.tax_checks import CHECKS
+from tests.support.case_tables import each, rows
 
 
 def name(row: dict[str, Any]) -> str:
@@ -23,23 +23,23 @@ def name(row: dict[str, Any]) -> str:
 
 
 def asked(row: dict[str, Any]) -> Result:
-    return QUESTIONS[row["check"]].ask(**row["values"])
+    return CHECKS[row["check"]].ask(**row["values"])
 
 
 @each("row", rows("tax_true.jsonl"), ids=name)
 def test_a_right_tax_is_verified_with_what_it_comes_to(row):
     found = asked(row)
-    assert found.status is Standing.VERIFIED, found.message
+    assert found.status is CheckStatus.VERIFIED, found.message
     assert found.verified
     assert found.rule
     assert found.by_hand
-    assert {field: plain(found[field]) for field in row["has"]} == row["has"]
+    assert {field: to_json(found[field]) for field in row["has"]} == row["has"]
 
 
 @each("row", rows("tax_false.jsonl"), ids=name)
 def test_a_wrong_tax_is_refused_with_what_it_comes_to(row):
     found = asked(row)
-    assert found.status is Standing.FAILED, found.message
+    assert found.status is CheckStatus.FAILED, found.message
     assert not found.verified
     assert row["says"] in found.message
     assert found.rule
@@ -49,7 +49,7 @@ def test_a_wrong_tax_is_refused_with_what_it_comes_to(row):
 @each("row", rows("tax_hostile.jsonl"), ids=name)
 def test_what_cannot_be_known_is_unverifiable_and_says_what_to_write(row):
     found = asked(row)
-    assert found.status is Standing.UNVERIFIABLE, found.message
+    assert found.status is CheckStatus.UNVERIFIABLE, found.message
     assert row["says"] in found.message
     assert len(found.message) < 600
     assert not found.message.endswith(".")
@@ -62,7 +62,7 @@ NASTY = (None, True, [], {}, "", "x" * 10_000, float("nan"), 1e308, b"1", object
 def test_no_value_of_any_argument_raises(value):
     verifier = TaxVerifier(jurisdiction=value)
     assert isinstance(verifier.verify_gst(value, value, value, date=value, supply=value), Result)
-    for question in QUESTIONS.values():
+    for question in CHECKS.values():
         assert isinstance(question.ask(**dict.fromkeys(question.takes, value)), Result)
         for place in question.takes:
             honest = {"gross_pay": 1000, "year": 2024, "claimed_fica": 76.5, "amount": 100, "rate": 0.05}
@@ -178,18 +178,18 @@ def test_the_rates_of_a_place_follow_each_other_without_a_gap():
 
 def test_every_result_is_plain_json_at_the_edge():
     for row in rows("tax_true.jsonl"):
-        assert json.loads(json.dumps(plain(asked(row))))["status"] == "VERIFIED"
+        assert json.loads(json.dumps(to_json(asked(row))))["status"] == "VERIFIED"
 
 
 def test_what_to_claim_is_said_as_it_is_asked_and_a_misspelt_claim_with_what_is_near():
     nothing = TaxVerifier().verify_us_payroll(5000, year=2024)
     assert "at least one of claimed_social_security, claimed_medicare" in nothing.message
-    assert set(nothing.known) <= set(QUESTIONS["us_payroll"].takes)
+    assert set(nothing.known) <= set(CHECKS["us_payroll"].takes)
     misspelt = TaxVerifier().verify_us_payroll(5000, year=2024, claimed_fcia=1)
     assert "unknown claim `claimed_fcia`: did you mean `claimed_fica`" in misspelt.message
 
 
 def test_a_rate_that_is_not_charged_is_told_before_a_tax_that_is_right():
-    found = QUESTIONS["sales_tax"].ask(amount=100, rate=0.05, claimed_tax=5, place="TX")
-    assert found.status is Standing.FAILED
+    found = CHECKS["sales_tax"].ask(amount=100, rate=0.05, claimed_tax=5, place="TX")
+    assert found.status is CheckStatus.FAILED
     assert found.message.startswith("the general rate of Texas is 6.25 %: 5 % is not charged there, ")

@@ -1,4 +1,4 @@
-"""Requests of an application that is traced: a span for each, one for each stage, and nothing of what was asked."""
+"""Traced requests: a span per request and per stage, and no content of the request."""
 
 import asyncio
 import re
@@ -11,25 +11,25 @@ import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from qwed.api.app import App
-from qwed.api.stretches import SHORT
+from qwed.api.server.offload import MAX_INLINE_BYTES
 from qwed.gate import Gate
-from qwed.kernel.judging.content import LARGE
-from qwed.kernel.pipeline import ADMISSION, JUDGEMENT
-from qwed.kernel.wiring import close_services, open_services
+from qwed.kernel.analysis.content_scan import LARGE
+from qwed.kernel.bootstrap import close_services, open_services
+from qwed.kernel.pipeline import ADMISSION_STAGES, DECISION_STAGES
 from qwed.settings import Settings
-from tests.support.collectors import Collector, attributes_of, below, roots
-from tests.support.scrape import value
+from tests.support.metrics_scrape import value
+from tests.support.trace_collector import TraceCollector, attributes_of, below, roots
 
-STAGES = [stage.__name__ for stage in (*ADMISSION, *JUDGEMENT)]
+STAGES = [stage.__name__ for stage in (*ADMISSION_STAGES, *DECISION_STAGES)]
 WHOLE = [*STAGES, "settle", "attest"]
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 
 
-class House:
-    """An application with a collector, asked and then read."""
+class TracedApp:
+    """Application with a collector."""
 
     def __init__(self, share: float = 1.0, **more: Any) -> None:
-        self.collector = Collector()
+        self.collector = TraceCollector()
         settings = Settings(otel_endpoint=self.collector.url, otel_sample=share, **more)
         self.opened = open_services(settings, in_memory=True)
         self.app = App(self.opened.services)
@@ -38,13 +38,13 @@ class House:
         self.agent: str = registered["agent_id"]
         self.token: str = registered["agent_token"]
 
-    def ask(self, *asked: dict[str, Any]) -> list[httpx.Response]:
-        """All of them at once, on one event loop."""
+    def ask(self, *requests: dict[str, Any]) -> list[httpx.Response]:
+        """Send all requests at once, on one event loop."""
 
         async def run() -> list[httpx.Response]:
             transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)  # type: ignore[arg-type]  # the same ASGI
             async with httpx.AsyncClient(transport=transport, base_url="http://node") as client:
-                return await asyncio.gather(*(client.request(**each) for each in asked))
+                return await asyncio.gather(*(client.request(**request_args) for request_args in requests))
 
         return asyncio.run(run())
 
@@ -55,8 +55,8 @@ class House:
         return {"method": "POST", "url": url, "json": body, "headers": self.key | headers}
 
     def spans(self) -> list[Span]:
-        """All of them, sent at last."""
-        tracer = self.app._node.tracer
+        """Flush, and return all spans."""
+        tracer = self.app._context.tracer
         assert tracer is not None
         tracer.start()
         tracer.close()
@@ -68,19 +68,19 @@ class House:
 
 
 @pytest.fixture
-def house() -> Iterator[House]:
-    made = House()
-    yield made
-    made.close()
+def traced() -> Iterator[TracedApp]:
+    created = TracedApp()
+    yield created
+    created.close()
 
 
 SUM = {"type": "calculate", "query": "1 + 1 = 2"}
 
 
-def test_a_decision_is_a_span_with_a_child_for_each_stage_and_words_of_ours(house: House) -> None:
-    [answer] = house.ask(house.verify(SUM))
+def test_a_decision_is_a_span_with_a_child_for_each_stage_and_words_of_ours(traced: TracedApp) -> None:
+    [answer] = traced.ask(traced.verify(SUM))
     assert answer.json()["decision"] == "APPROVED"
-    spans = house.spans()
+    spans = traced.spans()
     [root] = roots(spans)
     assert root.name == "POST /agents/{agent_id}/verify"
     assert root.parent_span_id == b""
@@ -92,8 +92,8 @@ def test_a_decision_is_a_span_with_a_child_for_each_stage_and_words_of_ours(hous
         "qwed.engine": "math",
         "qwed.risk": "low",
         "qwed.action_type": "calculate",
-        "qwed.organisation_id": house.opened.organisation_id,
-        "qwed.agent_id": house.agent,
+        "qwed.organisation_id": traced.opened.organisation_id,
+        "qwed.agent_id": traced.agent,
     }
     children = below(spans, root)
     assert [span.name for span in children] == WHOLE
@@ -103,83 +103,85 @@ def test_a_decision_is_a_span_with_a_child_for_each_stage_and_words_of_ours(hous
     )
 
 
-def test_a_refusal_says_its_code_and_how_far_it_came(house: House) -> None:
-    first, second = house.verify(SUM), house.verify(SUM)
-    house.ask(first)
-    house.ask(second)
-    spans = house.spans()
+def test_a_refusal_says_its_code_and_how_far_it_came(traced: TracedApp) -> None:
+    first, second = traced.verify(SUM), traced.verify(SUM)
+    traced.ask(first)
+    traced.ask(second)
+    spans = traced.spans()
     root = roots(spans)[1]
-    said = attributes_of(root)
-    assert (said["qwed.decision"], said["qwed.error_code"]) == ("DENIED", "QWED-AGENT-LOOP-002")
+    attributes = attributes_of(root)
+    assert (attributes["qwed.decision"], attributes["qwed.error_code"]) == ("DENIED", "QWED-AGENT-LOOP-002")
     assert [span.name for span in below(spans, root)] == [
         "authenticate",
         "require_active",
         "require_context",
-        "recall",
+        "check_idempotency",
         "reserve_step",
         "settle",
     ]
 
 
-def test_requests_that_are_decided_at_the_same_time_are_told_apart(house: House) -> None:
+def test_requests_that_are_decided_at_the_same_time_are_told_apart(traced: TracedApp) -> None:
     many = 40
     parents = [f"{number:032x}" for number in range(1, many + 1)]
-    answers = house.ask(
+    answers = traced.ask(
         *(
-            house.verify(
+            traced.verify(
                 {**SUM, "query": f"{number} + 1 = {number + 1}"}, number, traceparent=f"00-{parent}-{PARENT}-01"
             )
             for number, parent in enumerate(parents, 1)
         )
     )
     assert {answer.json()["decision"] for answer in answers} == {"APPROVED"}
-    spans = house.spans()
+    spans = traced.spans()
     assert sorted(root.trace_id.hex() for root in roots(spans)) == parents
     for root in roots(spans):
         assert root.parent_span_id.hex() == PARENT
         assert [span.name for span in below(spans, root)] == WHOLE
 
 
-@pytest.mark.parametrize("size", [SHORT + 1, LARGE + 1])
-def test_a_request_whose_walk_goes_through_threads_knows_its_stages_too(house: House, size: int) -> None:
-    house.ask(house.verify({"type": "tool_call", "tool": "get_weather", "parameters": {"note": "x" * size}}))
-    spans = house.spans()
+@pytest.mark.parametrize("size", [MAX_INLINE_BYTES + 1, LARGE + 1])
+def test_a_request_that_runs_in_threads_has_its_stages_too(traced: TracedApp, size: int) -> None:
+    traced.ask(traced.verify({"type": "tool_call", "tool": "get_weather", "parameters": {"note": "x" * size}}))
+    spans = traced.spans()
     [root] = roots(spans)
     names = [span.name for span in below(spans, root)]
-    assert names[: len(ADMISSION)] == STAGES[: len(ADMISSION)]
+    assert names[: len(ADMISSION_STAGES)] == STAGES[: len(ADMISSION_STAGES)]
     assert "settle" in names
 
 
 NEVER = ("the-secret-conversation", "hunter2", "qwed_agent_", "qwed_live_", "DROP", "a-key-of-mine")
 
 
-def test_nothing_of_the_action_its_conversation_or_a_credential_is_sent(house: House) -> None:
+def test_nothing_of_the_action_its_conversation_or_a_credential_is_sent(traced: TracedApp) -> None:
     nasty = {"type": "tool_call", "tool": "hunter2_tool", "parameters": {"q": "DROP TABLE hunter2"}}
-    stranger = {**house.verify(SUM), "headers": {"Authorization": "Bearer qwed_agent_hunter2"}}
-    elsewhere = {"method": "GET", "url": "/agents/hunter2", "headers": house.key}
-    nowhere = {"method": "GET", "url": "/hunter2?key=hunter2", "headers": house.key}
-    odd = house.verify({"type": "hunter2", "query": "hunter2"}, 2)
-    own = house.verify(SUM, 3, **{"Idempotency-Key": "a-key-of-mine"})
-    own["headers"] = {"Authorization": f"Bearer {house.token}", "Idempotency-Key": "a-key-of-mine"}
-    house.ask(house.verify(nasty, tracestate="x=hunter2", baggage="y=hunter2"), stranger, elsewhere, nowhere, odd, own)
-    spans = house.spans()
+    stranger = {**traced.verify(SUM), "headers": {"Authorization": "Bearer qwed_agent_hunter2"}}
+    elsewhere = {"method": "GET", "url": "/agents/hunter2", "headers": traced.key}
+    nowhere = {"method": "GET", "url": "/hunter2?key=hunter2", "headers": traced.key}
+    odd = traced.verify({"type": "hunter2", "query": "hunter2"}, 2)
+    own = traced.verify(SUM, 3, **{"Idempotency-Key": "a-key-of-mine"})
+    own["headers"] = {"Authorization": f"Bearer {traced.token}", "Idempotency-Key": "a-key-of-mine"}
+    traced.ask(
+        traced.verify(nasty, tracestate="x=hunter2", baggage="y=hunter2"), stranger, elsewhere, nowhere, odd, own
+    )
+    spans = traced.spans()
     assert len(roots(spans)) == 5
-    sent = b"".join(heard.body for heard in house.collector.heard)
+    sent = b"".join(heard.body for heard in traced.collector.heard)
     assert [word for word in NEVER if word.encode() in sent] == []
     types = sorted(str(attributes_of(root).get("qwed.action_type")) for root in roots(spans))
     assert types == ["None", "None", "calculate", "other", "tool_call"]
 
 
-def test_an_agent_in_the_path_of_a_stranger_is_not_named(house: House) -> None:
-    house.ask({**house.verify(SUM), "headers": {}})
-    [root] = roots(house.spans())
-    said = attributes_of(root)
-    assert said["http.response.status_code"] == 401
-    assert not {"qwed.agent_id", "qwed.organisation_id", "qwed.action_type"} & set(said)
+def test_an_agent_in_the_path_of_an_unauthenticated_request_is_not_named(traced: TracedApp) -> None:
+    traced.ask({**traced.verify(SUM), "headers": {}})
+    [root] = roots(traced.spans())
+    attributes = attributes_of(root)
+    assert attributes["http.response.status_code"] == 401
+    assert not {"qwed.agent_id", "qwed.organisation_id", "qwed.action_type"} & set(attributes)
 
 
 @pytest.mark.parametrize(
-    ("share", "flags", "known", "kept"),
+    ("share", "flags", "authenticated", "expected"),
     [
         (1.0, None, False, 1),
         (0.0, None, True, 0),
@@ -190,81 +192,81 @@ def test_an_agent_in_the_path_of_a_stranger_is_not_named(house: House) -> None:
     ],
 )
 def test_the_share_decides_and_a_caller_who_is_known_may_ask_for_more_or_none(
-    share: float, flags: str | None, known: bool, kept: int
+    share: float, flags: str | None, authenticated: bool, expected: int
 ) -> None:
-    house = House(share)
-    asked = house.verify(SUM) if flags is None else house.verify(SUM, traceparent=f"00-{TRACE}-{PARENT}-{flags}")
-    if not known:
-        del asked["headers"]["X-API-Key"]
-    house.ask(asked)
-    assert len(roots(house.spans())) == kept
-    house.close()
+    traced = TracedApp(share)
+    requests = traced.verify(SUM) if flags is None else traced.verify(SUM, traceparent=f"00-{TRACE}-{PARENT}-{flags}")
+    if not authenticated:
+        del requests["headers"]["X-API-Key"]
+    traced.ask(requests)
+    assert len(roots(traced.spans())) == expected
+    traced.close()
 
 
-def test_a_traceparent_that_stands_twice_or_is_none_is_as_if_it_were_not_there(house: House) -> None:
-    twice = house.verify(SUM)
-    twice["headers"] = [*house.key.items(), *[("traceparent", f"00-{TRACE}-{PARENT}-01")] * 2]
-    house.ask(twice, house.verify(SUM, 2, traceparent="00-nonsense"))
-    for root in roots(house.spans()):
+def test_a_traceparent_that_stands_twice_or_is_none_is_as_if_it_were_not_there(traced: TracedApp) -> None:
+    twice = traced.verify(SUM)
+    twice["headers"] = [*traced.key.items(), *[("traceparent", f"00-{TRACE}-{PARENT}-01")] * 2]
+    traced.ask(twice, traced.verify(SUM, 2, traceparent="00-nonsense"))
+    for root in roots(traced.spans()):
         assert root.trace_id.hex() != TRACE
         assert root.parent_span_id == b""
 
 
-def test_other_routes_have_spans_and_those_that_only_look_whether_we_live_have_none(house: House) -> None:
+def test_other_routes_have_spans_and_those_that_only_look_whether_we_live_have_none(traced: TracedApp) -> None:
     register = {"method": "POST", "url": "/agents/register", "json": {"name": "b", "principal_id": "p"}}
-    house.ask(
-        {**register, "headers": house.key},
+    traced.ask(
+        {**register, "headers": traced.key},
         *(
-            {"method": "GET", "url": path, "headers": house.key}
+            {"method": "GET", "url": path, "headers": traced.key}
             for path in ("/health", "/ready", "/metrics", "/agents")
         ),
     )
-    spans = house.spans()
+    spans = traced.spans()
     assert sorted(root.name for root in roots(spans)) == ["GET /agents", "POST /agents/register"]
     [registered] = [root for root in roots(spans) if root.name == "POST /agents/register"]
     assert [span.name for span in below(spans, registered)] == ["change"]
 
 
-def test_a_surprise_is_told_with_its_code_and_another_hook_is_still_called(house: House) -> None:
-    def surprised(stage: str) -> None:
+def test_an_unexpected_error_has_its_code_and_another_hook_is_still_called(traced: TracedApp) -> None:
+    def fail_at(stage: str) -> None:
         if stage == "settle":
             raise KeyError
 
-    house.opened = house.opened._replace(services=replace(house.opened.services, at_stage=surprised))
-    house.app = App(house.opened.services)
-    [answer] = house.ask(house.verify(SUM))
+    traced.opened = traced.opened._replace(services=replace(traced.opened.services, at_stage=fail_at))
+    traced.app = App(traced.opened.services)
+    [answer] = traced.ask(traced.verify(SUM))
     assert answer.json()["decision"] == "DENIED"
-    spans = house.spans()
+    spans = traced.spans()
     [root] = roots(spans)
     assert "settle" in [span.name for span in below(spans, root)]
     assert attributes_of(root)["qwed.error_code"] == answer.json()["error"]["code"]
 
 
-def test_what_was_sent_and_what_was_dropped_is_in_the_metrics(house: House) -> None:
-    house.ask(house.verify(SUM))
-    count = len(house.spans())
-    house.ask(house.verify({**SUM, "query": "2 + 2 = 4"}, 2))
-    text = house.ask({"method": "GET", "url": "/metrics", "headers": house.key})[0].text
+def test_what_was_sent_and_what_was_dropped_is_in_the_metrics(traced: TracedApp) -> None:
+    traced.ask(traced.verify(SUM))
+    count = len(traced.spans())
+    traced.ask(traced.verify({**SUM, "query": "2 + 2 = 4"}, 2))
+    text = traced.ask({"method": "GET", "url": "/metrics", "headers": traced.key})[0].text
     assert value(text, "qwed_spans_total", outcome="exported") == count > 10
     assert value(text, "qwed_spans_total", outcome="dropped") == count
 
 
 def test_every_answer_comes_while_the_collector_is_away() -> None:
-    house = House()
-    house.collector.close()
-    tracer = house.app._node.tracer
+    traced = TracedApp()
+    traced.collector.close()
+    tracer = traced.app._context.tracer
     assert tracer is not None
     tracer.start()
-    answers = house.ask(*(house.verify({**SUM, "query": f"{step} = {step}"}, step) for step in (1, 2, 3)))
+    answers = traced.ask(*(traced.verify({**SUM, "query": f"{step} = {step}"}, step) for step in (1, 2, 3)))
     assert {answer.json()["decision"] for answer in answers} == {"APPROVED"}
     tracer.close()
     assert (tracer.exported, tracer.dropped) == (0, 3 * (1 + len(WHOLE)))
-    close_services(house.opened.services)
+    close_services(traced.opened.services)
 
 
-def test_names_of_spans_are_templates(house: House) -> None:
-    house.ask({"method": "GET", "url": f"/agents/{house.agent}", "headers": house.key})
-    [root] = roots(house.spans())
+def test_names_of_spans_are_templates(traced: TracedApp) -> None:
+    traced.ask({"method": "GET", "url": f"/agents/{traced.agent}", "headers": traced.key})
+    [root] = roots(traced.spans())
     assert root.name == "GET /agents/{agent_id}"
-    assert attributes_of(root)["qwed.agent_id"] == house.agent
+    assert attributes_of(root)["qwed.agent_id"] == traced.agent
     assert re.fullmatch(r"[0-9a-f]{32}", root.trace_id.hex())

@@ -6,19 +6,19 @@ from pathlib import Path
 
 import httpx
 
-from tests.support.collectors import Collector, attributes_of, below, roots
 from tests.support.server import SERVE, Server
+from tests.support.trace_collector import TraceCollector, attributes_of, below, roots
 
 NOTHING_IMPORTED = """
 import sys
 from qwed.api.app import App
 from qwed.cli import serve
-from qwed.kernel.wiring import close_services, open_services
+from qwed.kernel.bootstrap import close_services, open_services
 from qwed.settings import Settings
 
 services = open_services(Settings(), in_memory=True).services
 app = App(services)
-assert app.services is services and services.at_stage is None and services.engines.on_ask is None
+assert app.services is services and services.at_stage is None and services.engines.on_submit is None
 close_services(services)
 print([name for name in sys.modules if name.startswith(("opentelemetry", "google.protobuf", "qwed.tracing.e"))])
 """
@@ -31,7 +31,7 @@ sys.exit(main())
 
 
 def test_a_server_sends_the_spans_of_its_engines_and_what_is_left_when_it_stops(tmp_path: Path) -> None:
-    collector = Collector()
+    collector = TraceCollector()
     headers = "authorization=Bearer%20hunter2"
     server = Server(tmp_path / "data", QWED_OTEL_ENDPOINT=collector.url, QWED_OTEL_HEADERS=headers)
     with httpx.Client(base_url=server.base_url, headers={"X-API-Key": server.owner_key}, timeout=60) as client:

@@ -1,49 +1,61 @@
 """One request as it is timed."""
 
-from qwed.engines.pool import Turn
-from qwed.tracing.trace import CURRENT, MOST, RUN, WAIT, Finished, Trace, at_stage, on_ask
+from qwed.engines.pool import PendingVerdict
+from qwed.tracing.trace import (
+    CURRENT,
+    ENGINE_RUN,
+    ENGINE_WAIT,
+    MAX_MARKS,
+    FinishedTrace,
+    Trace,
+    at_stage,
+    on_engine_call,
+)
 
 
 def test_stages_follow_one_another_without_a_gap_and_lie_inside_the_request() -> None:
-    trace = Trace("GET /", None, chosen=True)
+    trace = Trace("GET /", None, sampled=True)
     for stage in ("authenticate", "settle", "answer"):
-        trace.reach(stage)
+        trace.enter_stage(stage)
     done = trace.finish({}, failed=False)
     assert [mark.name for mark in done.marks] == ["authenticate", "settle"]
     first, second = done.marks
     assert done.began <= first.began <= first.ended == second.began <= second.ended <= done.ended
 
 
-def ended(trace: Trace) -> Finished:
+def ended(trace: Trace) -> FinishedTrace:
     """Three seconds after it began."""
     return trace.finish({}, failed=False)._replace(ended=trace._began + trace._offset + 3 * 10**9)
 
 
 def test_an_engine_is_waited_for_and_then_runs_inside_the_stage_that_asked() -> None:
-    trace, turn = Trace("GET /", None, chosen=True), Turn()
-    trace.reach("authenticate")
-    trace.reach("run_engine")
-    trace.ask("sql", turn)
+    trace, turn = Trace("GET /", None, sampled=True), PendingVerdict()
+    trace.enter_stage("authenticate")
+    trace.enter_stage("run_engine")
+    trace.add_engine_call("sql", turn)
     now = trace._began / 1e9
     turn.begun, turn.ended = now + 1, now + 2
     marks = ended(trace).marks
-    assert [(mark.name, mark.inside, mark.engine) for mark in marks[2:]] == [(WAIT, 1, "sql"), (RUN, 1, "sql")]
+    assert [(mark.name, mark.parent_index, mark.engine) for mark in marks[2:]] == [
+        (ENGINE_WAIT, 1, "sql"),
+        (ENGINE_RUN, 1, "sql"),
+    ]
     assert marks[2].ended == marks[3].began
     assert [round((mark.ended - mark.began) / 1e9) for mark in marks[2:]] == [1, 1]
 
 
 def test_a_worker_that_was_never_free_did_not_run() -> None:
-    trace, turn = Trace("GET /", None, chosen=True), Turn()
-    trace.ask("sql", turn)
+    trace, turn = Trace("GET /", None, sampled=True), PendingVerdict()
+    trace.add_engine_call("sql", turn)
     turn.ended = trace._began / 1e9 + 1
     wait, run = ended(trace).marks
-    assert (wait.inside, round((wait.ended - wait.began) / 1e9)) == (None, 1)
+    assert (wait.parent_index, round((wait.ended - wait.began) / 1e9)) == (None, 1)
     assert run.began == run.ended == wait.ended
 
 
 def test_a_worker_that_goes_on_after_the_answer_is_not_waited_for() -> None:
-    trace, turn = Trace("GET /", None, chosen=True), Turn()
-    trace.ask("sql", turn)
+    trace, turn = Trace("GET /", None, sampled=True), PendingVerdict()
+    trace.add_engine_call("sql", turn)
     turn.begun, turn.ended = trace._began / 1e9 + 1, trace._began / 1e9 + 100
     done = ended(trace)
     assert done.marks[1].ended == done.ended
@@ -51,24 +63,24 @@ def test_a_worker_that_goes_on_after_the_answer_is_not_waited_for() -> None:
 
 
 def test_what_happens_after_the_answer_is_not_part_of_it() -> None:
-    trace = Trace("GET /", None, chosen=True)
+    trace = Trace("GET /", None, sampled=True)
     done = trace.finish({}, failed=True)
-    trace.reach("late")
-    trace.ask("sql", Turn())
+    trace.enter_stage("late")
+    trace.add_engine_call("sql", PendingVerdict())
     assert trace._stages == []
-    assert trace._asked == []
+    assert trace._engine_calls == []
     assert (done.marks, done.failed) == ((), True)
 
 
 def test_a_request_has_so_many_marks_and_no_more() -> None:
-    trace = Trace("GET /", None, chosen=True)
-    for _ in range(2 * MOST):
-        trace.reach("authenticate")
-        trace.ask("sql", Turn())
-    assert len(trace.finish({}, failed=False).marks) == 3 * MOST
+    trace = Trace("GET /", None, sampled=True)
+    for _ in range(2 * MAX_MARKS):
+        trace.enter_stage("authenticate")
+        trace.add_engine_call("sql", PendingVerdict())
+    assert len(trace.finish({}, failed=False).marks) == 3 * MAX_MARKS
 
 
-def test_outside_a_request_nobody_is_told() -> None:
+def test_outside_a_request_nothing_is_recorded() -> None:
     assert CURRENT.get() is None
     at_stage("authenticate")
-    on_ask("sql", Turn())
+    on_engine_call("sql", PendingVerdict())

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from qwed.packs.result import Standing
+from qwed.packs.result import CheckStatus
 from qwed_ucp import UCPVerifier
-from qwed_ucp.questions import QUESTIONS
 from qwed_ucp.result import UCPResult
-from qwed_ucp.states import FOLLOWING
-from tests.support.tables import each, rows
+from qwed_ucp.state_machine import FOLLOWING
+from qwed_ucp.ucp_checks import CHECKS
+from tests.support.case_tables import each, rows
 
 verifier = UCPVerifier()
 CHECKOUT: dict[str, Any] = rows("ucp_true.jsonl")[0]["document"]
@@ -22,7 +22,7 @@ GUARDS = ["structure", "currency", "money", "discounts", "tax", "fulfillment", "
 
 
 def ask(row: dict[str, Any]) -> UCPResult:
-    found = QUESTIONS[row["kind"]].ask(**{row["kind"]: row["document"]})
+    found = CHECKS[row["kind"]].ask(**{row["kind"]: row["document"]})
     assert isinstance(found, UCPResult)
     return found
 
@@ -45,7 +45,7 @@ def test_what_adds_up_is_verified_by_every_guard(row: dict[str, Any]) -> None:
 @each("row", rows("ucp_false.jsonl"), ids=name)
 def test_what_does_not_is_refused_by_the_guard_whose_business_it_is(row: dict[str, Any]) -> None:
     found = ask(row)
-    assert found.status is Standing.FAILED, found.message
+    assert found.status is CheckStatus.FAILED, found.message
     refused = [each for each in found.guards if not each.verified]
     assert refused[0].guard_name == row["guard"], refused
     assert row["says"] in str(found.error)
@@ -59,7 +59,7 @@ def test_what_cannot_be_judged_is_not(row: dict[str, Any]) -> None:
     found = ask(row)
     assert not found.verified
     if row["says"]:
-        assert found.status is Standing.UNVERIFIABLE
+        assert found.status is CheckStatus.UNVERIFIABLE
         assert row["says"] in found.message
 
 
@@ -111,7 +111,7 @@ def test_the_way_of_a_checkout_is_the_documented_one() -> None:
         ("failed", "completed"),
         ("paid", "completed"),
     ):
-        assert verifier.verify_transition(*wrong).status is Standing.FAILED
+        assert verifier.verify_transition(*wrong).status is CheckStatus.FAILED
 
 
 def test_what_changes_what_must_stay_is_refused() -> None:
@@ -121,7 +121,7 @@ def test_what_changes_what_must_stay_is_refused() -> None:
     less = {**done, "line_items": done["line_items"][:1], "totals": [{"type": "total", "amount": "39.98"}]}
     assert verifier.verify_transition(done, less).error == "a checkout that is `completed` does not change"
     wrong = {**CHECKOUT, "totals": [{"type": "total", "amount": 1}]}
-    assert verifier.verify_transition(CHECKOUT, wrong).status is Standing.FAILED
+    assert verifier.verify_transition(CHECKOUT, wrong).status is CheckStatus.FAILED
 
 
 def test_nothing_depends_on_the_callers_decimal_context() -> None:
@@ -132,33 +132,33 @@ def test_nothing_depends_on_the_callers_decimal_context() -> None:
 
 
 @pytest.mark.parametrize("strange", [object(), 1.5, b"\xff", {1: 2}, {"a": {2: 3}}, {"ucp": object()}, {"ucp": {}}, ()])
-@pytest.mark.parametrize("question", sorted(QUESTIONS))
+@pytest.mark.parametrize("question", sorted(CHECKS))
 def test_no_value_makes_a_check_raise(question: str, strange: Any) -> None:
-    asked = QUESTIONS[question]
+    asked = CHECKS[question]
     assert not asked.ask(**dict.fromkeys(asked.required, strange)).verified
 
 
 def test_a_document_that_holds_itself_is_not_followed_for_ever() -> None:
     endless: dict[str, Any] = dict(CHECKOUT)
     endless["context"] = endless
-    assert verifier.verify_checkout(endless).status is Standing.UNVERIFIABLE
+    assert verifier.verify_checkout(endless).status is CheckStatus.UNVERIFIABLE
 
 
 @pytest.mark.parametrize("member", sorted(CHECKOUT))
 @pytest.mark.parametrize("value", [None, 0, "", "x", [], {}, [None], [{}], [[]], {"a": 1}, True, 1e308])
 def test_any_value_in_the_place_of_any_other_is_answered(member: str, value: Any) -> None:
-    assert verifier.verify_checkout(CHECKOUT | {member: value}).status in Standing
+    assert verifier.verify_checkout(CHECKOUT | {member: value}).status in CheckStatus
 
 
 @pytest.mark.parametrize("member", ["buyer", "discounts", "fulfillment", "payment", "tax_rate", "order", "messages"])
 @pytest.mark.parametrize("value", [None, 0, "", [], {}, [None], [{}], [[1]], {"applied": 5}, {"amount": "x"}, True])
 def test_any_value_beside_the_others_is_answered(member: str, value: Any) -> None:
     for document in (CHECKOUT, rows("ucp_true.jsonl")[2]["document"]):
-        assert verifier.verify_checkout(document | {member: value}).status in Standing
+        assert verifier.verify_checkout(document | {member: value}).status in CheckStatus
 
 
 def test_importing_the_verifier_imports_no_other_pack_and_no_models() -> None:
     others = {"qwed_legal", "qwed_tax", "qwed_finance", "pydantic", "ucp_sdk"}
-    program = f"import sys, qwed_ucp.verifier; print([m for m in sys.modules if m.split('.')[0] in {others}])"
+    program = f"import sys, qwed_ucp.ucp_verifier; print([m for m in sys.modules if m.split('.')[0] in {others}])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

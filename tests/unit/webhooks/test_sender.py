@@ -1,4 +1,4 @@
-"""One attempt against real receivers: what counts as delivered, and how long anybody can hold us."""
+"""Delivery attempts against real receivers: what counts as delivered, and how long a receiver can hold one."""
 
 import asyncio
 import socket
@@ -10,26 +10,26 @@ from typing import Any
 import pytest
 
 from qwed.store.protocol import Delivery
-from qwed.webhooks.names import Names
-from qwed.webhooks.sender import LINE_BYTES, SECONDS, Sender
+from qwed.webhooks.dns import NameResolver
+from qwed.webhooks.sender import MAX_LINE_BYTES, TIMEOUT_SECONDS, Sender
 from qwed.webhooks.signature import verify
-from tests.support.receivers import (
+from tests.support.webhook_receivers import (
     LOOPBACK,
     LOOPBACK_6,
     PATIENCE,
-    Authority,
     Behaviour,
-    Line,
-    Receiver,
+    LocalCertificateAuthority,
+    ReceiverConnection,
+    WebhookReceiver,
     answering,
-    dead_port,
-    deaf,
     dripping,
     endless,
     redirecting,
     saying,
     saying_then_silent,
     silent,
+    unaccepted_port,
+    unused_port,
 )
 
 NOW = 1_790_000_000.75
@@ -37,30 +37,30 @@ NAME = "hooks.example.com"
 SECRET = "whsec_test"
 BODY = '{"id":"ntc_1","event":"pending","at":"2026-11-15T00:00:00Z","principal_id":"J\u00fcrgen"}'
 SHORT = 0.4
-"""For receivers that are meant to use up the time."""
-LATE = "there was no answer in time"
+"""Timeout for receivers that use up the time."""
+LATE = "the receiver did not answer in time"
 
 
 @pytest.fixture(scope="module")
-def authority() -> Authority:
-    return Authority()
+def authority() -> LocalCertificateAuthority:
+    return LocalCertificateAuthority()
 
 
 @pytest.fixture(scope="module")
-def serving(authority: Authority) -> ssl.SSLContext:
-    return authority.serving([NAME, "localhost", LOOPBACK, LOOPBACK_6])
+def serving(authority: LocalCertificateAuthority) -> ssl.SSLContext:
+    return authority.server_context([NAME, "localhost", LOOPBACK, LOOPBACK_6])
 
 
-Open = Callable[..., Receiver]
+Open = Callable[..., WebhookReceiver]
 
 
 @pytest.fixture
 def receiver(serving: ssl.SSLContext) -> Iterator[Open]:
-    """Opens receivers, and closes them in the end."""
-    opened: list[Receiver] = []
+    """Open receivers, and close them after the test."""
+    opened: list[WebhookReceiver] = []
 
-    def open_one(behaviour: Behaviour, context: ssl.SSLContext | None = serving, **how: Any) -> Receiver:
-        opened.append(Receiver(behaviour, context, **how))
+    def open_one(behaviour: Behaviour, context: ssl.SSLContext | None = serving, **how: Any) -> WebhookReceiver:
+        opened.append(WebhookReceiver(behaviour, context, **how))
         return opened[-1]
 
     yield open_one
@@ -72,21 +72,21 @@ def delivery(url: str, body: str = BODY) -> Delivery:
     return Delivery("ntc_1", "org_1", url, SECRET, "pending", body, NOW, 0)
 
 
-def sent(authority: Authority, url: str, body: str = BODY, **how: Any) -> str | None:
-    """What one attempt comes to; private addresses are allowed, because here all receivers have one."""
-    sender = Sender(**{"allow_private": True, "context": authority.trusting(), **how})
+def sent(authority: LocalCertificateAuthority, url: str, body: str = BODY, **how: Any) -> str | None:
+    """Return the outcome of one attempt; private addresses are allowed, because all receivers here have one."""
+    sender = Sender(**{"allow_private": True, "context": authority.client_context(), **how})
     return asyncio.run(sender.send(delivery(url, body), NOW))
 
 
 def leading_to(*addresses: str) -> Callable[[str, int], Any]:
-    """A resolver that says this of every name and counts how often it is asked."""
+    """Return a resolver with these addresses for every name, which records its lookups."""
 
     async def resolve_name(host: str, port: int) -> Sequence[str]:
-        asked.append((host, port))
+        lookups.append((host, port))
         return addresses
 
-    asked: list[tuple[str, int]] = []
-    resolve_name.asked = asked  # type: ignore[attr-defined]
+    lookups: list[tuple[str, int]] = []
+    resolve_name.lookups = lookups  # type: ignore[attr-defined]
     return resolve_name
 
 
@@ -145,12 +145,12 @@ def test_a_name_is_asked_for_once_and_the_answer_is_what_is_connected_to(authori
     there = receiver(answering(200))
     names = leading_to(LOOPBACK)
     assert sent(authority, there.url(host=NAME), resolve_name=names) is None
-    assert names.asked == [(NAME, there.port)]
+    assert names.lookups == [(NAME, there.port)]
     assert there.next().headers["host"] == f"{NAME}:{there.port}"
 
 
 def test_a_name_that_changes_its_answer_gains_nothing(authority, receiver, monkeypatch):
-    """The classic: one address for the check, another for the connection. There is no second question to answer."""
+    """DNS rebinding: the address that was checked is the one that is used; the name is resolved once."""
     there, elsewhere = receiver(answering(200)), receiver(answering(200), host=LOOPBACK_6)
     answers = [[LOOPBACK], [LOOPBACK_6], [LOOPBACK_6]]
 
@@ -169,7 +169,7 @@ def test_a_name_that_changes_its_answer_gains_nothing(authority, receiver, monke
 def test_a_name_that_turns_private_is_refused_at_the_next_delivery(authority, receiver):
     there = receiver(answering(200))
     refusal = sent(authority, there.url(host=NAME), resolve_name=leading_to(LOOPBACK), allow_private=False)
-    assert refusal == "the name of the host leads to an address that is loopback"
+    assert refusal == "the host name resolves to an address that is loopback"
     assert there.connections == 0
 
 
@@ -181,14 +181,14 @@ def test_one_private_address_among_public_ones_spoils_the_name(authority, receiv
     names = leading_to("93.184.215.14", bad, "1.1.1.1")
     refusal = sent(authority, there.url(host=NAME), resolve_name=names, allow_private=False)
     assert refusal is not None
-    assert refusal.startswith("the name of the host leads to an address that is ")
+    assert refusal.startswith("the host name resolves to an address that is ")
     assert there.connections == 0
 
 
 def test_a_metadata_service_is_refused_even_where_private_receivers_are_allowed(authority):
     names = leading_to("169.254.169.254")
     refusal = sent(authority, f"https://{NAME}/", resolve_name=names)
-    assert refusal == "the name of the host leads to an address that is a cloud's metadata service"
+    assert refusal == "the host name resolves to an address that is a cloud's metadata service"
 
 
 def test_the_next_address_is_tried_where_the_first_refuses(authority, receiver):
@@ -197,8 +197,8 @@ def test_the_next_address_is_tried_where_the_first_refuses(authority, receiver):
 
 
 def test_the_next_address_is_tried_where_the_first_is_deaf(authority):
-    with deaf() as port:
-        # Nobody listens on ::1, so the attempt comes to the last of the addresses and ends there.
+    with unaccepted_port() as port:
+        # Nothing listens on ::1, so the attempt ends at the last address.
         outcome = sent(authority, f"https://{NAME}:{port}/", resolve_name=leading_to(LOOPBACK, LOOPBACK_6), seconds=1.0)
     assert outcome == "the connection was refused"
 
@@ -208,11 +208,11 @@ def test_a_name_that_is_not_found_is_a_failure(authority, failure):
     async def unknown(host: str, port: int) -> Sequence[str]:
         raise failure
 
-    assert sent(authority, f"https://{NAME}/", resolve_name=unknown) == "the name of the host was not found"
+    assert sent(authority, f"https://{NAME}/", resolve_name=unknown) == "the host name was not found"
 
 
 def test_a_name_without_addresses_is_not_found(authority):
-    assert sent(authority, f"https://{NAME}/", resolve_name=leading_to()) == "the name of the host was not found"
+    assert sent(authority, f"https://{NAME}/", resolve_name=leading_to()) == "the host name was not found"
 
 
 def test_a_lookup_that_never_answers_uses_up_the_time_and_no_more(authority):
@@ -225,16 +225,16 @@ def test_a_lookup_that_never_answers_uses_up_the_time_and_no_more(authority):
 
 def test_a_name_is_looked_up_in_a_thread_of_its_own(authority, receiver):
     there = receiver(answering(200))
-    names = Names(lambda host, port: [LOOPBACK] if (host, port) == ("localhost", there.port) else [])
+    names = NameResolver(lambda host, port: [LOOPBACK] if (host, port) == ("localhost", there.port) else [])
     assert sent(authority, there.url(host="localhost"), resolve_name=names) is None
 
 
-def test_a_port_nobody_listens_on_is_a_failure(authority):
-    assert sent(authority, f"https://{LOOPBACK}:{dead_port()}/") == "the connection was refused"
+def test_a_closed_port_is_a_failure(authority):
+    assert sent(authority, f"https://{LOOPBACK}:{unused_port()}/") == "the connection was refused"
 
 
 def test_a_host_that_never_begins_tls_is_left_in_time(authority):
-    with deaf() as port:
+    with unaccepted_port() as port:
         assert sent(authority, f"https://{LOOPBACK}:{port}/", seconds=SHORT) == LATE
 
 
@@ -242,25 +242,25 @@ CERTIFICATE = "the receiver's certificate is not valid for its host"
 
 
 def test_a_certificate_for_another_name_is_refused(authority, receiver):
-    there = receiver(answering(200), authority.serving(["other.example.com"]))
+    there = receiver(answering(200), authority.server_context(["other.example.com"]))
     assert sent(authority, there.url()) == CERTIFICATE
     assert sent(authority, there.url(host=NAME), resolve_name=leading_to(LOOPBACK)) == CERTIFICATE
     assert there.heard.empty()
 
 
 def test_it_is_the_name_that_a_certificate_must_be_for_and_not_the_address(authority, receiver):
-    by_name, by_address = (receiver(answering(200), authority.serving([what])) for what in (NAME, LOOPBACK))
+    by_name, by_address = (receiver(answering(200), authority.server_context([what])) for what in (NAME, LOOPBACK))
     assert sent(authority, by_name.url(host=NAME), resolve_name=leading_to(LOOPBACK)) is None
     assert sent(authority, by_address.url(host=NAME), resolve_name=leading_to(LOOPBACK)) == CERTIFICATE
 
 
 def test_a_certificate_of_an_unknown_authority_is_refused(authority, receiver):
-    there = receiver(answering(200), Authority().serving([LOOPBACK]))
+    there = receiver(answering(200), LocalCertificateAuthority().server_context([LOOPBACK]))
     assert sent(authority, there.url()) == CERTIFICATE
 
 
 def test_a_certificate_that_is_over_is_refused(authority, receiver):
-    there = receiver(answering(200), authority.serving([LOOPBACK], days=-1))
+    there = receiver(answering(200), authority.server_context([LOOPBACK], days=-1))
     assert sent(authority, there.url()) == CERTIFICATE
 
 
@@ -269,7 +269,7 @@ def test_without_a_context_the_authorities_of_the_system_decide(receiver):
     there = receiver(answering(200))
     assert asyncio.run(sender.send(delivery(there.url()), NOW)) == CERTIFICATE
     assert (sender.seconds, sender.context.verify_mode, sender.context.check_hostname) == (5.0, ssl.CERT_REQUIRED, True)
-    assert SECONDS == 5.0
+    assert TIMEOUT_SECONDS == 5.0
 
 
 @pytest.mark.parametrize("greeting", ["HTTP/1.1 200 OK\r\n\r\n", "220 mail.example.com ESMTP\r\n"])
@@ -309,7 +309,7 @@ def test_a_receiver_that_closes_without_a_word_is_a_failure(authority, receiver)
         " HTTP/1.1 200 OK\r\n\r\n",
         "\r\nHTTP/1.1 200 OK\r\n\r\n",
         "HTTP/1.1 200 O\rK\r\n\r\n",
-        "HTTP/1.1 200 " + "O" * 2 * LINE_BYTES + "\r\n\r\n",
+        "HTTP/1.1 200 " + "O" * 2 * MAX_LINE_BYTES + "\r\n\r\n",
         "HTTP/1.1 200 OK",
         "200 OK\r\n",
         "\x00\r\n",
@@ -370,7 +370,7 @@ def test_a_receiver_that_keeps_the_line_open_after_its_status_has_answered(autho
 def test_a_short_answer_is_heard_to_its_end(authority, receiver):
     finished = threading.Event()
 
-    async def in_two_parts(line: Line) -> None:
+    async def in_two_parts(line: ReceiverConnection) -> None:
         await line.say("HTTP/1.1 200 OK\r\ncontent-length: 8\r\n\r\nnot ")
         await asyncio.sleep(0)
         await line.say("yet.")
@@ -396,7 +396,7 @@ def test_a_url_that_was_stored_under_other_rules_is_refused_before_anything_is_a
     names = leading_to(LOOPBACK)
     for url in ("ftp://example.com/", "https://u:p@example.com/", "https://x/\r\nevil: 1", "", "https://127.1/"):
         assert sent(authority, url, resolve_name=names)
-    assert names.asked == []
+    assert names.lookups == []
 
 
 def test_a_large_notice_arrives_whole(authority, receiver):
@@ -416,7 +416,7 @@ def test_a_cancelled_attempt_lets_go_of_its_connection(authority, receiver):
     there = receiver(silent)
 
     async def cancelled() -> None:
-        sender = Sender(allow_private=True, context=authority.trusting())
+        sender = Sender(allow_private=True, context=authority.client_context())
         task = asyncio.create_task(sender.send(delivery(there.url()), NOW))
         await asyncio.get_running_loop().run_in_executor(None, there.next)
         task.cancel()

@@ -1,4 +1,4 @@
-"""The witness beside a real log: what is published and when, and how another past is noticed."""
+"""Witness of a real log: what it publishes and when, and how it detects a changed log."""
 
 import json
 import logging
@@ -15,24 +15,24 @@ import httpx
 import pytest
 
 import qwed
+from qwed.futures import run_in_thread
 from qwed.gate import Gate
-from qwed.kernel.change import GATE, Actor
-from qwed.kernel.people.organisations import add_organisation
+from qwed.kernel.admin.organisations import add_organisation
+from qwed.kernel.audit_change import GATE, Actor
 from qwed.ledger.sequencer import Head
 from qwed.settings import SettingsError
 from qwed.store.migrate import migrate
 from qwed.store.protocol import StoreError
-from qwed.waiting import in_thread
-from qwed.witness.places import Outcome, Place, StandardOutput, WitnessFile
+from qwed.witness.publishers import FilePublisher, Publisher, PublishResult, StdoutPublisher
 from qwed.witness.witness import Witness
-from tests.support.failing import Failing
-from tests.support.patience import until
-from tests.support.receivers import PATIENCE, Receiver, answering, dead_port
+from tests.support.fault_injection import FailingProxy
+from tests.support.polling import until
 from tests.support.server import SERVE, Server
+from tests.support.webhook_receivers import PATIENCE, WebhookReceiver, answering, unused_port
 
 QUICK = 0.01
 OFTEN = 3600.0
-"""Longer than a test takes: then only the start and the end publish."""
+"""Longer than a test takes, so that only start and end publish."""
 
 
 @pytest.fixture
@@ -54,12 +54,12 @@ def sizes_in(file: Path) -> list[int]:
 
 
 class Pipe:
-    """A standard output, read line by line; the wait for a line is the wait for what was published."""
+    """Standard output that is read line by line, which waits for a publication."""
 
     def __init__(self) -> None:
         reading, self._writing = os.pipe()
         self._reader = os.fdopen(reading)
-        self.place = StandardOutput(self._writing)
+        self.publisher = StdoutPublisher(self._writing)
 
     def next(self) -> dict[str, Any]:
         head: dict[str, Any] = json.loads(self._reader.readline())["qwed_head"]
@@ -79,23 +79,23 @@ def pipe() -> Iterator[Pipe]:
 
 @pytest.fixture
 def witness(gate: Gate) -> Iterator[Callable[..., Witness]]:
-    """Starts one beside the gate; it is closed before it."""
+    """Start witnesses next to the gate, and close them before it."""
     started: list[Witness] = []
 
-    def start(*places: Place, log: Any = None, seconds: float = QUICK) -> Witness:
+    def start(*publishers: Publisher, log: Any = None, seconds: float = QUICK) -> Witness:
         services = gate.services
-        made = Witness(log or services.store, services.signer.keyring, places, seconds)
-        started.append(made)
-        made.start()
-        return made
+        created = Witness(log or services.store, services.signer.keyring, publishers, seconds)
+        started.append(created)
+        created.start()
+        return created
 
     yield start
     for one in started:
         one.close()
 
 
-class Troubled:
-    """A place that does what it is told: fail, or not; `turns` is waited on."""
+class ScriptedPublisher:
+    """Publisher with scripted outcomes; `turns` counts its calls."""
 
     kind = "file"
     name = "file:troubled"
@@ -105,28 +105,28 @@ class Troubled:
         self.published: list[Head] = []
         self.turns = threading.Semaphore(0)
 
-    async def publish(self, heads: Sequence[Head]) -> Outcome:
+    async def publish(self, heads: Sequence[Head]) -> PublishResult:
         outcome = self._outcomes.pop(0) if self._outcomes else None
         self.turns.release()
         if isinstance(outcome, BaseException):
             raise outcome
         if outcome is not None:
-            return Outcome(0, outcome)
+            return PublishResult(0, outcome)
         self.published.extend(heads)
-        return Outcome(len(heads))
+        return PublishResult(len(heads))
 
     def wait(self, turns: int) -> None:
         for _ in range(turns):
             assert self.turns.acquire(timeout=PATIENCE)
 
 
-# When
+# Timing
 
 
 def test_the_newest_head_is_published_at_the_start_and_at_the_end(gate: Gate, witness: Any, tmp_path: Path) -> None:
     agent_of(gate)
-    pipe, file = Pipe(), WitnessFile(tmp_path / "heads")
-    started = witness(file, pipe.place, seconds=OFTEN)
+    pipe, file = Pipe(), FilePublisher(tmp_path / "heads")
+    started = witness(file, pipe.publisher, seconds=OFTEN)
     assert pipe.next()["size"] == 1
     agent_of(gate)
     agent_of(gate)
@@ -138,7 +138,7 @@ def test_the_newest_head_is_published_at_the_start_and_at_the_end(gate: Gate, wi
 
 
 def test_what_has_grown_is_published_at_the_next_turn_and_nothing_twice(gate: Gate, witness: Any, pipe: Pipe) -> None:
-    started = witness(pipe.place)
+    started = witness(pipe.publisher)
     for size in range(1, 4):
         agent_of(gate)
         assert pipe.next()["size"] == size
@@ -148,17 +148,17 @@ def test_what_has_grown_is_published_at_the_next_turn_and_nothing_twice(gate: Ga
 
 def test_every_organisation_has_its_heads(gate: Gate, witness: Any, pipe: Pipe) -> None:
     agent_of(gate)
-    started = witness(pipe.place)
+    started = witness(pipe.publisher)
     assert pipe.next()["log_id"] == gate.organisation_id
-    made = in_thread(add_organisation("second", Actor(GATE, gate.organisation_id, "owner"), gate.services), 30)
-    found = {(head["log_id"], head["size"]) for head in (pipe.next(), pipe.next())}
-    assert found == {(gate.organisation_id, 2), (made.organisation_id, 1)}
+    created = run_in_thread(add_organisation("second", Actor(GATE, gate.organisation_id, "owner"), gate.services), 30)
+    witness_after = {(head["log_id"], head["size"]) for head in (pipe.next(), pipe.next())}
+    assert witness_after == {(gate.organisation_id, 2), (created.organisation_id, 1)}
     started.close()
     assert started.published["stdout"] == 3
 
 
 def test_an_empty_log_has_nothing_to_publish(witness: Any, tmp_path: Path) -> None:
-    witness(WitnessFile(tmp_path / "heads")).close()
+    witness(FilePublisher(tmp_path / "heads")).close()
     assert not (tmp_path / "heads").exists()
 
 
@@ -169,13 +169,13 @@ def test_without_a_place_there_is_no_thread(gate: Gate, witness: Any) -> None:
 
 
 def test_after_a_restart_what_the_file_has_is_not_written_again(tmp_path: Path) -> None:
-    file, place = tmp_path / "heads", tmp_path / "data"
+    file, publisher = tmp_path / "heads", tmp_path / "data"
     for _ in range(3):
-        with qwed.open(place, witness=(f"file:{file}",)):
+        with qwed.open(publisher, witness=(f"file:{file}",)):
             pass
     assert sizes_in(file) == []
     for _ in range(3):
-        with qwed.open(place, witness=(f"file:{file}",)) as gate:
+        with qwed.open(publisher, witness=(f"file:{file}",)) as gate:
             if not sizes_in(file):
                 agent_of(gate)
     assert sizes_in(file) == [1]
@@ -188,7 +188,7 @@ def test_a_place_that_cannot_be_used_stops_the_opening_and_leaves_nothing_open(t
         pass
 
 
-# What fails
+# Failures
 
 
 def test_a_witness_that_fails_is_said_once_for_each_change_and_tried_again(
@@ -196,33 +196,38 @@ def test_a_witness_that_fails_is_said_once_for_each_change_and_tried_again(
 ) -> None:
     caplog.set_level(logging.INFO, "qwed.witness")
     agent_of(gate)
-    place = Troubled("a full disk", "a full disk", "another trouble", None, OSError("a surprise"), None)
-    started = witness(place)
-    place.wait(4)
+    publisher = ScriptedPublisher("a full disk", "a full disk", "another trouble", None, OSError("unexpected"), None)
+    started = witness(publisher)
+    publisher.wait(4)
     agent_of(gate)
-    place.wait(2)
+    publisher.wait(2)
     started.close()
-    said = [(record.getMessage(), getattr(record, "why", None)) for record in caplog.records]
-    again = ("a witness is published to again", None)
-    assert said == [("a witness fails", "a full disk"), again, ("a witness fails", "OSError: a surprise"), again]
-    assert [head.size for head in place.published] == [1, 2]
+    records = [(record.getMessage(), getattr(record, "error", None)) for record in caplog.records]
+    again = ("witness publishing restored", None)
+    assert records == [
+        ("witness publishing failed", "a full disk"),
+        again,
+        ("witness publishing failed", "OSError: unexpected"),
+        again,
+    ]
+    assert [head.size for head in publisher.published] == [1, 2]
     assert (started.failed["file"], started.published["file"], started.state) == (4, 2, "ready")
 
 
 def test_a_place_that_fails_holds_up_no_other_and_no_decision(gate: Gate, witness: Any, pipe: Pipe) -> None:
-    place = Troubled(*["never works"] * 10_000)
-    started = witness(place, pipe.place)
+    publisher = ScriptedPublisher(*["never works"] * 10_000)
+    started = witness(publisher, pipe.publisher)
     agent_of(gate)
     assert pipe.next()["size"] == 1
-    place.wait(3)
+    publisher.wait(3)
     started.close()
     assert started.state == "failing"
 
 
 def test_a_store_that_cannot_be_read_for_a_moment_is_a_failing_turn(gate: Gate, witness: Any, pipe: Pipe) -> None:
     agent_of(gate)
-    log = Failing(gate.services.store, "latest_heads", StoreError("could not read"), once=True)
-    started = witness(pipe.place, log=log)
+    log = FailingProxy(gate.services.store, "latest_heads", StoreError("could not read"), once=True)
+    started = witness(pipe.publisher, log=log)
     assert pipe.next()["size"] == 1
     started.close()
     assert started.failed["stdout"] == 1
@@ -230,7 +235,7 @@ def test_a_store_that_cannot_be_read_for_a_moment_is_a_failing_turn(gate: Gate, 
 
 def test_closing_does_not_wait_for_a_receiver_that_is_gone(gate: Gate, tmp_path: Path) -> None:
     agent_of(gate)
-    url = f"http://127.0.0.1:{dead_port()}/"
+    url = f"http://127.0.0.1:{unused_port()}/"
     gate.close()
     with qwed.open(tmp_path / "data", witness=(url,), webhook_allow_private=True) as again:
         agent_of(again)
@@ -239,7 +244,7 @@ def test_closing_does_not_wait_for_a_receiver_that_is_gone(gate: Gate, tmp_path:
 
 
 def test_a_receiver_hears_of_the_start_and_of_the_end(tmp_path: Path) -> None:
-    there = Receiver(answering(200))
+    there = WebhookReceiver(answering(200))
     url = there.url(scheme="http")
     with qwed.open(tmp_path / "data", witness=(url,), webhook_allow_private=True) as gate:
         agent_of(gate)
@@ -247,17 +252,17 @@ def test_a_receiver_hears_of_the_start_and_of_the_end(tmp_path: Path) -> None:
     there.close()
 
 
-# Another past
+# Contradictions
 
 
 def copied(data: Path, to: Path) -> Path:
-    """The data directory of a gate that is closed, put elsewhere."""
+    """Copy the data directory of a closed gate."""
     shutil.copytree(data, to)
     return to
 
 
 def grown(data: Path, file: Path, times: int) -> Witness:
-    """The log in `data`, so many leaves longer, with its witness, which came to look at it and has ended."""
+    """Add so many leaves to the log in `data`, run its witness once, and return it."""
     with qwed.open(data) as gate:
         for _ in range(times):
             agent_of(gate)
@@ -273,19 +278,22 @@ def test_an_older_copy_of_the_database_is_noticed_and_stays_noticed(
     older = copied(data, tmp_path / "older")
     grown(data, file, 3)
     assert sizes_in(file) == [2, 5]
-    found = grown(older, file, 0)
-    assert found.state == "contradicted"
-    (contradiction,) = found.contradicted.values()
-    assert (contradiction.size, contradiction.why) == (5, "the log has only 2 entries: an older copy was put back")
+    witness_after = grown(older, file, 0)
+    assert witness_after.state == "contradicted"
+    (contradiction,) = witness_after.contradicted.values()
+    assert (contradiction.size, contradiction.reason) == (5, "the log has only 2 entries: an older copy was restored")
     record = next(record for record in caplog.records if record.levelname == "ERROR")
-    assert record.getMessage() == "the log contradicts a head that was published"
+    assert record.getMessage() == "audit log contradicts a published head"
     assert vars(record)["log_id"] == contradiction.log_id
-    # It goes on, and grows past the head it contradicts; what was published is not forgotten over that.
+    # The log grows past the head it contradicts; the contradiction is still detected.
     assert grown(older, file, 4).state == "contradicted"
     assert sizes_in(file) == [2, 5, 6]
     last = grown(older, file, 0)
     (contradiction,) = last.contradicted.values()
-    assert (contradiction.size, contradiction.why) == (5, "the log had another root at that size: its past is another")
+    assert (contradiction.size, contradiction.reason) == (
+        5,
+        "the log has another root at that size: its entries were changed",
+    )
 
 
 def test_the_right_database_put_back_ends_the_alarm(tmp_path: Path) -> None:
@@ -303,27 +311,27 @@ def test_a_log_that_is_gone_is_noticed_by_our_own_signature_and_another_nodes_is
     data, file = tmp_path / "data", tmp_path / "heads"
     grown(data, file, 2)
     assert grown(tmp_path / "other", file, 1).state == "ready"
-    strange = [vars(record) for record in caplog.records if record.name == "qwed.witness"]
-    assert [(record["what"], record["count"]) for record in strange] == [("heads of other logs", 1)]
+    unrelated = [vars(record) for record in caplog.records if record.name == "qwed.witness"]
+    assert [(record["kind"], record["count"]) for record in unrelated] == [("heads of other logs", 1)]
     (data / "qwed.db").unlink()
-    # As the first start made it, before there was anybody.
+    # An empty database, as the first start creates it.
     with closing(sqlite3.connect(data / "qwed.db", isolation_level=None)) as connection:
         migrate(connection)
-    found = grown(data, file, 0)
-    assert (found.state, [each.size for each in found.contradicted.values()]) == ("contradicted", [2])
+    witness_after = grown(data, file, 0)
+    assert (witness_after.state, [item.size for item in witness_after.contradicted.values()]) == ("contradicted", [2])
 
 
 @pytest.mark.parametrize("nodes", ["replace(nodes, 'a', 'b')", "''"])
 def test_a_tree_that_was_changed_under_its_heads_is_noticed(
     gate: Gate, witness: Any, tmp_path: Path, nodes: str
 ) -> None:
-    place = WitnessFile(tmp_path / "heads")
+    publisher = FilePublisher(tmp_path / "heads")
     agent_of(gate)
     agent_of(gate)
-    witness(place).close()
+    witness(publisher).close()
     with closing(sqlite3.connect(tmp_path / "data" / "qwed.db")) as connection, connection:
         connection.execute(f"UPDATE activities SET nodes = {nodes} WHERE log_index = 1")
-    started = witness(place)
+    started = witness(publisher)
     started.close()
     assert started.state == "contradicted"
 
@@ -334,11 +342,11 @@ def test_lines_that_are_no_heads_are_told_and_are_no_alarm(tmp_path: Path, caplo
     head = heads_in(file)[0]
     odd = [{**head, "size": -(10**30)}, {**head, "size": 10**30}, {**head, "log_id": "\ud800"}, {**head, "root": 3}]
     with file.open("a") as lines:
-        lines.writelines(f"{json.dumps(each)}\n" for each in odd)
+        lines.writelines(f"{json.dumps(item)}\n" for item in odd)
         lines.write('{"log_id": 3, "signature": ""}\nnothing\n\n{"log_id": "or')
     assert grown(data, file, 1).state == "ready"
-    told = next(vars(record) for record in caplog.records if record.name == "qwed.witness")
-    assert (told["what"], told["count"]) == ("lines that hold no head", 7)
+    details = next(vars(record) for record in caplog.records if record.name == "qwed.witness")
+    assert (details["kind"], details["count"]) == ("lines without a head", 7)
     assert json.loads(file.read_text().splitlines()[-1])["size"] == 3
 
 
@@ -371,9 +379,11 @@ def test_a_server_says_that_its_log_was_contradicted_and_goes_on_deciding(tmp_pa
             metrics = client.get("/metrics").text.splitlines()
     finally:
         assert server.stop() == 0
-    assert "qwed_witness_contradicted 1.0" in metrics
-    assert any(line.startswith('qwed_witness_total{outcome="published",place="stdout"}') for line in metrics)
-    assert '"event": "the log contradicts a head that was published"' in server.log.read_text()
+    assert "qwed_witness_contradictions 1.0" in metrics
+    assert any(
+        line.startswith('qwed_witness_publications_total{outcome="published",publisher="stdout"}') for line in metrics
+    )
+    assert '"event": "audit log contradicts a published head"' in server.log.read_text()
     assert sizes_in(file) == [1, 2, 2]
 
 

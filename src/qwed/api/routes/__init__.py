@@ -1,15 +1,15 @@
-"""The map of the HTTP surface: one row per route, from which both the router and the API document are made."""
+"""Route table, from which the router and the OpenAPI document are built."""
 
-from qwed.api.routes import agents, engines, messages, node, people, record
-from qwed.api.routes.row import Route
+from qwed.api.routes import a2a_routes, admin_routes, agent_routes, audit_routes, engine_routes, system_routes
+from qwed.api.routes.route import Route
 
 __all__ = ["ROUTES", "Route"]
 
 ROUTES: tuple[Route, ...] = (
-    *agents.ROUTES,
-    *people.ROUTES,
-    *engines.ROUTES,
-    *messages.ROUTES,
-    *record.ROUTES,
-    *node.ROUTES,
+    *agent_routes.ROUTES,
+    *admin_routes.ROUTES,
+    *engine_routes.ROUTES,
+    *a2a_routes.ROUTES,
+    *audit_routes.ROUTES,
+    *system_routes.ROUTES,
 )

@@ -1,46 +1,46 @@
-"""`qwed a2a lists`, `block`, `unblock`, `block-pair`, `unblock-pair`, `trust` and `revoke`: who may send to whom."""
+"""`qwed a2a lists`, `block`, `unblock`, `block-pair`, `unblock-pair`, `trust` and `revoke`."""
 
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import typer
 
-from qwed.cli.asking import Url, Where, server
+from qwed.cli.backend import Target, Url, server_client
 from qwed.cli.options import AsJson, DataDir
-from qwed.cli.printing import print_json, say, table
+from qwed.cli.output import echo, print_json, print_table
 
-AgentName = Annotated[str, typer.Argument(metavar="AGENT", help="its id, or the name it sends under")]
-SenderName = Annotated[str, typer.Argument(metavar="SENDER", help="who sends")]
-ReceiverName = Annotated[str, typer.Argument(metavar="RECEIVER", help="to whom")]
+AgentName = Annotated[str, typer.Argument(metavar="AGENT", help="agent id, or the name it sends under")]
+SenderName = Annotated[str, typer.Argument(metavar="SENDER", help="sending agent")]
+ReceiverName = Annotated[str, typer.Argument(metavar="RECEIVER", help="receiving agent")]
 
-_OF_AGENTS = (
-    ("block", "Block an agent: it sends and receives nothing.", "block_agent", "is blocked"),
-    ("unblock", "Take an agent off the blocklist.", "unblock_agent", "is not blocked any more"),
+_AGENT_COMMANDS = (
+    ("block", "Block an agent from sending and receiving.", "block_agent", "is blocked"),
+    ("unblock", "Remove an agent from the blocklist.", "unblock_agent", "is no longer blocked"),
     (
         "trust",
-        "Trust an agent: what it provably sends is not verified.",
+        "Trust an agent: its authenticated messages are not verified.",
         "trust_agent",
         "is trusted",
     ),
-    ("revoke", "Trust an agent no more: what it sends is verified again.", "revoke_agent", "is not trusted any more"),
+    ("revoke", "Revoke trust in an agent: its messages are verified again.", "revoke_agent", "is no longer trusted"),
 )
-_OF_PAIRS = (
-    ("block-pair", "Block a pair: the one sends nothing to the other.", "block_pair", "sends nothing more to"),
-    ("unblock-pair", "Let the one send to the other again.", "unblock_pair", "may send again to"),
+_PAIR_COMMANDS = (
+    ("block-pair", "Block messages from a sender to a receiver.", "block_pair", "may no longer send to"),
+    ("unblock-pair", "Allow messages from a sender to a receiver again.", "unblock_pair", "may send again to"),
 )
 
 
 def add_to(messages: typer.Typer) -> None:
     """Add the commands."""
-    messages.command("lists", help="Who is blocked, which pairs are, and who is trusted.")(_lists)
-    for name, summary, verb, said in _OF_AGENTS:
-        messages.command(name, help=summary)(_of_agent(verb, said))
-    for name, summary, verb, said in _OF_PAIRS:
-        messages.command(name, help=summary)(_of_pair(verb, said))
+    messages.command("lists", help="List blocked agents, blocked pairs and trusted agents.")(_lists)
+    for name, summary, verb, message in _AGENT_COMMANDS:
+        messages.command(name, help=summary)(_agent_command(verb, message))
+    for name, summary, verb, message in _PAIR_COMMANDS:
+        messages.command(name, help=summary)(_pair_command(verb, message))
 
 
 def _lists(as_json: AsJson = False, url: Url = None, data_dir: DataDir = None) -> int:
-    with server(Where(url, data_dir)) as client:
+    with server_client(Target(url, data_dir)) as client:
         lists = dict(client.a2a_lists())
     if as_json:
         print_json(lists)
@@ -51,35 +51,35 @@ def _lists(as_json: AsJson = False, url: Url = None, data_dir: DataDir = None) -
         *(("trusted", agent, "") for agent in lists.get("trusted") or ()),
     ]
     if rows:
-        table(("list", "agent", "to"), rows)
+        print_table(("list", "agent", "to"), rows)
     else:
-        say("nobody is blocked, and nobody is trusted")
+        echo("no agent is blocked or trusted")
     return 0
 
 
-def _of_agent(verb: str, said: str) -> Callable[..., int]:
+def _agent_command(verb: str, message: str) -> Callable[..., int]:
     def change(agent: AgentName, as_json: AsJson = False, url: Url = None, data_dir: DataDir = None) -> int:
-        with server(Where(url, data_dir)) as client:
+        with server_client(Target(url, data_dir)) as client:
             changed = getattr(client, verb)(agent)
-        return _told(changed, f"{agent} {said}", as_json=as_json)
+        return _show_change(changed, f"{agent} {message}", as_json=as_json)
 
     return change
 
 
-def _of_pair(verb: str, said: str) -> Callable[..., int]:
+def _pair_command(verb: str, message: str) -> Callable[..., int]:
     def change(
         sender: SenderName, receiver: ReceiverName, as_json: AsJson = False, url: Url = None, data_dir: DataDir = None
     ) -> int:
-        with server(Where(url, data_dir)) as client:
+        with server_client(Target(url, data_dir)) as client:
             changed = getattr(client, verb)(sender, receiver)
-        return _told(changed, f"{sender} {said} {receiver}", as_json=as_json)
+        return _show_change(changed, f"{sender} {message} {receiver}", as_json=as_json)
 
     return change
 
 
-def _told(changed: Mapping[str, Any], sentence: str, *, as_json: bool) -> int:
+def _show_change(response: Mapping[str, Any], sentence: str, *, as_json: bool) -> int:
     if as_json:
-        print_json(dict(changed))
+        print_json(dict(response))
     else:
-        say(sentence)
+        echo(sentence)
     return 0

@@ -1,4 +1,4 @@
-"""`qwed a2a proxy`: one command to put before any A2A agent."""
+"""`qwed a2a proxy`: run a verifying proxy in front of an A2A agent."""
 
 import sys
 from collections.abc import Callable
@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from qwed.cli.printing import print_json, say, sorry
+from qwed.cli.output import echo, fail, print_json
 
 if TYPE_CHECKING:
-    from qwed.proxies.listening import Place
-    from qwed_a2a.proxy.options import Options
-    from qwed_a2a.proxy.serving import Standing
+    from qwed.proxies.listen_address import ListenAddress
+    from qwed_a2a.proxy.proxy_options import A2AProxyOptions
+    from qwed_a2a.proxy.server import ProxySummary
 
 _PROGRAM = "qwed a2a proxy"
 _LISTEN = "127.0.0.1:9000"
 _TIMEOUT, _RECHECK = 60.0, 300.0
-_SHORT = "Stand before an A2A agent: no message passes unchecked."
-_HELP = """Stand before an A2A agent: no message passes unchecked, in either direction.
+_SHORT = "Run a proxy that verifies every message to and from an A2A agent."
+_HELP = """Run a proxy that verifies every message to and from an A2A agent.
 
-With QWED_BASE_URL or QWED_API_KEY set a server decides, otherwise a Gate of the proxy's own in
-~/.qwed/a2a. Ctrl-C or SIGTERM ends it."""
+With QWED_BASE_URL or QWED_API_KEY set, a server decides; otherwise the proxy decides itself and
+keeps its data in ~/.qwed/a2a. Stop it with Ctrl-C or SIGTERM."""
 
 
 def add_to(messages: typer.Typer) -> None:
@@ -31,97 +31,114 @@ def add_to(messages: typer.Typer) -> None:
 
 
 def _run(
-    upstream: Annotated[str, typer.Option(metavar="URL", help="the agent, where its card is found")],
-    name: Annotated[str | None, typer.Option(metavar="NAME", help="what the agent is called in the log")] = None,
-    listen: Annotated[str, typer.Option(metavar="ADDRESS:PORT", help="where clients come, port 0 for any")] = _LISTEN,
+    upstream: Annotated[str, typer.Option(metavar="URL", help="URL of the agent, where its agent card is served")],
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="name of the agent in the log")] = None,
+    listen: Annotated[
+        str, typer.Option(metavar="ADDRESS:PORT", help="address to listen on; port 0 takes a free port")
+    ] = _LISTEN,
     public_url: Annotated[
-        str | None, typer.Option(metavar="URL", help="what the card tells clients (default: where it listens)")
+        str | None,
+        typer.Option(metavar="URL", help="URL that the agent card gives to clients (default: the listen address)"),
     ] = None,
     allow_remote: Annotated[
-        bool, typer.Option("--allow-remote", help="let other machines in: tokens then cross the network unencrypted")
+        bool,
+        typer.Option(
+            "--allow-remote", help="accept connections from other machines; tokens then cross the network unencrypted"
+        ),
     ] = False,
-    compat: Annotated[bool, typer.Option("--compat-0-3", help="serve clients of A2A 0.3 too")] = False,
+    compat: Annotated[bool, typer.Option("--compat-0-3", help="also serve clients of A2A 0.3")] = False,
     kind: Annotated[
-        str, typer.Option("--type", metavar="TYPE", help="autonomous, or supervised by a person")
+        str, typer.Option("--type", metavar="TYPE", help="agent type: autonomous or supervised")
     ] = "autonomous",
     principal: Annotated[
-        str | None, typer.Option(metavar="ID", help="who answers for the messages (your user name)")
+        str | None, typer.Option(metavar="ID", help="principal responsible for the messages (default: your user name)")
     ] = None,
     recheck: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0, help="after which the card is looked at again, 0 for never")
+        float, typer.Option(metavar="SECONDS", min=0, help="seconds between checks of the agent card, 0 for none")
     ] = _RECHECK,
-    timeout: Annotated[float, typer.Option(metavar="SECONDS", min=0.1, help="for the agent's answer")] = _TIMEOUT,
+    timeout: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0.1, help="time limit for the agent's response")
+    ] = _TIMEOUT,
     upstream_jwks: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="keys of which one must have signed the agent's card")
+        Path | None, typer.Option(metavar="FILE", help="JWKS file; one of its keys must have signed the agent card")
     ] = None,
     header_env: Annotated[
         list[str] | None,
-        typer.Option("--header-env", metavar="NAME=VARIABLE", help="a header for the agent, its value a variable"),
+        typer.Option(
+            "--header-env", metavar="NAME=VARIABLE", help="send this header to the agent, with the value of a variable"
+        ),
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="print where it listens as one JSON value once it does")
+        bool, typer.Option("--json", help="print the listen address as one JSON value once it listens")
     ] = False,
 ) -> int:
     for module in ("a2a", "uvicorn"):
         if find_spec(module) is None:
-            sorry(f"a proxy before agents needs `{module}`: pip install 'qwed[a2a]'")
-    from qwed.proxies.given import headers_of, principal_of, type_of
-    from qwed_a2a.proxy.given import address, name_for, place_for, plain_headers
-    from qwed_sdk.hook.call import Unusable
+            fail(f"the A2A proxy needs `{module}`: pip install 'qwed[a2a]'")
+    from qwed.proxies.cli_options import check_agent_type, headers_from_environment, resolve_principal
+    from qwed_a2a.proxy.cli_options import agent_name, check_headers, parse_address, parse_listen_address
+    from qwed_sdk.errors import UsageError
 
     try:
-        place = place_for(listen, allow_remote=allow_remote)
-        told = {
-            "name": name_for(name, upstream),
-            "upstream": address(upstream, "--upstream"),
-            "type": type_of(kind),
-            "principal_id": principal_of(principal, "messages"),
-            "headers": plain_headers(headers_of(header_env or []), upstream),
+        address = parse_listen_address(listen, allow_remote=allow_remote)
+        options = {
+            "name": agent_name(name, upstream),
+            "upstream": parse_address(upstream, "--upstream"),
+            "type": check_agent_type(kind),
+            "principal_id": resolve_principal(principal, "messages"),
+            "headers": check_headers(headers_from_environment(header_env or []), upstream),
             "compat": compat,
             "timeout": timeout,
             "recheck": recheck,
             "upstream_jwks": upstream_jwks,
         }
-        public = None if public_url is None else address(public_url, "--public-url")
-        return _listen(place, public, told, _told if as_json else _greeted)
-    except Unusable as error:
-        sorry(error)
+        public = None if public_url is None else parse_address(public_url, "--public-url")
+        return _listen_and_serve(address, public, options, _print_summary_json if as_json else _print_summary)
+    except UsageError as error:
+        fail(error)
 
 
-def _listen(place: "Place", public_url: str | None, told: dict[str, Any], greet: Callable[["Standing"], None]) -> int:
-    from qwed.proxies.listening import listen
-    from qwed_a2a.proxy.given import found_at, hosts_of
-    from qwed_a2a.proxy.options import Options
+def _listen_and_serve(
+    address: "ListenAddress",
+    public_url: str | None,
+    options_by_name: dict[str, Any],
+    on_ready: Callable[["ProxySummary"], None],
+) -> int:
+    from qwed.proxies.listen_address import listen
+    from qwed_a2a.proxy.cli_options import accepted_hosts, default_public_url
+    from qwed_a2a.proxy.proxy_options import A2AProxyOptions
 
     try:
-        listening = listen(place)
+        listening = listen(address)
     except OSError as error:
-        sorry(f"cannot listen on {place.host}:{place.port}: {error.strerror or error}; choose another --listen")
+        fail(f"cannot listen on {address.host}:{address.port}: {error.strerror or error}; choose another --listen")
     with listening:
         port = listening.getsockname()[1]
-        options = Options(public_url=public_url or found_at(place.host, port), **told)
-        _stand(options, listening, hosts_of(place.host, port), greet)
+        options = A2AProxyOptions(public_url=public_url or default_public_url(address.host, port), **options_by_name)
+        _start_proxy(options, listening, accepted_hosts(address.host, port), on_ready)
     return 0
 
 
-def _stand(options: "Options", listening: Any, hosts: tuple[str, ...], greet: Callable[["Standing"], None]) -> None:
-    # Imported here: whoever made a mistake need not wait for what it would have started.
-    from qwed_a2a.proxy.serving import run
+def _start_proxy(
+    options: "A2AProxyOptions", listening: Any, hosts: tuple[str, ...], on_ready: Callable[["ProxySummary"], None]
+) -> None:
+    # Imported here so that a usage error is reported without loading the server.
+    from qwed_a2a.proxy.server import run_proxy
 
-    run(options, listening, hosts, _say, greet)
-
-
-def _say(line: str) -> None:
-    say(f"{_PROGRAM}: {line}", err=True)
+    run_proxy(options, listening, hosts, _print_status, on_ready)
 
 
-def _greeted(standing: "Standing") -> None:
-    _say(
-        f"listening on {standing.url} before {standing.upstream}: clients send as {standing.client}, the agent answers "
-        f"as {standing.agent}, {standing.decides} decides (plain HTTP: put TLS before it)"
+def _print_status(line: str) -> None:
+    echo(f"{_PROGRAM}: {line}", err=True)
+
+
+def _print_summary(summary: "ProxySummary") -> None:
+    _print_status(
+        f"listening on {summary.url} for {summary.upstream}: clients send as {summary.client}, the agent answers "
+        f"as {summary.agent}, {summary.decides} decides (plain HTTP: put a TLS proxy in front)"
     )
 
 
-def _told(standing: "Standing") -> None:
-    print_json(standing._asdict())
+def _print_summary_json(summary: "ProxySummary") -> None:
+    print_json(summary._asdict())
     sys.stdout.flush()

@@ -1,38 +1,42 @@
-"""Erasing from the command line: through the running server, or where none runs in the data directory itself."""
+"""Erasure of a subject, through a running server or in a data directory."""
 
 from pathlib import Path
 
-from qwed.cli.asking import Where, server
-from qwed.cli.audit.keys import published_in
-from qwed.cli.opening import opening
-from qwed.store.place import FILE_NAME
-from qwed.store.reader import Unreadable
-from qwed.words.home import DEFAULT_URL
+from qwed.cli.audit.keys import read_published_keys
+from qwed.cli.backend import Target, server_client
+from qwed.cli.data_directory import exit_on_open_error
+from qwed.model.defaults import DEFAULT_URL
+from qwed.store.data_directory import FILE_NAME
+from qwed.store.snapshot_reader import DatabaseReadError
 
 
-def erase_there(subject: str, where: Where) -> bool:
-    """Ask the server; whether there was anything to erase."""
-    with server(where) as client:
+def erase_on_server(subject: str, target: Target) -> bool:
+    """Ask the server to erase the subject; return True if there was anything to erase."""
+    with server_client(target) as client:
         return bool(client.erase(subject).erased)
 
 
-def erase_here(subject: str, directory: Path, database_url: str = "") -> bool:
-    """Open the directory, which no server may have open, or PostgreSQL beside those that run on it.
+def erase_in_directory(subject: str, directory: Path, database_url: str = "") -> bool:
+    """Erase the subject in the data directory, on which no server may run, or in PostgreSQL.
 
-    Says whether there was anything to erase.
+    Return True if there was anything to erase.
     """
     from qwed.gate import GateError, open_gate
-    from qwed.store.place import DataDirectoryInUse
+    from qwed.store.data_directory import DataDirectoryInUseError
 
     if not database_url and not (directory / FILE_NAME).is_file():
-        raise Unreadable(f"there is no database in {directory}: --data-dir names the directory of a server")
+        raise DatabaseReadError(
+            f"there is no database in {directory}: give the data directory of a server with --data-dir"
+        )
     if database_url:
-        published_in(directory)  # a slip of the pen must not make new keys
-    with opening(directory):
+        read_published_keys(directory)  # a typo in the path must not create new keys
+    with exit_on_open_error(directory):
         try:
             with open_gate(directory, database_url=database_url) as gate:
                 return bool(gate.erase(subject).erased)
-        except DataDirectoryInUse:
-            raise Unreadable(f"a server runs on {directory}: name it with --url, such as {DEFAULT_URL}") from None
+        except DataDirectoryInUseError:
+            raise DatabaseReadError(
+                f"a server runs on {directory}: give its address with --url, such as {DEFAULT_URL}"
+            ) from None
         except (GateError, ValueError) as error:
-            raise Unreadable(str(error)) from None
+            raise DatabaseReadError(str(error)) from None

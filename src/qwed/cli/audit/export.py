@@ -1,44 +1,44 @@
-"""A log as JSON lines: its name, each entry, each head after the entries it covers, and the keys at the end."""
+"""Export format of a log: JSON lines with the log id, the entries, the heads and the public keys."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
-from qwed.cli.audit.keys import Published, SubjectKeys
-from qwed.cli.audit.rows import leaf_in
+from qwed.cli.audit.keys import PublishedKeys, SubjectKeyLookup
+from qwed.cli.audit.row_check import parse_leaf
 from qwed.ledger.sequencer import head_from
-from qwed.ledger.vault import VaultError
-from qwed.store.reader import KeptActivity, Reader
+from qwed.ledger.subject_encryption import VaultError
+from qwed.store.snapshot_reader import ActivityRow, SnapshotReader
 
-VERSION = 1
+EXPORT_VERSION = 1
 _HASH = 64
 _encode = msgspec.json.Encoder().encode
 
-Contents = Callable[[KeptActivity], Mapping[str, Any]]
-"""The members of an entry that its content has."""
+ContentReader = Callable[[ActivityRow], Mapping[str, Any]]
+"""Function that returns the content members of an exported entry."""
 
 
-def nothing(_row: KeptActivity) -> Mapping[str, Any]:
-    """No content."""
+def no_content(_row: ActivityRow) -> Mapping[str, Any]:
+    """Return no members: an export without content."""
     return {}
 
 
-class Opened:
-    """The content of entries in the clear, each with the salt that proves it."""
+class DecryptedContent:
+    """Decrypts the content of entries and adds the salt that proves it."""
 
-    def __init__(self, keys: SubjectKeys) -> None:
+    def __init__(self, keys: SubjectKeyLookup) -> None:
         self._keys = keys
         self.unreadable = 0
-        """Contents that do not open with the keys of their subjects."""
+        """Number of contents that their subject's key did not decrypt."""
 
-    def __call__(self, row: KeptActivity) -> Mapping[str, Any]:
-        """`payload` and `salt`, or `erased`; nothing where there is none, or none any more."""
+    def __call__(self, row: ActivityRow) -> Mapping[str, Any]:
+        """Return `payload` and `salt`, or `erased`; an empty mapping if the entry has no content."""
         if not row.payload:
             return {}
         if row.subject_id is None:
-            kept = leaf_in(row.leaf)
-            return {"payload": row.payload} if kept is not None and kept.v == 1 else {}
+            leaf = parse_leaf(row.leaf)
+            return {"payload": row.payload} if leaf is not None and leaf.v == 1 else {}
         try:
             key = self._keys(row.subject_id)
             if key is None:
@@ -50,20 +50,20 @@ class Opened:
 
 
 def export_lines(
-    reader: Reader,
+    reader: SnapshotReader,
     log_id: str,
-    published: Published,
-    contents: Contents = nothing,
-    each: Callable[..., None] | None = None,
+    published: PublishedKeys,
+    contents: ContentReader = no_content,
+    on_row: Callable[..., None] | None = None,
 ) -> Iterator[bytes]:
-    """The lines of one log, as it is read; `each` is called with every row."""
-    yield _encode({"qwed_log": VERSION, "log_id": log_id, "issuer": published.issuer})
+    """Yield the lines of one log; `on_row` is called with every row."""
+    yield _encode({"qwed_log": EXPORT_VERSION, "log_id": log_id, "issuer": published.issuer})
     heads = reader.heads(log_id)
     head = next(heads, None)
     for size, row in enumerate(reader.activities(log_id), 1):
-        if each is not None:
-            each(row)
-        # The hash as it is kept: one that is not the leaf's own is told by whoever checks the export.
+        if on_row is not None:
+            on_row(row)
+        # The stored hash, even if it is wrong: the verifier of the export reports the difference.
         hashed = row.nodes[:_HASH] if isinstance(row.nodes, str) else ""
         yield _encode({"entry": {"index": row.log_index, "leaf": row.leaf, "leaf_hash": hashed, **contents(row)}})
         while head is not None and head[0] <= size:
@@ -79,6 +79,6 @@ def _head_line(size: int, signature: str) -> bytes:
     try:
         head = msgspec.to_builtins(head_from(signature))
     except (msgspec.DecodeError, ValueError, IndexError):
-        # What is no head any more is told as such by whoever checks the export.
+        # A damaged head is exported as it is: the verifier of the export reports it.
         head = {"size": size, "signature": signature}
     return _encode({"head": head})

@@ -1,4 +1,4 @@
-"""The keys in a data directory: the public ones that heads are checked with, and those that open what is sealed."""
+"""Keys in a data directory: public keys for heads, and keys that decrypt content."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -7,58 +7,61 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from qwed.ledger.keyring import JWKS_FILE
-from qwed.ledger.vault import MASTER_FILE, Master, SubjectKey, VaultError, existing_master
-from qwed.store.reader import Reader, Unreadable
+from qwed.ledger.subject_encryption import MASTER_FILE, MasterKey, SubjectKey, VaultError, existing_master
+from qwed.store.snapshot_reader import DatabaseReadError, SnapshotReader
 
-_REMEMBERED = 4_096
+_CACHED_KEYS = 4_096
 
-SubjectKeys = Callable[[str | None], SubjectKey | None]
-"""The key of a subject, None once it was erased; VaultError where it is gone or was changed."""
+SubjectKeyLookup = Callable[[str | None], SubjectKey | None]
+"""Function that returns a subject's key, or None once it was erased; raises VaultError if the key is missing or
+changed."""
 
 
-class Published(NamedTuple):
-    """The keys of a node, as they stand in its directory."""
+class PublishedKeys(NamedTuple):
+    """Issuer and public keys of a node."""
 
     issuer: str
     jwks: Mapping[str, Any]
 
 
-def published_in(directory: Path) -> Published:
-    """The public keys of the node; Unreadable where they are gone."""
+def read_published_keys(directory: Path) -> PublishedKeys:
+    """Read the node's public keys; raise DatabaseReadError if they are missing."""
     file = directory / JWKS_FILE
     if not directory.is_dir():
-        raise Unreadable(f"there is no directory {directory}: --data-dir names the directory of a server")
+        raise DatabaseReadError(
+            f"there is no directory {directory}: give the data directory of a server with --data-dir"
+        )
     try:
-        found = json.loads(file.read_bytes())
+        document = json.loads(file.read_bytes())
     except FileNotFoundError:
-        raise Unreadable(f"{file} is missing: it has the public keys that heads are checked with") from None
+        raise DatabaseReadError(f"{file} is missing: it holds the public keys that verify heads") from None
     except (OSError, ValueError, RecursionError) as error:
-        raise Unreadable(f"{file} cannot be read: {error}") from None
-    if not isinstance(found, dict) or not isinstance(found.get("issuer"), str):
-        raise Unreadable(f"{file} is no JWKS of a node: restore it from a backup")
-    return Published(found["issuer"], {"keys": found.get("keys")})
+        raise DatabaseReadError(f"{file} cannot be read: {error}") from None
+    if not isinstance(document, dict) or not isinstance(document.get("issuer"), str):
+        raise DatabaseReadError(f"{file} is not the JWKS of a node: restore it from a backup")
+    return PublishedKeys(document["issuer"], {"keys": document.get("keys")})
 
 
-def master_in(directory: Path) -> Master | None:
-    """The key under which the keys of the subjects are kept, where it is there."""
+def read_master_key(directory: Path) -> MasterKey | None:
+    """Return the key that encrypts the subject keys, or None if the file is missing."""
     try:
         return existing_master(directory / MASTER_FILE)
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise Unreadable(str(error)) from None
+        raise DatabaseReadError(str(error)) from None
 
 
-def subject_keys(reader: Reader, master: Master) -> SubjectKeys:
-    """The keys of the subjects, as they are kept."""
+def subject_key_lookup(reader: SnapshotReader, master: MasterKey) -> SubjectKeyLookup:
+    """Return a cached lookup of subject keys."""
 
-    @lru_cache(_REMEMBERED)
+    @lru_cache(_CACHED_KEYS)
     def find(subject_id: str | None) -> SubjectKey | None:
-        found = reader.subject_key(subject_id)
-        if found is None or subject_id is None:
-            raise VaultError("the subject of its content is gone")
-        if not isinstance(found[0], bytes | None):
+        row = reader.subject_key(subject_id)
+        if row is None or subject_id is None:
+            raise VaultError("the subject of its content is missing")
+        if not isinstance(row[0], bytes | None):
             raise VaultError(f"the key of {subject_id} was changed")
-        return None if found[0] is None else master.unwrap(subject_id, found[0])
+        return None if row[0] is None else master.unwrap(subject_id, row[0])
 
     return find

@@ -1,4 +1,4 @@
-"""`qwed batch`: many claims at once, from a file of any length."""
+"""`qwed batch`: verify many claims from a file of any length."""
 
 import io
 from collections.abc import Iterator
@@ -8,19 +8,19 @@ from typing import Annotated, Any, BinaryIO, cast
 
 import typer
 
-from qwed.cli.asking import STDIN, Local, Url, Where, open_input
-from qwed.cli.batch.asking import jobs
-from qwed.cli.batch.items import Format, Item, Unreadable, format_of, read_items
-from qwed.cli.batch.running import outcomes
-from qwed.cli.batch.showing import Summary, Writer, progress, writer
-from qwed.cli.batch.stopping import undivided
+from qwed.cli.backend import STDIN, Local, Target, Url, open_input
+from qwed.cli.batch.batch_backend import open_jobs
+from qwed.cli.batch.input import BatchInputError, BatchItem, InputFormat, format_of, read_items
+from qwed.cli.batch.output import BatchSummary, OutcomeWriter, open_writer, progress_bar
+from qwed.cli.batch.runner import run_jobs
+from qwed.cli.batch.signals import defer_interrupt
 from qwed.cli.options import AsJson, DataDir
-from qwed.cli.printing import WRONG, sorry
+from qwed.cli.output import EXIT_FAILED, fail
 
-_HELP = """Verify many claims at once. A JSON array, lines of JSON, CSV with a column `query`, or plain lines.
+_HELP = """Verify many claims at once. Input: a JSON array, JSON lines, CSV with a column `query`, or plain lines.
 
 An item is `{"query": ..., "type": ..., "operation": ..., "params": {...}}` or the query alone. The
-exit code is 0 only where every one of them is verified."""
+exit code is 0 only if every item is verified."""
 _PEEK = 4_096
 
 
@@ -30,80 +30,80 @@ def add_to(app: typer.Typer) -> None:
 
 
 def _batch(
-    file: Annotated[str, typer.Option("--file", "-f", metavar="FILE|-", help="the items, or `-` for standard input")],
-    written: Annotated[
-        Format | None,
+    file: Annotated[str, typer.Option("--file", "-f", metavar="FILE|-", help="input file, or `-` for standard input")],
+    input_format: Annotated[
+        InputFormat | None,
         typer.Option(
-            "--format", metavar="NAME", help="json, jsonl, csv or text; else the name or the beginning says it"
+            "--format", metavar="NAME", help="json, jsonl, csv or text (default: from the file name or content)"
         ),
     ] = None,
     kind: Annotated[
-        str | None, typer.Option("--type", "-t", metavar="ENGINE", help="the engine for items that name none")
+        str | None, typer.Option("--type", "-t", metavar="ENGINE", help="engine for items without a type")
     ] = None,
-    fail_fast: Annotated[bool, typer.Option("--fail-fast", help="stop at the first that is not verified")] = False,
-    failures: Annotated[bool, typer.Option("--failures", help="show only what is not verified")] = False,
+    fail_fast: Annotated[bool, typer.Option("--fail-fast", help="stop at the first item that is not verified")] = False,
+    failures: Annotated[bool, typer.Option("--failures", help="show only items that are not verified")] = False,
     output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="FILE", help="write the answers there, as lines of JSON")
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="write the results to this file as JSON lines")
     ] = None,
     as_json: AsJson = False,
     url: Url = None,
     data_dir: DataDir = None,
     local: Local = False,
 ) -> int:
-    where = Where(url, data_dir, local)
+    target = Target(url, data_dir, local)
     _require_engine(kind)
-    _require_another(file, output)
-    out = writer(output, as_json=as_json, failures=failures)
-    with open_input(file) as opened:
-        stream = _peekable(opened)
-        reading = Reading(read_items(stream, written or format_of(file, _head(stream)), kind))
-        with _summed(out) as summary:
-            with jobs(where, fail_fast=fail_fast) as asked, progress(stream) as bar:
-                for done in outcomes(reading, asked):
-                    with bar.aside(), undivided():
-                        out.write(done)
-                        summary.add(done)
-                    bar.tell(summary)
-            summary.complete = reading.ended and not summary.skipped
+    _require_different_file(file, output)
+    out = open_writer(output, as_json=as_json, failures=failures)
+    with open_input(file) as raw:
+        stream = _peekable(raw)
+        items = BatchInput(read_items(stream, input_format or format_of(file, _head(stream)), kind))
+        with _summarized(out) as summary:
+            with open_jobs(target, fail_fast=fail_fast) as client, progress_bar(stream) as bar:
+                for results in run_jobs(items, client):
+                    with bar.hidden(), defer_interrupt():
+                        out.write(results)
+                        summary.add(results)
+                    bar.update(summary)
+            summary.complete = items.ended and not summary.skipped
     name = "standard input" if file == STDIN else f"`{file}`"
-    if reading.failure is not None:
-        sorry(f"{name}: {reading.failure}")
+    if items.failure is not None:
+        fail(f"{name}: {items.failure}")
     if not summary.total:
-        sorry(f"{name} holds nothing to verify")
-    return 0 if summary.verified == summary.total and summary.complete else WRONG
+        fail(f"{name} has no items to verify")
+    return 0 if summary.verified == summary.total and summary.complete else EXIT_FAILED
 
 
-class Reading:
-    """The items of the input. What cannot be read ends them, so that those before it are still answered."""
+class BatchInput:
+    """Items of the input; a read error ends the iteration, so that earlier items are still answered."""
 
-    def __init__(self, items: Iterator[Item]) -> None:
+    def __init__(self, items: Iterator[BatchItem]) -> None:
         self._items = items
         self.ended = False
         self.failure: str | None = None
 
-    def __iter__(self) -> Iterator[Item]:
+    def __iter__(self) -> Iterator[BatchItem]:
         try:
             yield from self._items
-        except Unreadable as error:
+        except BatchInputError as error:
             self.failure = str(error)
         except OSError as error:
-            self.failure = f"it cannot be read on: {error.strerror}"
+            self.failure = f"reading failed: {error.strerror}"
         else:
             self.ended = True
 
 
 def _require_engine(kind: str | None) -> None:
-    from qwed.engines.table import ENGINE_NAMES
+    from qwed.engines.registry import ENGINE_NAMES
 
     if kind is not None and kind not in ENGINE_NAMES:
-        sorry(f"unknown type `{kind}`: known are {', '.join(ENGINE_NAMES)}")
+        fail(f"unknown type `{kind}`: the types are {', '.join(ENGINE_NAMES)}")
 
 
-def _require_another(file: str, output: str | None) -> None:
-    """What is still being read must not be written over."""
+def _require_different_file(file: str, output: str | None) -> None:
+    """Exit if the output file is the input file."""
     with suppress(OSError, ValueError):
         if output is not None and Path(file).samefile(output) and Path(file).is_file():
-            sorry(f"`{output}` holds the items: name another file for the answers")
+            fail(f"`{output}` is the input file: choose another --output")
 
 
 def _peekable(stream: BinaryIO) -> BinaryIO:
@@ -116,9 +116,9 @@ def _head(stream: Any) -> bytes:
 
 
 @contextmanager
-def _summed(out: Writer) -> Iterator[Summary]:
-    """The counts, told at the end however it comes about."""
-    summary = Summary()
+def _summarized(out: OutcomeWriter) -> Iterator[BatchSummary]:
+    """Yield the summary and print it at the end, whatever ends the block."""
+    summary = BatchSummary()
     try:
         yield summary
     finally:

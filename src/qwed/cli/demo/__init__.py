@@ -1,4 +1,4 @@
-"""`qwed demo`: an agent under attack, played against a server of its own."""
+"""`qwed demo`: play a scripted attack on an agent against a temporary server."""
 
 from typing import Annotated
 
@@ -9,20 +9,20 @@ from qwed.cli.options import AsJson
 
 def add_to(app: typer.Typer) -> None:
     """Add the command and its options."""
-    app.command("demo", help=_HELP, short_help="Watch an agent under attack.")(_demo)
+    app.command("demo", help=_HELP, short_help="Run a demo of an agent under attack.")(_demo)
 
 
-_HELP = """Play an agent under attack against a temporary server, which is gone afterwards.
+_HELP = """Run a demo of an agent under attack, on a temporary server that is removed afterwards.
 
 An honest task passes; an injected DROP TABLE, a money transfer, a runaway loop and an overspend are stopped; a person
-approves a letter; the log is verified, and a forger is found out.
+approves an email; the log is verified, and a forged entry is detected.
 
-Exit code: 0 everything was as promised, 1 something was not, 2 the server did not start."""
+Exit code: 0 every result was as expected, 1 a result was not, 2 the server did not start."""
 
 
 def _demo(
-    fast: Annotated[bool, typer.Option("--fast", help="without pauses")] = False,
-    interactive: Annotated[bool, typer.Option("--interactive", help="be the person who approves")] = False,
+    fast: Annotated[bool, typer.Option("--fast", help="run without pauses")] = False,
+    interactive: Annotated[bool, typer.Option("--interactive", help="approve or reject the email yourself")] = False,
     as_json: AsJson = False,
 ) -> int:
     from qwed.cli.demo.command import run

@@ -1,4 +1,4 @@
-"""The end of the story: the log is verified by the command that anybody may run, and a forger is found out."""
+"""Log verification at the end of the demo: the real log is valid, a forged copy is detected."""
 
 import json
 import shutil
@@ -7,8 +7,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from qwed.cli.demo.house import QWED, environment
-from qwed.store.place import FILE_NAME, connect
+from qwed.cli.demo.demo_server import QWED, environment
+from qwed.store.data_directory import FILE_NAME, connect
 
 if TYPE_CHECKING:
     from qwed_sdk import QWEDClient
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 _COPIED = ("signing.jwks", "vault.key")
 _SECONDS = 60
 FORGERY = "UPDATE activities SET leaf = replace(leaf, '\"DENIED\"', '\"APPROVED\"')"
-"""What a forger would do to the entry that says the table was not to be dropped."""
+"""Statement that forges the entry of the denied DROP TABLE."""
 _FORGED_ROW = f"{FORGERY}, decision = 'APPROVED' WHERE activity_id = ?"
 
 
-class Checked(NamedTuple):
-    """What `qwed audit verify` said."""
+class LogCheck(NamedTuple):
+    """Result of `qwed audit verify`."""
 
     valid: bool
     entries: int
@@ -29,59 +29,59 @@ class Checked(NamedTuple):
     findings: tuple[str, ...]
 
 
-class Evidence(NamedTuple):
-    """The log as it is, and a copy in which one entry was changed."""
+class LogEvidence(NamedTuple):
+    """Results for the real log and for a copy with one forged entry."""
 
-    honest: Checked
-    forged: Checked
+    honest: LogCheck
+    forged: LogCheck
     deviations: tuple[str, ...]
 
 
-def gathered(data_dir: Path, place: Path, owner: "QWEDClient", denied: str) -> Evidence:
-    """Verify the log beside the running server; then change the entry of the action `denied` in a copy, and verify it.
+def gather_evidence(data_dir: Path, directory: Path, owner: "QWEDClient", denied: str) -> LogEvidence:
+    """Verify the log of the running server, then forge the entry of the action `denied` in a copy and verify that.
 
-    Both are held against the head that the server has signed last.
+    Both are compared with the server's newest signed head.
     """
     from qwed_sdk import QWEDError
 
-    saved = place / "head.json"
+    saved = directory / "head.json"
     try:
         saved.write_text(json.dumps(dict(owner.audit_head())))
     except QWEDError as error:
-        nothing = Checked(False, 0, 0, ())
-        return Evidence(nothing, nothing, (f"the log could not be asked for its head: {error}",))
-    honest = _verified(data_dir, saved)
-    forged = _verified(_forged(data_dir, place / "copy", denied), saved)
-    return Evidence(honest, forged, tuple(_deviations(honest, forged)))
+        empty = LogCheck(False, 0, 0, ())
+        return LogEvidence(empty, empty, (f"the head of the log could not be read: {error}",))
+    honest = _verify(data_dir, saved)
+    forged = _verify(_forge_copy(data_dir, directory / "copy", denied), saved)
+    return LogEvidence(honest, forged, tuple(_deviations(honest, forged)))
 
 
-def _deviations(honest: Checked, forged: Checked) -> list[str]:
-    wrong = [] if honest.valid else ["the log does not verify: " + "; ".join(honest.findings)]
-    return wrong if not forged.valid else [*wrong, "the forged entry was not found"]
+def _deviations(honest: LogCheck, forged: LogCheck) -> list[str]:
+    problems = [] if honest.valid else ["the log does not verify: " + "; ".join(honest.findings)]
+    return problems if not forged.valid else [*problems, "the forged entry was not detected"]
 
 
-def _verified(data_dir: Path, head: Path) -> Checked:
+def _verify(data_dir: Path, head: Path) -> LogCheck:
     command = [*QWED, "audit", "verify", "--data-dir", str(data_dir), "--head", str(head), "--json"]
-    ran = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=_SECONDS)  # noqa: S603
+    process = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=_SECONDS)  # noqa: S603
     try:
-        report = json.loads(ran.stdout)
+        report = json.loads(process.stdout)
     except ValueError:
-        return Checked(False, 0, 0, (ran.stderr.strip() or "it said nothing",))
+        return LogCheck(False, 0, 0, (process.stderr.strip() or "no output",))
     logs = report["logs"]
-    findings = [each for log in logs for each in log["findings"]] + report["findings"]
-    return Checked(
-        report["valid"] and ran.returncode == 0,
+    findings = [finding for log in logs for finding in log["findings"]] + report["findings"]
+    return LogCheck(
+        report["valid"] and process.returncode == 0,
         sum(log["size"] for log in logs),
         sum(log["heads"] for log in logs),
-        tuple(f"{each['where']}: {each['what']}" for each in findings),
+        tuple(f"{finding['where']}: {finding['what']}" for finding in findings),
     )
 
 
-def _forged(data_dir: Path, copy: Path, denied: str) -> Path:
+def _forge_copy(data_dir: Path, copy: Path, denied: str) -> Path:
     copy.mkdir(mode=0o700)
     for name in _COPIED:
         shutil.copy2(data_dir / name, copy / name)
-    with closing(connect(str(data_dir / FILE_NAME))) as books, closing(connect(str(copy / FILE_NAME))) as other:
-        books.backup(other)
-        other.execute(_FORGED_ROW, (denied,))
+    with closing(connect(str(data_dir / FILE_NAME))) as source, closing(connect(str(copy / FILE_NAME))) as target:
+        source.backup(target)
+        target.execute(_FORGED_ROW, (denied,))
     return copy

@@ -1,4 +1,4 @@
-"""The server that clients would ask: whether it answers, whether it can decide, what our credentials open."""
+"""Checks of the server: reachability, version, readiness, clock, API key and agent token."""
 
 import json
 import os
@@ -12,28 +12,28 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
 import qwed
-from qwed.cli.doctor.finding import Finding, broken, fine, warning
-from qwed.words.roles import METRICS
+from qwed.cli.doctor.check_result import DoctorCheck, broken, fine, warning
+from qwed.model.roles import METRICS
 
 if TYPE_CHECKING:
     import httpx
 
-_SECONDS = 5.0
-_MOST_BYTES = 8 << 20
-_MOST_KEY = 4_096
+_TIMEOUT_SECONDS = 5.0
+_MAX_BYTES = 8 << 20
+_MAX_KEY = 4_096
 _SKEW, _MUCH_SKEW = 5.0, 300.0
-"""Seconds: a warning above the first, broken above the second."""
+"""Seconds of clock skew: a warning above the first value, broken above the second."""
 _CONTRADICTED = "contradicted"
-_SILENT = " does not answer"
-"""How `/ready` ends what it says of a store or a limiter elsewhere that is away."""
+_SILENT_SUFFIX = " does not answer"
+"""Suffix of a part in `/ready` whose remote store or limiter does not answer."""
 
 
-class Unusable(Exception):
-    """What answered is not what was asked for; the message says what it is."""
+class UnexpectedReplyError(Exception):
+    """Reply that is not from a qwed server; the message says why."""
 
 
-class Reply(NamedTuple):
-    """One answer."""
+class ServerReply(NamedTuple):
+    """Reply of the server."""
 
     status: int
     members: Mapping[str, Any]
@@ -41,15 +41,15 @@ class Reply(NamedTuple):
     seconds: float
 
 
-class Asking:
-    """Asks one server, each time within seconds and bytes."""
+class ServerProbe:
+    """Client of one server with limits on time and size."""
 
     def __init__(self, client: "httpx.Client", base_url: str) -> None:
         self._client = client
         self._base_url = base_url.rstrip("/")
 
-    def __call__(self, method: str, path: str, body: Any = None, **headers: str) -> Reply:
-        """The answer as a JSON object; Unusable where it is none."""
+    def __call__(self, method: str, path: str, body: Any = None, **headers: str) -> ServerReply:
+        """Send a request and return the reply; raise UnexpectedReplyError if it is not a JSON object."""
         import httpx
 
         named = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -58,171 +58,193 @@ class Asking:
             with self._client.stream(method, self._base_url + path, json=body, headers=named) as response:
                 content = self._content(response, began)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise Unusable(str(error) or type(error).__name__) from None
-        return Reply(response.status_code, _object(content), response.headers.get("date"), time.perf_counter() - began)
+            raise UnexpectedReplyError(str(error) or type(error).__name__) from None
+        return ServerReply(
+            response.status_code, _parse_object(content), response.headers.get("date"), time.perf_counter() - began
+        )
 
     def _content(self, response: "httpx.Response", began: float) -> bytes:
         content = bytearray()
         for chunk in response.iter_raw():
             content += chunk
-            if len(content) > _MOST_BYTES or time.perf_counter() - began > 2 * _SECONDS:
-                raise Unusable("the answer does not end")
+            if len(content) > _MAX_BYTES or time.perf_counter() - began > 2 * _TIMEOUT_SECONDS:
+                raise UnexpectedReplyError("the reply is too large or too slow")
         return bytes(content)
 
 
-def _object(content: bytes) -> Mapping[str, Any]:
+def _parse_object(content: bytes) -> Mapping[str, Any]:
     try:
         members = json.loads(content)
     except (ValueError, RecursionError):
         members = None
     if not isinstance(members, dict):
-        raise Unusable("the answer is no JSON object: this is no qwed server")
+        raise UnexpectedReplyError("the reply is not a JSON object: this is not a qwed server")
     return members
 
 
-def look_at_server(url: str, *, named: bool, key: str) -> Iterator[Finding]:
-    """Everything about it; nothing is changed there."""
+def check_server(url: str, *, named: bool, key: str) -> Iterator[DoctorCheck]:
+    """Check the server; nothing is changed there."""
     import httpx
 
     try:
-        where = _without_credentials(url)
+        address = _without_credentials(url)
     except ValueError:
-        yield broken("server", "the address is none", "set QWED_BASE_URL to one such as https://qwed.example.com")
+        yield broken(
+            "server", "the address is not a URL", "set QWED_BASE_URL to a URL such as https://qwed.example.com"
+        )
         return
     try:
-        with httpx.Client(timeout=_SECONDS, headers={"Accept-Encoding": "identity"}, verify=_trusted(url)) as client:
-            yield from _looked(Asking(client, url), where, key)
-    except Unusable as error:
-        yield _unreachable(where, str(error), named)
+        with httpx.Client(
+            timeout=_TIMEOUT_SECONDS, headers={"Accept-Encoding": "identity"}, verify=_ssl_context(url)
+        ) as client:
+            yield from _check_all(ServerProbe(client, url), address, key)
+    except UnexpectedReplyError as error:
+        yield _unreachable(address, str(error), named)
     except ValueError:
-        # A credential with a character that no header may have.
+        # A credential has a character that is not allowed in a header.
         yield broken(
-            "server", f"{where} could not be asked with what is set", "look at QWED_API_KEY and QWED_AGENT_TOKEN"
+            "server", f"the credentials cannot be sent to {address}", "check QWED_API_KEY and QWED_AGENT_TOKEN"
         )
 
 
-def _trusted(url: str) -> ssl.SSLContext:
-    """The authorities whose certificates count; none where none is needed, because to read them takes a while."""
+def _ssl_context(url: str) -> ssl.SSLContext:
+    """Return the TLS context; without certificate authorities for plain HTTP, because loading them is slow."""
     import httpx
 
     return httpx.create_ssl_context() if url.lower().startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
-def _unreachable(where: str, why: str, named: bool) -> Finding:
+def _unreachable(address: str, reason: str, named: bool) -> DoctorCheck:
     if named:
-        return broken("server", f"{where}: {why}", "start it, or set QWED_BASE_URL to where it is")
-    return warning("server", f"none answers at {where}", "start one with `qwed serve`, or set QWED_BASE_URL")
+        return broken("server", f"{address}: {reason}", "start it, or set QWED_BASE_URL to its address")
+    return warning("server", f"no server answers at {address}", "start one with `qwed serve`, or set QWED_BASE_URL")
 
 
-def _looked(ask: Asking, where: str, key: str) -> Iterator[Finding]:
-    health = ask("GET", "/health")
+def _check_all(probe: ServerProbe, address: str, key: str) -> Iterator[DoctorCheck]:
+    health = probe("GET", "/health")
     if health.status != 200 or health.members.get("status") != "ok":
-        raise Unusable(f"it answers /health with status {health.status}: this is no qwed server")
-    yield _itself(ask, where)
-    yield _readiness(ask("GET", "/ready"))
-    yield _clock(health)
-    yield from _key(ask, key)
-    yield from _agent(ask)
+        raise UnexpectedReplyError(f"/health returns status {health.status}: this is not a qwed server")
+    yield _check_version(probe, address)
+    yield _check_readiness(probe("GET", "/ready"))
+    yield _check_clock(health)
+    yield from _check_key(probe, key)
+    yield from _check_agent(probe)
 
 
-def _itself(ask: Asking, where: str) -> Finding:
-    info = ask("GET", "/openapi.json").members.get("info")
+def _check_version(probe: ServerProbe, address: str) -> DoctorCheck:
+    info = probe("GET", "/openapi.json").members.get("info")
     version = str(info.get("version")) if isinstance(info, dict) else "unknown"
-    took = min(ask("GET", "/health").seconds for _ in range(3)) * 1000
-    said = f"{where}: qwed {version}, answers in {took:.1f} ms"
+    latency = min(probe("GET", "/health").seconds for _ in range(3)) * 1000
+    message = f"{address}: qwed {version}, answers in {latency:.1f} ms"
     if version != qwed.__version__:
-        return warning("server", said, f"this command is of version {qwed.__version__}: install the same on both sides")
-    return fine("server", said)
+        return warning(
+            "server", message, f"this command is version {qwed.__version__}: install the same version on both sides"
+        )
+    return fine("server", message)
 
 
-def _readiness(ready: Reply) -> Finding:
+def _check_readiness(ready: ServerReply) -> DoctorCheck:
     parts = ready.members.get("parts")
     listed = ", ".join(f"{name} {state}" for name, state in parts.items()) if isinstance(parts, dict) else "unknown"
     if ready.members.get("ready") is True:
         return fine("readiness", listed)
     if isinstance(parts, dict) and parts.get("witness") == _CONTRADICTED:
         return broken("readiness", listed, "the log contradicts a published head: run `qwed audit verify`")
-    silent = " and ".join(_silent(parts))
-    if silent:
+    names = " and ".join(_silent_parts(parts))
+    if names:
         return broken(
-            "readiness", listed, f"no answer from {silent}: see that the server reaches it, until then all is refused"
+            "readiness",
+            listed,
+            f"no answer from {names}: check the connection from the server; it denies all requests until then",
         )
     if isinstance(parts, dict) and parts.get("engines") == "starting":
         return warning("readiness", listed, "wait: the engines are starting")
-    return warning("readiness", listed, "look into the log of the server, which says what is missing")
+    return warning("readiness", listed, "check the log of the server for what is missing")
 
 
-def _silent(parts: Any) -> list[str]:
-    """What the server needs and gets no answer from, by name."""
+def _silent_parts(parts: Any) -> list[str]:
+    """Return the names of parts from which the server gets no answer."""
     states = parts.values() if isinstance(parts, dict) else ()
-    return [state.removesuffix(_SILENT) for state in states if isinstance(state, str) and state.endswith(_SILENT)]
+    return [
+        state.removesuffix(_SILENT_SUFFIX)
+        for state in states
+        if isinstance(state, str) and state.endswith(_SILENT_SUFFIX)
+    ]
 
 
-def _clock(health: Reply) -> Finding:
+def _check_clock(health: ServerReply) -> DoctorCheck:
     try:
-        there = parsedate_to_datetime(health.date or "").timestamp()
+        server_time = parsedate_to_datetime(health.date or "").timestamp()
     except ValueError:
-        return warning(
-            "clock", "the server does not say what time it is", "look whether a proxy removes the Date header"
-        )
-    # The header has whole seconds, and the answer was on its way.
-    skew = time.time() - there - 0.5
+        return warning("clock", "the server does not send its time", "check whether a proxy removes the Date header")
+    # The header has whole seconds, and the reply took time to arrive.
+    skew = time.time() - server_time - 0.5
     off = max(0.0, abs(skew) - 0.5 - health.seconds)
-    said = f"{off:.0f} s {'ahead of' if skew > 0 else 'behind'} the server" if off >= 1 else "the same as the server's"
+    message = (
+        f"{off:.0f} s {'ahead of' if skew > 0 else 'behind'} the server" if off >= 1 else "the same as the server's"
+    )
     if off <= _SKEW:
-        return fine("clock", said)
+        return fine("clock", message)
     kind = broken if off > _MUCH_SKEW else warning
-    return kind("clock", said, "set both by NTP: attestations and approvals end at their time")
+    return kind("clock", message, "synchronize both with NTP: attestations and approvals expire by the clock")
 
 
-def _key(ask: Asking, key: str) -> Iterator[Finding]:
+def _check_key(probe: ServerProbe, key: str) -> Iterator[DoctorCheck]:
     if not key:
-        yield warning("key", "none is set", "set QWED_API_KEY, or name the server's data directory with --data-dir")
+        yield warning(
+            "key", "no API key is set", "set QWED_API_KEY, or give the server's data directory with --data-dir"
+        )
         return
-    keys = ask("GET", "/keys", X_API_Key=key)
-    own = ask("GET", "/keys/self", X_API_Key=key) if keys.status == 403 else keys
-    if _undecided(own):
-        yield _not_judged("key", own)
+    keys = probe("GET", "/keys", X_API_Key=key)
+    own = probe("GET", "/keys/self", X_API_Key=key) if keys.status == 403 else keys
+    if _is_inconclusive(own):
+        yield _inconclusive("key", own)
     elif keys.status == 200:
         yield fine("key", "accepted: the role is owner")
     elif keys.status == 403:
-        # A key that is for metrics alone may not even ask that.
+        # A metrics key may not read its own role.
         yield fine("key", f"accepted: the role is {own.members.get('role', METRICS)}")
     else:
         yield broken(
-            "key", f"not accepted ({_code(keys)})", "it may be revoked, or of another server: ask an owner for one"
+            "key",
+            f"not accepted ({_code(keys)})",
+            "it may be revoked or belong to another server: ask an owner for a new one",
         )
 
 
-def _undecided(reply: Reply) -> bool:
-    """Whether it says nothing of who asked: the server could not look, or had no time to."""
+def _is_inconclusive(reply: ServerReply) -> bool:
+    """Return True if the reply says nothing about the credential: the server was unavailable or busy."""
     return reply.status >= 500 or reply.status == 429
 
 
-def _not_judged(name: str, reply: Reply) -> Finding:
-    said = f"the server cannot say whether it is accepted ({_code(reply)})"
-    return warning(name, said, "that is no verdict on it: look again when the server is ready")
+def _inconclusive(name: str, reply: ServerReply) -> DoctorCheck:
+    message = f"the server could not check it ({_code(reply)})"
+    return warning(name, message, "it may still be valid: check again when the server is ready")
 
 
-def _agent(ask: Asking) -> Iterator[Finding]:
+def _check_agent(probe: ServerProbe) -> Iterator[DoctorCheck]:
     agent_id, token = os.environ.get("QWED_AGENT_ID", "").strip(), os.environ.get("QWED_AGENT_TOKEN", "").strip()
     if not agent_id or not token:
         return
-    found = ask("GET", f"/agents/{quote(agent_id, safe='')}", Authorization=f"Bearer {token}")
-    if _undecided(found):
-        yield _not_judged("agent", found)
+    reply = probe("GET", f"/agents/{quote(agent_id, safe='')}", Authorization=f"Bearer {token}")
+    if _is_inconclusive(reply):
+        yield _inconclusive("agent", reply)
         return
-    if found.status != 200:
-        yield broken("agent", f"the token is not accepted ({_code(found)})", "give it a new one with `rotate-token`")
+    if reply.status != 200:
+        yield broken(
+            "agent", f"the token is not accepted ({_code(reply)})", "create a new one with `qwed agents rotate-token`"
+        )
         return
-    said = f"{found.members.get('name')}: {found.members.get('status')}, trust level {found.members.get('trust_level')}"
-    if found.members.get("status") != "active":
-        yield warning("agent", said, "everything it asks is refused until an owner or approver reactivates it")
+    message = (
+        f"{reply.members.get('name')}: {reply.members.get('status')}, trust level {reply.members.get('trust_level')}"
+    )
+    if reply.members.get("status") != "active":
+        yield warning("agent", message, "all its requests are denied until an owner or approver reactivates it")
     else:
-        yield fine("agent", said)
+        yield fine("agent", message)
 
 
-def _code(reply: Reply) -> str:
+def _code(reply: ServerReply) -> str:
     error = reply.members.get("error")
     return str(error.get("code")) if isinstance(error, dict) else f"status {reply.status}"
 
@@ -232,8 +254,8 @@ def _without_credentials(url: str) -> str:
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 
 
-def key_in(directory: Path) -> str:
-    """The owner's key, where we may read it; otherwise nothing."""
+def read_owner_key(directory: Path) -> str:
+    """Return the owner's key if it can be read, else an empty string."""
     with suppress(OSError, ValueError), (directory / "owner.key").open("rb") as stream:
-        return stream.read(_MOST_KEY).decode("ascii").strip()
+        return stream.read(_MAX_KEY).decode("ascii").strip()
     return ""

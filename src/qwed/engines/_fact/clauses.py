@@ -1,12 +1,11 @@
-"""The fact engine's clauses: what a sentence states, one clause at a time, in one order whatever its voice."""
+"""Clauses of the fact engine: assertions of a sentence, in active voice and canonical order."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from qwed.engines._fact.dates import When
-from qwed.engines._fact.items import Item, items_of
-from qwed.engines._fact.text import Token
-from qwed.engines._fact.words import (
+from qwed.engines._fact.clause_tokens import Item, items_of
+from qwed.engines._fact.dates import DateSlot
+from qwed.engines._fact.lexicon import (
     BLOCKING,
     CONSEQUENCES,
     DROPPED,
@@ -18,10 +17,11 @@ from qwed.engines._fact.words import (
     QUANTIFIERS,
     stem,
 )
+from qwed.engines._fact.text import FactToken
 
 MAX_ITEMS = 60
 _BE = stem("is").stem
-# By their forms: what a synonym of `decline` says of a number is no refusal.
+# By word form: a synonym of `decline` applied to a number is not a refusal.
 _FAILING = frozenset(form for word in FAILING for form in (word, f"{word}s", f"{word.removesuffix('e')}ed"))
 _AUXILIARIES = frozenset({"has", "have", "had"})
 _NO_PARTICIPLES = frozenset({"was", "were", "had", "did", "cost", "cut", "hit", "set", "put", "read"})
@@ -29,20 +29,20 @@ _RELATIVE = frozenset({"which", "who", "whose", "where", "whom"})
 
 
 class Clause(NamedTuple):
-    """A clause: its items in the active voice, whether it denies, of how many it speaks, and when."""
+    """A clause: items in active voice, negation, quantifier and date."""
 
     items: tuple[Item, ...]
     negative: str = ""
     quantifier: str = ""
-    when: When | None = None
+    when: DateSlot | None = None
     predicate_date: bool = False
-    """Whether the date is what the clause says, rather than when it holds."""
+    """True if the date is the assertion itself rather than its time."""
     weaker: bool = False
-    """Whether something was left out, which a denial does not survive."""
+    """True if something was left out, in which case a negation does not carry over."""
 
     @property
     def past(self) -> bool:
-        """Whether it says what was; `is closed` says what is."""
+        """True if it is about the past; `is closed` is about the present."""
         before = (None, *self.items)
         return any(
             item.past and not (last is not None and last.stem == _BE and not last.past)
@@ -50,38 +50,38 @@ class Clause(NamedTuple):
         )
 
 
-def clauses_of(tokens: Sequence[Token]) -> list[Clause]:
-    """The readings of one clause of the evidence: as it stands, and without what it may do without."""
+def clauses_of(tokens: Sequence[FactToken]) -> list[Clause]:
+    """Return the readings of one clause of the evidence, with and without droppable words."""
     readings = clause_of(tokens)
     if any(token.text in DROPPED for token in tokens):
-        readings += [each._replace(weaker=True) for each in clause_of(tokens, DROPPED)]
+        readings += [reading._replace(weaker=True) for reading in clause_of(tokens, DROPPED)]
     return readings
 
 
-def clause_of(tokens: Sequence[Token], dropped: frozenset[str] = NEUTRAL) -> list[Clause]:
-    """The readings of the tokens of one clause: as they stand, and where an agent is named also without it."""
+def clause_of(tokens: Sequence[FactToken], dropped: frozenset[str] = NEUTRAL) -> list[Clause]:
+    """Return the readings of a clause; a passive clause also without its agent."""
     items = items_of(tokens, dropped)
     if not items or len(items) > MAX_ITEMS:
         return []
-    negative, items = _denial(_unperfect(items))
+    negative, items = _extract_negation(_simplify_perfect(items))
     if negative:
-        # What is not done to any is not done to one.
+        # `not ... any` negates each single one.
         items = [item for item in items if item.text != "any"]
-    quantifier, items = _quantifier(items)
+    quantifier, items = _extract_quantifier(items)
     if quantifier and negative:
         quantifier, negative = ("notall", "") if quantifier == "all" and negative == "first" else ("?", negative)
-    when, items, predicate = _when(items)
-    readings = [(items, False), *_voices(items)]
-    found = []
+    when, items, predicate = _extract_date(items)
+    readings = [(items, False), *_passive_readings(items)]
+    clauses = []
     for reading, weaker in readings:
-        turned = _turned(_possessive(reading))
-        found.append(Clause(tuple(turned), negative, quantifier, when, predicate, weaker))
-    return found
+        normalized = _normalize_identity(_possessive(reading))
+        clauses.append(Clause(tuple(normalized), negative, quantifier, when, predicate, weaker))
+    return clauses
 
 
-def _unperfect(items: list[Item]) -> list[Item]:
-    """`has acquired` and `has been acquired` say what `acquired` and `was acquired` say."""
-    found: list[Item] = []
+def _simplify_perfect(items: list[Item]) -> list[Item]:
+    """Replace `has acquired` by `acquired` and `has been acquired` by `was acquired`."""
+    simplified: list[Item] = []
     for at, item in enumerate(items):
         following = items[at + 1] if at + 1 < len(items) else None
         if item.text in _AUXILIARIES and following is not None:
@@ -100,8 +100,10 @@ def _unperfect(items: list[Item]) -> list[Item]:
                 continue
             if following.text == "been" and at + 2 < len(items) and items[at + 2].past:
                 continue
-        found.append(item._replace(stem=_BE, past=True) if item.text == "been" and found[-1:] != [item] else item)
-    return found
+        simplified.append(
+            item._replace(stem=_BE, past=True) if item.text == "been" and simplified[-1:] != [item] else item
+        )
+    return simplified
 
 
 def _is_negator(items: Sequence[Item], at: int) -> str:
@@ -115,8 +117,8 @@ def _is_negator(items: Sequence[Item], at: int) -> str:
     return "failed" if refusing and to_do else ""
 
 
-def _denial(items: list[Item]) -> tuple[str, list[Item]]:
-    """What denies the clause, and the clause without it; two denials are left where they are."""
+def _extract_negation(items: list[Item]) -> tuple[str, list[Item]]:
+    """Return the kind of negation and the clause without it; a double negation is left in place."""
     places = [at for at in range(len(items)) if _is_negator(items, at)]
     if len(places) != 1:
         return "", items
@@ -137,32 +139,32 @@ def _in_the_past(items: list[Item], *, past: bool) -> list[Item]:
     return [items[0]._replace(past=past), *items[1:]] if items else items
 
 
-def _quantifier(items: list[Item]) -> tuple[str, list[Item]]:
-    """Of how many of its subject a clause speaks, where it starts with that."""
+def _extract_quantifier(items: list[Item]) -> tuple[str, list[Item]]:
+    """Return the quantifier at the start of a clause and the rest."""
     if not items or items[0].text not in QUANTIFIERS:
         return "", items
     rest = items[2:] if len(items) > 1 and items[1].text == "of" else items[1:]
     return QUANTIFIERS[items[0].text], rest
 
 
-def _when(items: list[Item]) -> tuple[When | None, list[Item], bool]:
-    """The one date of a clause, apart from its words: it may stand first or last."""
-    dates = [at for at, item in enumerate(items) if isinstance(item.slot, When)]
+def _extract_date(items: list[Item]) -> tuple[DateSlot | None, list[Item], bool]:
+    """Return the only date of a clause, the rest, and whether the date is the predicate."""
+    dates = [at for at, item in enumerate(items) if isinstance(item.slot, DateSlot)]
     if len(dates) != 1:
         return None, items, False
     at = dates[0]
     slot = items[at].slot
     rest = [*items[:at], *items[at + 1 :]]
     predicate = bool(rest) and at == len(rest) and rest[-1].stem == _BE
-    return slot if isinstance(slot, When) else None, rest, predicate
+    return slot if isinstance(slot, DateSlot) else None, rest, predicate
 
 
-def _voices(items: list[Item]) -> Iterator[tuple[list[Item], bool]]:
-    """A passive clause with its agent in front, and without its agent."""
+def _passive_readings(items: list[Item]) -> Iterator[tuple[list[Item], bool]]:
+    """Yield a passive clause with its agent as subject, and without its agent."""
     for at in range(1, len(items) - 1):
         if items[at].stem == _BE and items[at + 1].past and items[at + 1].stem != _BE:
             by = next((n for n in range(at + 2, len(items)) if items[n].text == "by"), None)
-            if by is None or by + 1 >= len(items) or items[by + 1].slot is not None or _acting(items[by + 1]):
+            if by is None or by + 1 >= len(items) or items[by + 1].slot is not None or _is_gerund(items[by + 1]):
                 return
             end = _agent_end(items, by + 1)
             verb = items[at + 1]._replace(past=items[at].past)
@@ -173,19 +175,19 @@ def _voices(items: list[Item]) -> Iterator[tuple[list[Item], bool]]:
 
 
 def _agent_end(items: Sequence[Item], start: int) -> int:
-    """Where an agent ends: before a preposition, unless that says of which house plain people are."""
+    """Return the end of an agent: before a preposition, unless it states where unnamed people work."""
     end = next((n for n in range(start, len(items)) if items[n].text in PREPOSITIONS), len(items))
     people = end > start and not any(item.capital for item in items[start:end])
-    housed = people and end + 2 == len(items) and items[end].text == "at" and items[end + 1].capital
-    return len(items) if housed else end
+    has_workplace = people and end + 2 == len(items) and items[end].text == "at" and items[end + 1].capital
+    return len(items) if has_workplace else end
 
 
-def _acting(item: Item) -> bool:
+def _is_gerund(item: Item) -> bool:
     return item.text.endswith("ing") and not item.capital
 
 
 def _possessive(items: list[Item]) -> list[Item]:
-    """`France's capital` as `the capital of France`."""
+    """Rewrite `France's capital` as `the capital of France`."""
     at = next((n for n, item in enumerate(items) if item.text == "'s"), None)
     if at is None or at == 0 or at + 1 >= len(items):
         return items
@@ -204,8 +206,8 @@ def _ends_noun(item: Item) -> bool:
     )
 
 
-def _turned(items: list[Item]) -> list[Item]:
-    """`The capital of France is Paris` as `Paris is the capital of France`: what is the same may change places."""
+def _normalize_identity(items: list[Item]) -> list[Item]:
+    """Rewrite `The capital of France is Paris` as `Paris is the capital of France`."""
     places = [at for at, item in enumerate(items) if item.stem == _BE]
     if len(places) != 1 or places[0] in (0, len(items) - 1) or items[places[0] + 1].past:
         return items
@@ -215,21 +217,21 @@ def _turned(items: list[Item]) -> list[Item]:
     return items
 
 
-def pieces_of(tokens: Sequence[Token]) -> list[Sequence[Token]]:
-    """The whole of a sentence, then clauses that it states beside others."""
+def pieces_of(tokens: Sequence[FactToken]) -> list[Sequence[FactToken]]:
+    """Return the whole sentence, then the clauses it also states."""
     whole = _without_brackets(tokens)
-    found = [whole]
+    pieces = [whole]
     for shorter in (_without_relative(whole), _without_apposition(_without_relative(whole))):
-        if shorter != found[-1]:
-            found.append(shorter)
-    for piece in list(found):
+        if shorter != pieces[-1]:
+            pieces.append(shorter)
+    for piece in list(pieces):
         if not any(token.text in BLOCKING or token.text == ":" for token in piece):
-            found.extend(_coordinated(piece))
-    return found + _contrasted(whole)
+            pieces.extend(_coordinate_clauses(piece))
+    return pieces + _contrast_clauses(whole)
 
 
-def _contrasted(tokens: Sequence[Token]) -> list[Sequence[Token]]:
-    """The clauses of `A does this but does not do that`."""
+def _contrast_clauses(tokens: Sequence[FactToken]) -> list[Sequence[FactToken]]:
+    """Return the clauses of `A does this but does not do that`."""
     cut = next((at for at, token in enumerate(tokens) if token.text == "but"), 0)
     first, second = tokens[: cut - (tokens[cut - 1].text == ",")], tokens[cut + 1 :]
     if not cut or len(second) < 4 or second[0].text not in ("do", "does", "did") or second[1].text != "not":
@@ -241,26 +243,26 @@ def _contrasted(tokens: Sequence[Token]) -> list[Sequence[Token]]:
     return [first, [*first[:verb], *second]] if verb else []
 
 
-def _without_brackets(tokens: Sequence[Token]) -> Sequence[Token]:
-    """The sentence without names and numbers in brackets; other remarks there may take it back."""
-    kept, depth = [], 0
+def _without_brackets(tokens: Sequence[FactToken]) -> Sequence[FactToken]:
+    """Remove names and numbers in brackets; other bracketed remarks may retract the sentence."""
+    outside, depth = [], 0
     for token in tokens:
         depth += token.text in ("(", "[")
         if depth == 0:
-            kept.append(token)
+            outside.append(token)
         elif token.kind == "word" and not token.capital and token.text not in _REMARKS:
             return tokens
         depth -= token.text in (")", "]") and depth > 0
-    return kept if depth == 0 else tokens
+    return outside if depth == 0 else tokens
 
 
 _REMARKS = frozenset({"formerly", "born", "known", "also", "as", "called", "and", "of", "the", "in"})
 
 
-def _without_relative(tokens: Sequence[Token]) -> Sequence[Token]:
-    """The sentence without `, which ...,`."""
+def _without_relative(tokens: Sequence[FactToken]) -> Sequence[FactToken]:
+    """Remove `, which ...,` from the sentence."""
     for at in range(1, len(tokens) - 1):
-        if tokens[at].text != "," or not _follows(tokens, at + 1):
+        if tokens[at].text != "," or not _starts_addition(tokens, at + 1):
             continue
         end = next((n for n in range(at + 2, len(tokens)) if tokens[n].text == ","), len(tokens))
         if any(token.text in BLOCKING for token in tokens[at + 2 : end]):
@@ -269,14 +271,14 @@ def _without_relative(tokens: Sequence[Token]) -> Sequence[Token]:
     return tokens
 
 
-def _follows(tokens: Sequence[Token], at: int) -> bool:
-    """Whether what starts behind a comma adds to the sentence: `which ...`, `making it ...`, `up 12% from 2022`."""
+def _starts_addition(tokens: Sequence[FactToken], at: int) -> bool:
+    """Return True if the text after a comma only adds: `which ...`, `making it ...`, `up 12% from 2022`."""
     change = tokens[at].text in ("up", "down") and at + 1 < len(tokens) and tokens[at + 1].kind == "number"
     return change or tokens[at].text in _RELATIVE | CONSEQUENCES
 
 
-def _without_apposition(tokens: Sequence[Token]) -> Sequence[Token]:
-    """The sentence without `, the head of sales,` behind its subject."""
+def _without_apposition(tokens: Sequence[FactToken]) -> Sequence[FactToken]:
+    """Remove `, the head of sales,` after the subject."""
     commas = [at for at, token in enumerate(tokens) if token.text == ","]
     if len(commas) != 2 or commas[1] == len(tokens) - 1:
         return tokens
@@ -288,24 +290,24 @@ def _without_apposition(tokens: Sequence[Token]) -> Sequence[Token]:
     return [*tokens[: commas[0]], *tokens[commas[1] + 1 :]]
 
 
-def is_verb(token: Token) -> bool:
-    """Whether a word is known to be the verb of a clause."""
+def is_verb(token: FactToken) -> bool:
+    """Return True if a word is known to be the verb of a clause."""
     sense = stem(token.text)
     present = token.text.endswith("s") and not token.capital and sense.stem in PRESENT
     return token.kind == "word" and (sense.past or present or token.text in ("is", "are", "has", "have", "be"))
 
 
-def _presents(tokens: Sequence[Token]) -> frozenset[str]:
-    """The verbs in `s` of a half that ends in a circumstance."""
+def _present_verbs(tokens: Sequence[FactToken]) -> frozenset[str]:
+    """Return the verbs in `s` of a half that ends in a circumstance."""
     limited = any(token.text in ("on", "during", "for", "in", "except", "with") for token in tokens)
     return frozenset(token.text for token in tokens if stem(token.text).stem in PRESENT) if limited else frozenset()
 
 
-def _coordinated(tokens: Sequence[Token]) -> list[Sequence[Token]]:
-    """The clauses of `A did this and did that`, of `A did this, and B did that`, and of `A did this; B did that`."""
+def _coordinate_clauses(tokens: Sequence[FactToken]) -> list[Sequence[FactToken]]:
+    """Return the clauses of `A did this and did that`, `A did this, and B did that` and `A did this; B did that`."""
     cut = next((at for at, token in enumerate(tokens) if token.text == ";"), None)
     if cut is not None:
-        return [part for half in (tokens[:cut], tokens[cut + 1 :]) for part in (half, *_coordinated(half))]
+        return [part for half in (tokens[:cut], tokens[cut + 1 :]) for part in (half, *_coordinate_clauses(half))]
     cut = next((at for at, token in enumerate(tokens) if token.text == "and"), None)
     if cut is None or cut == 0:
         return []
@@ -315,8 +317,8 @@ def _coordinated(tokens: Sequence[Token]) -> list[Sequence[Token]]:
     if verb in (None, 0) or not second or any(token.text == "," for token in first[verb:]):
         return []
     if is_verb(second[0]):
-        # What is so on some days, or for some, may be said of both halves.
-        shared = not stem(second[0].text).past and second[0].text in _presents(second)
+        # A restriction such as `on Mondays` may apply to both halves.
+        shared = not stem(second[0].text).past and second[0].text in _present_verbs(second)
         return [] if shared else [first, [*first[:verb], *second]]
     if comma and any(is_verb(token) for token in second) and not any(token.text == "," for token in first):
         return [first, second]

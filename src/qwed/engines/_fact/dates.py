@@ -1,11 +1,11 @@
-"""The fact engine's dates: as the days they span, or as a part of a date that repeats."""
+"""Dates of the fact engine: as spans of days, or as a recurring part of a date."""
 
 import datetime
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from qwed.engines._fact.numbers import APART, SAME, UNSURE, ordinal_of
-from qwed.engines._fact.text import Token
+from qwed.engines._fact.text import FactToken
 
 _MONTH_NAMES = "january february march april may june july august september october november december"
 _MONTHS = {name: number + 1 for number, name in enumerate(_MONTH_NAMES.split())}
@@ -23,8 +23,8 @@ _AFTER_YEARS = frozenset(
 )
 
 
-class When(NamedTuple):
-    """A date as the days it spans, or a part of one that repeats (`every` is then its kind), and its preposition."""
+class DateSlot(NamedTuple):
+    """A date as a span of days, or a recurring part (`every` is its kind), with its preposition."""
 
     low: int
     high: int
@@ -32,15 +32,15 @@ class When(NamedTuple):
     preposition: str = ""
 
 
-class ReadWhen(NamedTuple):
-    """A date and how many tokens it took."""
+class ParsedDate(NamedTuple):
+    """A date and the tokens it took."""
 
-    slot: When
+    slot: DateSlot
     taken: int
 
 
-def when_at(tokens: Sequence[Token], at: int) -> ReadWhen | None:
-    """The date that starts here, its preposition included."""
+def date_at(tokens: Sequence[FactToken], at: int) -> ParsedDate | None:
+    """Parse the date that starts here, including its preposition."""
     start = at
     preposition = ""
     if at + 1 < len(tokens) and tokens[at].text in _PLAIN + _LIMITING:
@@ -48,17 +48,17 @@ def when_at(tokens: Sequence[Token], at: int) -> ReadWhen | None:
         at += tokens[at].text == "the" and at + 1 < len(tokens)
         at += tokens[at].text == "year" and at + 1 < len(tokens)
     for read in (_full, _quarter, _century, _year, _weekday):
-        found = read(tokens, at, preposition)
-        if found is not None:
-            low, high, every, end = found
-            return ReadWhen(When(low, high, every, "" if preposition in _PLAIN else preposition), end - start)
+        span = read(tokens, at, preposition)
+        if span is not None:
+            low, high, every, end = span
+            return ParsedDate(DateSlot(low, high, every, "" if preposition in _PLAIN else preposition), end - start)
     return None
 
 
 _Found = tuple[int, int, str, int]
 
 
-def _number_at(tokens: Sequence[Token], at: int, digits: int) -> int | None:
+def _number_at(tokens: Sequence[FactToken], at: int, digits: int) -> int | None:
     if (
         at < len(tokens)
         and tokens[at].kind == "number"
@@ -71,14 +71,14 @@ def _number_at(tokens: Sequence[Token], at: int, digits: int) -> int | None:
     return None
 
 
-def _year_at(tokens: Sequence[Token], at: int) -> tuple[int | None, int]:
+def _year_at(tokens: Sequence[FactToken], at: int) -> tuple[int | None, int]:
     at += at < len(tokens) and tokens[at].text in (",", "of")
     year = _number_at(tokens, at, 4)
     return (year, at + 1) if year is not None and len(tokens[at].text) == 4 and 1000 <= year <= 2200 else (None, at)
 
 
-def _full(tokens: Sequence[Token], at: int, _preposition: str) -> _Found | None:
-    """`2020-03-05`, `5 March 2020`, `March 5, 2020`, `March 2020`, `5 March`, `March`."""
+def _full(tokens: Sequence[FactToken], at: int, _preposition: str) -> _Found | None:
+    """Parse `2020-03-05`, `5 March 2020`, `March 5, 2020`, `March 2020`, `5 March` or `March`."""
     if tokens[at].kind == "iso":
         iso = [int(part) for part in tokens[at].text.split("-")]
         return _days(iso[0], iso[1], iso[2], at + 1)
@@ -118,7 +118,7 @@ def _next_month(year: int, month: int) -> int:
     return datetime.date(year + month // 12, month % 12 + 1, 1).toordinal()
 
 
-def _quarter(tokens: Sequence[Token], at: int, _preposition: str) -> _Found | None:
+def _quarter(tokens: Sequence[FactToken], at: int, _preposition: str) -> _Found | None:
     words = [token.text for token in tokens[at : at + 2]] + ["", ""]
     quarter = _QUARTERS.get(words[0])
     end = at + 1
@@ -136,7 +136,7 @@ def _quarter(tokens: Sequence[Token], at: int, _preposition: str) -> _Found | No
     return low, _month(year, 3 * quarter, 0)[1], "", after
 
 
-def _century(tokens: Sequence[Token], at: int, _preposition: str) -> _Found | None:
+def _century(tokens: Sequence[FactToken], at: int, _preposition: str) -> _Found | None:
     if tokens[at].kind == "decade":
         year = int(tokens[at].text[:4])
         return _years(year, year + 9, at + 1) if year % 10 == 0 and 1000 <= year <= 2200 else None
@@ -150,26 +150,26 @@ def _years(first: int, last: int, end: int) -> _Found:
     return datetime.date(first, 1, 1).toordinal(), datetime.date(last, 12, 31).toordinal(), "", end
 
 
-def _year(tokens: Sequence[Token], at: int, preposition: str) -> _Found | None:
+def _year(tokens: Sequence[FactToken], at: int, preposition: str) -> _Found | None:
     year = _number_at(tokens, at, 4)
     if year is None or not preposition or len(tokens[at].text) != 4 or not 1000 <= year <= 2200:
         return None
     follows = tokens[at + 1] if at + 1 < len(tokens) else None
-    # `in 2000 cities` is no year: what is counted stands behind it.
+    # `in 2000 cities` is not a year: a counted noun follows.
     if follows is not None and follows.kind == "word" and follows.text not in _AFTER_YEARS:
         return None
     return _years(year, year, at + 1)
 
 
-def _weekday(tokens: Sequence[Token], at: int, _preposition: str) -> _Found | None:
+def _weekday(tokens: Sequence[FactToken], at: int, _preposition: str) -> _Found | None:
     number = _WEEKDAYS.get(tokens[at].text)
     if number is None:
         return None
     return number, number, "weekdays" if tokens[at].text.endswith("s") else "weekday", at + 1
 
 
-def compare_dates(evidence: When, claim: When) -> str:
-    """Whether a date of the evidence lies within the claim's, apart from it, or neither."""
+def compare_dates(evidence: DateSlot, claim: DateSlot) -> str:
+    """Compare the evidence's date with the claim's: SAME if within, APART, or UNSURE."""
     if evidence.every or claim.every:
         same_kind = evidence.every == claim.every and evidence.preposition == claim.preposition
         return (SAME if evidence[:2] == claim[:2] else APART) if same_kind else UNSURE
@@ -177,29 +177,29 @@ def compare_dates(evidence: When, claim: When) -> str:
         return SAME
     if evidence.preposition:
         return UNSURE
-    return _PLACES.get(claim.preposition, _unsure)(evidence, claim)
+    return _COMPARISONS.get(claim.preposition, _unsure)(evidence, claim)
 
 
-def _unsure(_evidence: When, _claim: When) -> str:
+def _unsure(_evidence: DateSlot, _claim: DateSlot) -> str:
     return UNSURE
 
 
-def _within(evidence: When, claim: When) -> str:
+def _within(evidence: DateSlot, claim: DateSlot) -> str:
     if evidence.low > claim.high or claim.low > evidence.high:
         return APART
     return SAME if claim.low <= evidence.low and evidence.high <= claim.high else UNSURE
 
 
-def _after(evidence: When, claim: When) -> str:
+def _after(evidence: DateSlot, claim: DateSlot) -> str:
     if evidence.low > claim.high:
         return SAME
     return APART if evidence.high < claim.low else UNSURE
 
 
-def _before(evidence: When, claim: When) -> str:
+def _before(evidence: DateSlot, claim: DateSlot) -> str:
     if evidence.high < claim.low:
         return SAME
     return APART if evidence.low > claim.high else UNSURE
 
 
-_PLACES = {"": _within, "after": _after, "before": _before}
+_COMPARISONS = {"": _within, "after": _after, "before": _before}

@@ -1,11 +1,11 @@
-"""The fact engine's numbers: with their units and bounds, as intervals that contain each other or lie apart."""
+"""Numbers of the fact engine: quantities with units and bounds, compared as intervals."""
 
 import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from qwed.engines._fact.text import Token
+from qwed.engines._fact.text import FactToken
 
 SAME, APART, UNSURE = "same", "apart", "unsure"
 
@@ -21,7 +21,7 @@ _COUNTED = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**
 _WHOLE = frozenset({*_COUNTED, "dozen"})
 _COUNTED |= {"dozen": 12, "k": 10**3, "bn": 10**9, "mn": 10**6, "tn": 10**12}
 _SCALES = _COUNTED | {"m": 10**6, "b": 10**9}
-"""Behind an amount of money `m` is a million, elsewhere a metre."""
+"""Scale words after money, where `m` means million; elsewhere it is a metre."""
 _ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
 _ORDINAL = {word: number + 1 for number, word in enumerate(_ORDINALS.split())}
 _CURRENCIES = {"$": "usd", "€": "eur", "£": "gbp", "¥": "jpy", "₹": "inr"}
@@ -58,7 +58,7 @@ _UNITS = {
     for name, _, factor in (entry.partition(":") for entry in line.split()[1:])
 }
 _SYMBOL = 3
-"""A longer name of a unit is a word, in which capitals say nothing."""
+"""Maximum length of a unit symbol; in longer unit names case does not matter."""
 _CAPITAL_UNITS = frozenset(["KB", "kB", "MB", "GB", "TB", "L", "mL", "KM", "Km", "KG", "Kg", "FT", "LB", "LBS", "Day"])
 _BOUNDS: dict[tuple[str, ...], str] = {
     tuple(phrase.split()): bound
@@ -78,7 +78,7 @@ _CLOSE, _FAR = Fraction(5, 100), Fraction(20, 100)
 
 
 class Quantity(NamedTuple):
-    """A number as the interval it stands for; `approximate` where the text says about."""
+    """A number as the interval it denotes; `approximate` if the text says "about"."""
 
     low: Fraction | None
     high: Fraction | None
@@ -88,30 +88,30 @@ class Quantity(NamedTuple):
     open: bool = False
 
 
-class ReadQuantity(NamedTuple):
-    """A number and how many tokens it took."""
+class ParsedQuantity(NamedTuple):
+    """A number and the tokens it took."""
 
     slot: Quantity
     taken: int
 
 
-def quantity_at(tokens: Sequence[Token], at: int) -> ReadQuantity | None:
-    """The number that starts here, with what bounds it and what it counts in."""
+def quantity_at(tokens: Sequence[FactToken], at: int) -> ParsedQuantity | None:
+    """Parse the number that starts here, with bounds and unit."""
     start = at
     at, bound = _bound(tokens, at)
-    found = _range(tokens, at) if not bound and (at == 0 or tokens[at - 1].text != "from") else None
-    if found is not None:
-        return ReadQuantity(found.slot, found.taken + at - start)
+    parsed_range = _range(tokens, at) if not bound and (at == 0 or tokens[at - 1].text != "from") else None
+    if parsed_range is not None:
+        return ParsedQuantity(parsed_range.slot, parsed_range.taken + at - start)
     amount = _amount(tokens, at)
     if amount is None:
         return None
     value, unit, written, at = amount
     at, bound = _suffix(tokens, at, bound)
-    return ReadQuantity(_bounded(bound, value, unit, written), at - start)
+    return ParsedQuantity(_bounded(bound, value, unit, written), at - start)
 
 
-def _range(tokens: Sequence[Token], at: int) -> ReadQuantity | None:
-    """`between 5 and 10`, `5 to 10`, `5-10 km`, the lower first; in `5 to 10 million` it is unclear what the 5 is."""
+def _range(tokens: Sequence[FactToken], at: int) -> ParsedQuantity | None:
+    """Parse `between 5 and 10`, `5 to 10` or `5-10 km`; `5 to 10 million` is ambiguous and not a range."""
     between = tokens[at].text == "between" if at < len(tokens) else False
     first = _amount(tokens, at + between)
     if first is None or first[3] >= len(tokens):
@@ -124,10 +124,10 @@ def _range(tokens: Sequence[Token], at: int) -> ReadQuantity | None:
     low = first[0] if first[1] else first[0] * _UNITS.get(second[2], ("", Fraction(1)))[1]
     if scaled[0] != scaled[1] or low > second[0]:
         return None
-    return ReadQuantity(Quantity(low, second[0], second[1], second[2]), second[3] - at)
+    return ParsedQuantity(Quantity(low, second[0], second[1], second[2]), second[3] - at)
 
 
-def _bound(tokens: Sequence[Token], at: int) -> tuple[int, str]:
+def _bound(tokens: Sequence[FactToken], at: int) -> tuple[int, str]:
     for length in (3, 2, 1):
         words = tuple(token.text for token in tokens[at : at + length])
         if words in _BOUNDS and _amount(tokens, at + length) is not None:
@@ -135,7 +135,7 @@ def _bound(tokens: Sequence[Token], at: int) -> tuple[int, str]:
     return at, ""
 
 
-def _suffix(tokens: Sequence[Token], at: int, bound: str) -> tuple[int, str]:
+def _suffix(tokens: Sequence[FactToken], at: int, bound: str) -> tuple[int, str]:
     words = tuple(token.text for token in tokens[at : at + 2])
     if not bound and words in (("or", "more"), ("or", "over"), ("or", "above")):
         return at + 2, ">="
@@ -150,7 +150,7 @@ def _bounded(bound: str, value: Fraction, unit: str, written: str) -> Quantity:
     return Quantity(low, high, unit, written, bound == "~", bound in ("<", ">"))
 
 
-def _amount(tokens: Sequence[Token], at: int) -> tuple[Fraction, str, str, int] | None:
+def _amount(tokens: Sequence[FactToken], at: int) -> tuple[Fraction, str, str, int] | None:
     if at >= len(tokens):
         return None
     currency = _CURRENCIES.get(tokens[at].text, "") if tokens[at].kind == "sign" else ""
@@ -164,7 +164,7 @@ def _amount(tokens: Sequence[Token], at: int) -> tuple[Fraction, str, str, int] 
     return _with_unit(tokens, at, value)
 
 
-def _with_unit(tokens: Sequence[Token], at: int, value: Fraction) -> tuple[Fraction, str, str, int]:
+def _with_unit(tokens: Sequence[FactToken], at: int, value: Fraction) -> tuple[Fraction, str, str, int]:
     words = [token.text for token in tokens[at : at + 3]] + ["", "", ""]
     if words[0] in ("percentage", "percent") and words[1] in ("point", "points"):
         return value, "point", "percentage-points", at + 2
@@ -178,32 +178,32 @@ def _with_unit(tokens: Sequence[Token], at: int, value: Fraction) -> tuple[Fract
     word = words[1] if skip else words[0]
     if word in _CURRENCIES:
         return value, _CURRENCIES[word], _CURRENCIES[word], at + 1
-    if word in _UNITS and _is_spelt_so(tokens[at + skip]):
+    if word in _UNITS and _is_unit_spelling(tokens[at + skip]):
         unit, factor = _UNITS[word]
         return value * factor, unit, word, at + 1 + skip
     return value, "", "", at
 
 
-def _is_spelt_so(token: Token) -> bool:
-    """Whether the letters stand for that unit: `Mg` is no milligram and `Mb` no megabyte."""
+def _is_unit_spelling(token: FactToken) -> bool:
+    """Return True if the letters denote that unit: `Mg` is not a milligram and `Mb` not a megabyte."""
     written = token.written
     return len(written) > _SYMBOL or written == written.lower() or written in _CAPITAL_UNITS
 
 
-def _plain(tokens: Sequence[Token], at: int, scales: Mapping[str, int]) -> tuple[Fraction, int] | None:
-    """Digits or words, with `million` behind them."""
+def _plain(tokens: Sequence[FactToken], at: int, scales: Mapping[str, int]) -> tuple[Fraction, int] | None:
+    """Parse digits or number words, with a scale such as `million`."""
     token = tokens[at] if at < len(tokens) else None
     if token is None:
         return None
     if token.kind == "number":
-        # `0123` is a code, of which no other spelling is the same.
+        # `0123` is a code, not a number.
         if _CODE.match(token.text):
             return None
         value, at = Fraction(token.text.replace(",", "").translate(_MINUS)), at + 1
     elif token.text in ("a", "an") and at + 1 < len(tokens) and tokens[at + 1].text in _WHOLE:
         value, at = Fraction(1), at + 1
     else:
-        spelt = _spelt(tokens, at)
+        spelt = _spelled_number(tokens, at)
         if spelt is None:
             return None
         value, at = spelt
@@ -212,8 +212,8 @@ def _plain(tokens: Sequence[Token], at: int, scales: Mapping[str, int]) -> tuple
     return value, at
 
 
-def _spelt(tokens: Sequence[Token], at: int) -> tuple[Fraction, int] | None:
-    """`twenty-five`, `two hundred and five`, `three thousand two hundred`."""
+def _spelled_number(tokens: Sequence[FactToken], at: int) -> tuple[Fraction, int] | None:
+    """Parse `twenty-five`, `two hundred and five`, `three thousand two hundred`."""
     total = current = 0
     start = at
     while at < len(tokens):
@@ -241,28 +241,28 @@ def _spelt(tokens: Sequence[Token], at: int) -> tuple[Fraction, int] | None:
     return (Fraction(total + current), at) if at > start else None
 
 
-def _is_number(tokens: Sequence[Token], at: int) -> bool:
+def _is_number(tokens: Sequence[FactToken], at: int) -> bool:
     return at < len(tokens) and all(word in _NUMBERS for word in tokens[at].text.split("-"))
 
 
-def ordinal_of(token: Token) -> int | None:
-    """The number of `3rd` or `third`."""
+def ordinal_of(token: FactToken) -> int | None:
+    """Return the number of `3rd` or `third`, or None."""
     if token.kind == "ordinal":
         return int(token.text[:-2])
     return _ORDINAL.get(token.text)
 
 
 def compare_quantities(evidence: Quantity, claim: Quantity) -> str:
-    """Whether what the evidence says of a number is what the claim says."""
+    """Compare the evidence's number with the claim's: SAME, APART or UNSURE."""
     if evidence.unit != claim.unit:
         money = {evidence.unit, claim.unit} <= set(_CURRENCIES.values())
         return APART if money and evidence[:2] == claim[:2] else UNSURE
     if evidence.approximate or claim.approximate:
         return _approximate(evidence, claim)
-    found = _intervals(evidence, claim)
-    if found == APART and evidence.written != claim.written and _distance(evidence, claim) <= _CLOSE:
+    comparison = _intervals(evidence, claim)
+    if comparison == APART and evidence.written != claim.written and _distance(evidence, claim) <= _CLOSE:
         return UNSURE
-    return found
+    return comparison
 
 
 def _distance(one: Quantity, other: Quantity) -> Fraction:
@@ -273,13 +273,13 @@ def _distance(one: Quantity, other: Quantity) -> Fraction:
 
 
 def _approximate(evidence: Quantity, claim: Quantity) -> str:
-    near = _distance(evidence, claim)
+    distance = _distance(evidence, claim)
     points = evidence.low == evidence.high and claim.low == claim.high
     if not points:
         return UNSURE
-    if claim.approximate and (near == 0 or (not evidence.approximate and near <= _CLOSE)):
+    if claim.approximate and (distance == 0 or (not evidence.approximate and distance <= _CLOSE)):
         return SAME
-    return APART if near > _FAR else UNSURE
+    return APART if distance > _FAR else UNSURE
 
 
 def _intervals(evidence: Quantity, claim: Quantity) -> str:
@@ -301,7 +301,7 @@ def _inside(greater: Fraction, less: Fraction, claim_open: bool, evidence_open: 
 
 
 def _before(one: Quantity, other: Quantity, strictly: bool) -> bool:
-    """Whether one lies below the other; `over 100` is not taken to deny `100`, but `100` denies `over 100`."""
+    """Return True if one lies below the other; `over 100` does not deny `100`, but `100` denies `over 100`."""
     if one.high is None or other.low is None:
         return False
     return one.high < other.low or (one.high == other.low and strictly)

@@ -1,19 +1,19 @@
-"""The fact engine's reading: a text cut into sentences and words, each with its place, and what must not be in one."""
+"""Text of the fact engine: sentences and tokens with offsets, and detection of deceptive characters."""
 
 import re
 import unicodedata
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from qwed.engines._fact.words import BLOCKING, DENIALS, FRAMES, POINTING_BACK, POINTING_ON, UNTRUTHS
-from qwed.guards.text import has_unseen
-from qwed.words.normal import normalize
+from qwed.engines._fact.lexicon import BACK_REFERENCES, BLOCKING, DENIALS, FALSEHOOD_TITLES, FORWARD_REFERENCES, FRAMES
+from qwed.guards.text_scan import has_invisible
+from qwed.model.unicode_normal import normalize
 
 MAX_CONTEXT = 200_000
 MAX_CLAIM = 2_000
 MAX_SENTENCE = 1_500
-_AFTERTHOUGHT = 3
-_REMARK = 6
+_MAX_AFTERTHOUGHT_WORDS = 3
+_MAX_REMARK_WORDS = 6
 
 _HIDDEN = re.compile("[\u00ad\u200b-\u200d\u2060-\u2064\ufeff\u034f\u180e\ufe00-\ufe0f\u115f\u1160\u3164\uffa0\u2800]")
 _TOKEN = re.compile(
@@ -94,8 +94,8 @@ _CONTRACTIONS = {
 }
 
 
-class Token(NamedTuple):
-    """One word, number or sign: as it is compared, as it is written, and where."""
+class FactToken(NamedTuple):
+    """One word, number or sign: normalised text, original text and offset."""
 
     kind: str
     text: str
@@ -104,12 +104,12 @@ class Token(NamedTuple):
 
     @property
     def capital(self) -> bool:
-        """Whether it is written as a name is."""
+        """True if it is written like a name."""
         return self.kind in ("word", "dotted") and not self.written.islower() and self.written != "'s"
 
 
 class Sentence(NamedTuple):
-    """A sentence of the context; `stated` is false where what it says is not what the context says."""
+    """A sentence of the context; `stated` is False if the context does not assert it."""
 
     start: int
     end: int
@@ -117,10 +117,10 @@ class Sentence(NamedTuple):
     stated: bool
 
 
-def deceptive(text: str) -> str:
-    """Why a text must not be read as it looks; empty where it may."""
-    if has_unseen(text.replace("\r", "")) or _HIDDEN.search(text):
-        return "characters that nobody sees"
+def deceptive_characters(text: str) -> str:
+    """Describe characters that make a text look like another; empty if there are none."""
+    if has_invisible(text.replace("\r", "")) or _HIDDEN.search(text):
+        return "invisible characters"
     for word in re.findall(r"[^\W\d_]+", text):
         if not word.isascii() and len({_script(letter) for letter in word} - {""}) > 1:
             return f"letters of two alphabets in `{word[:40]}`"
@@ -133,8 +133,8 @@ def _script(letter: str) -> str:
 
 
 def sentences_of(text: str) -> list[Sentence]:
-    """The sentences of a text in order, with their places in it."""
-    found: list[Sentence] = []
+    """Return the sentences of a text in order, with offsets."""
+    sentences: list[Sentence] = []
     frame = False
     for paragraph in re.finditer(r"(?:[^\n]|\n(?![ \t\r]*\n))+", text):
         spans = list(_spans(text, paragraph.start(), paragraph.end()))
@@ -145,36 +145,41 @@ def sentences_of(text: str) -> list[Sentence]:
         inside = ""
         frame = frame or DENIALS.match(pieces[0]) is not None
         for (start, end), sentence, following in zip(spans, pieces, [*pieces[1:], ""], strict=True):
-            opened, inside = inside, _quoting(sentence, inside)
-            stated = not (frame or opened or inside) and _states(sentence) and not _takes_back(following)
-            found.append(Sentence(start, end, sentence, stated))
-            frame = frame or _introduces(sentence)
-        # A heading, or the line above a list, speaks for the paragraph below it too.
-        frame = _introduces(pieces[-1])
-    return found
+            opened, inside = inside, _open_quotation(sentence, inside)
+            stated = not (frame or opened or inside) and _states(sentence) and not _retracts_previous(following)
+            sentences.append(Sentence(start, end, sentence, stated))
+            frame = frame or _casts_doubt_on_next(sentence)
+        # A heading, or the line above a list, applies to the paragraph below it too.
+        frame = _casts_doubt_on_next(pieces[-1])
+    return sentences
 
 
 def _states(sentence: str) -> bool:
-    """Whether a sentence says something itself: it asks nothing, quotes nobody and can be read at once."""
+    """Return True if a sentence asserts something: not a question, not a quotation, not too long."""
     trails_off = sentence.rstrip("\"'”\u2019) ").endswith(("?", "...", "…"))
-    return not trails_off and not _quoted(sentence) and not sentence.startswith(">") and len(sentence) <= MAX_SENTENCE
+    return (
+        not trails_off
+        and not _has_quotation(sentence)
+        and not sentence.startswith(">")
+        and len(sentence) <= MAX_SENTENCE
+    )
 
 
-def _takes_back(following: str) -> bool:
-    """Whether the next sentence denies this one, or is an afterthought such as `Allegedly.`."""
+def _retracts_previous(following: str) -> bool:
+    """Return True if a sentence retracts the previous one, or is an afterthought such as `Allegedly.`."""
     words = re.findall(r"[^\W\d_]+", following.casefold())
-    if DENIALS.match(following) is not None or (len(words) <= _AFTERTHOUGHT and not DOUBTS.isdisjoint(words)):
+    if DENIALS.match(following) is not None or (len(words) <= _MAX_AFTERTHOUGHT_WORDS and not DOUBTS.isdisjoint(words)):
         return True
-    return len(words) <= _REMARK and not POINTING_BACK.isdisjoint(words) and not DOUBTS.isdisjoint(words)
+    return len(words) <= _MAX_REMARK_WORDS and not BACK_REFERENCES.isdisjoint(words) and not DOUBTS.isdisjoint(words)
 
 
-def _introduces(sentence: str) -> bool:
-    """Whether a sentence puts what follows it in doubt: it is unfinished, a mere title, or points at it."""
+def _casts_doubt_on_next(sentence: str) -> bool:
+    """Return True if a sentence puts the next one in doubt: unfinished, a mere title, or pointing at it."""
     words = re.findall(r"[^\W\d_]+", sentence.casefold())
     if DOUBTS.isdisjoint(words):
         return False
-    titles = len(words) <= _AFTERTHOUGHT and words[0] in UNTRUTHS
-    return sentence.rstrip()[-1:] not in (".", "!", "?") or titles or not POINTING_ON.isdisjoint(words)
+    titles = len(words) <= _MAX_AFTERTHOUGHT_WORDS and words[0] in FALSEHOOD_TITLES
+    return sentence.rstrip()[-1:] not in (".", "!", "?") or titles or not FORWARD_REFERENCES.isdisjoint(words)
 
 
 def _first_word(sentence: str) -> str:
@@ -182,8 +187,8 @@ def _first_word(sentence: str) -> str:
     return match[0].casefold() if match else ""
 
 
-def _quoting(sentence: str, inside: str) -> str:
-    """The mark of the quotation that is open at the end of a sentence; empty where none is."""
+def _open_quotation(sentence: str, inside: str) -> str:
+    """Return the quotation mark that is open at the end of a sentence, or an empty string."""
     for mark in re.finditer("[\"“”]|(?<![^\\s(])['\u2018](?=\\w)|['\u2019](?![^\\s.,;:!?)])", sentence):
         kind = mark[0]
         if not inside and (
@@ -198,8 +203,8 @@ def _quoting(sentence: str, inside: str) -> str:
 _OPENS = {'"': '"', "”": "“", "'": "'", "\u2019": "\u2018"}
 
 
-def _quoted(sentence: str) -> bool:
-    """Whether several words of a sentence are somebody else's."""
+def _has_quotation(sentence: str) -> bool:
+    """Return True if several words of a sentence are quoted."""
     return re.search(r"[\"“][^\"”]*\w\s+\w+[^\"”]*\s+\w[^\"”]*[\"”]", sentence) is not None
 
 
@@ -217,23 +222,23 @@ def _spans(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    # The minus of a number at the beginning is no bullet.
+    # A minus before a number at the beginning is not a bullet.
     opened = _BULLETS.match(text, start, end)
     start = opened.end() if opened else start
     if text[start:end].strip():
         yield start, start + len(text[start:end].rstrip())
 
 
-def tokens_of(text: str) -> list[Token]:
-    """The words of a sentence; contractions and possessives are two."""
-    found: list[Token] = []
+def tokens_of(text: str) -> list[FactToken]:
+    """Split a sentence into tokens; contractions and possessives become two."""
+    tokens: list[FactToken] = []
     for match in _TOKEN.finditer(text):
         kind, written = match.lastgroup or "sign", match[0]
         folded = normalize("NFKC", written).casefold().replace("\u2019", "'")
         first, *rest = _parts(kind, folded)
-        found.append(Token(kind, first, written, match.start()))
-        found.extend(Token(kind, part, part, match.start()) for part in rest)
-    return found
+        tokens.append(FactToken(kind, first, written, match.start()))
+        tokens.extend(FactToken(kind, part, part, match.start()) for part in rest)
+    return tokens
 
 
 def _parts(kind: str, word: str) -> list[str]:

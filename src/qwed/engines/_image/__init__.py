@@ -1,1 +1,1 @@
-"""Parts of the image engine: the file, what it says of itself, and what is claimed of it. `image.py` is the door."""
+"""Implementation of the image engine (`qwed.engines.image`): loading, claim grammar and measurements."""

@@ -1,4 +1,4 @@
-"""Which colours an image has: exact ones counted pixel by pixel, named ones by hue, saturation and brightness."""
+"""Colours of an image: exact colours counted pixel by pixel, named colours by hue, saturation and brightness."""
 
 import colorsys
 import re
@@ -8,14 +8,14 @@ from typing import Any
 
 from PIL import Image, ImageChops
 
-MODES = frozenset({"1", "L", "LA", "P", "PA", "RGB", "RGBA", "RGBX", "La", "RGBa"})
-"""Modes whose pixels have one plain colour on a screen."""
+PLAIN_MODES = frozenset({"1", "L", "LA", "P", "PA", "RGB", "RGBA", "RGBX", "La", "RGBa"})
+"""Modes whose pixels have one device-independent screen colour."""
 _EXACT_COLOURS = 1 << 16
 _STEP = 8
 
 Colour = tuple[int, int, int]
 
-# The palette of the documentation: hue in degrees from, below, name.
+# The palette in the documentation: start hue and end hue in degrees, name.
 _HUES = (
     (0, 15, "red"),
     (15, 45, "orange"),
@@ -44,14 +44,14 @@ _RGB = re.compile(
 )
 
 
-def named(text: str) -> str:
-    """The name in the palette; empty where there is none."""
+def palette_name(text: str) -> str:
+    """Return the palette name of the colour, or an empty string."""
     name = _SYNONYMS.get(text.casefold(), text.casefold())
     return name if name in NAMES else ""
 
 
-def exact(text: str) -> Colour | None:
-    """The red, green and blue of `#f00`, `#ff0000` or `rgb(255, 0, 0)`."""
+def parse_colour(text: str) -> Colour | None:
+    """Parse `#f00`, `#ff0000` or `rgb(255, 0, 0)` into red, green and blue, or return None."""
     folded = text.casefold()
     if match := _HEX.fullmatch(folded):
         digits = match[1] if len(match[1]) == 6 else "".join(2 * digit for digit in match[1])
@@ -63,14 +63,14 @@ def exact(text: str) -> Colour | None:
     return (red, green, blue) if max(red, green, blue) <= 255 else None
 
 
-def written(colour: Colour) -> str:
-    """As the web writes it."""
+def to_hex(colour: Colour) -> str:
+    """Format the colour as `#rrggbb`."""
     return "#{:02x}{:02x}{:02x}".format(*colour)
 
 
 @lru_cache(maxsize=1 << 16)
-def name_of(red: int, green: int, blue: int, alpha: int = 255) -> str:
-    """What the palette calls a pixel."""
+def name_pixel(red: int, green: int, blue: int, alpha: int = 255) -> str:
+    """Return the palette name of a pixel."""
     if alpha == 0:
         return TRANSPARENT
     hue, saturation, value = colorsys.rgb_to_hsv(red / 255, green / 255, blue / 255)
@@ -82,10 +82,10 @@ def name_of(red: int, green: int, blue: int, alpha: int = 255) -> str:
     return "brown" if name == "orange" and value < _BROWN else name
 
 
-def shares(image: Image.Image) -> dict[str, float]:
-    """The share of all pixels that each name of the palette has, largest first.
+def colour_shares(image: Image.Image) -> dict[str, float]:
+    """Return the share of all pixels for each palette name, largest first.
 
-    Where there are more than 65,536 different colours, each is first rounded to a multiple of eight.
+    If there are more than 65,536 different colours, each is first rounded to a multiple of eight.
     """
     pixels = image.convert("RGBA")
     colours = pixels.getcolors(_EXACT_COLOURS)
@@ -93,42 +93,42 @@ def shares(image: Image.Image) -> dict[str, float]:
         colours = pixels.point(lambda level: level // _STEP * _STEP + _STEP // 2 if level else 0).getcolors(1 << 20)
     counted: Counter[str] = Counter()
     for count, colour in colours or ():
-        counted[name_of(*_four(colour))] += count
+        counted[name_pixel(*_rgba(colour))] += count
     total = image.width * image.height
     return {name: count / total for name, count in counted.most_common()}
 
 
-def _four(colour: Any) -> tuple[int, int, int, int]:
+def _rgba(colour: Any) -> tuple[int, int, int, int]:
     red, green, blue, alpha = colour
     return int(red), int(green), int(blue), int(alpha)
 
 
-def count_exact(image: Image.Image, colour: Colour) -> int:
-    """How many visible pixels have exactly this colour."""
+def count_pixels(image: Image.Image, colour: Colour) -> int:
+    """Count the visible pixels with exactly this colour."""
     red, green, blue, alpha = image.convert("RGBA").split()
     bands = [
-        band.point([255 * (level == wanted) for level in range(256)])
-        for band, wanted in zip((red, green, blue), colour, strict=True)
+        band.point([255 * (level == target) for level in range(256)])
+        for band, target in zip((red, green, blue), colour, strict=True)
     ]
-    seen = alpha.point([255 * (level > 0) for level in range(256)])
+    matching = alpha.point([255 * (level > 0) for level in range(256)])
     for band in bands:
-        seen = ImageChops.darker(seen, band)
-    return seen.histogram()[255]
+        matching = ImageChops.darker(matching, band)
+    return matching.histogram()[255]
 
 
 def pixel_at(image: Image.Image, x: int, y: int) -> tuple[Colour, int]:
-    """The colour and the opacity of one pixel, counted from the upper left corner."""
-    red, green, blue, alpha = _four(image.crop((x, y, x + 1, y + 1)).convert("RGBA").getpixel((0, 0)))
+    """Return the colour and the opacity of one pixel; the origin is the upper left corner."""
+    red, green, blue, alpha = _rgba(image.crop((x, y, x + 1, y + 1)).convert("RGBA").getpixel((0, 0)))
     return (red, green, blue), alpha
 
 
 def is_gray(image: Image.Image) -> bool:
-    """Whether red, green and blue are the same in every pixel."""
+    """Return True if red, green and blue are equal in every pixel."""
     red, green, blue = image.convert("RGB").split()
     return not (ImageChops.difference(red, green).getbbox() or ImageChops.difference(green, blue).getbbox())
 
 
-def least_opacity(image: Image.Image) -> int:
-    """The lowest alpha of any pixel; 255 where all are opaque."""
+def lowest_alpha(image: Image.Image) -> int:
+    """Return the lowest alpha of any pixel; 255 if all are opaque."""
     low, _ = image.convert("RGBA").getchannel("A").getextrema()
     return int(low)  # type: ignore[arg-type]  # one band has one pair

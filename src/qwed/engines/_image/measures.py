@@ -1,4 +1,4 @@
-"""What is measured of an image for a claim: numbers with their units, and the comparison of two of them."""
+"""Measurements of an image, with units, and their comparison with a claimed value."""
 
 import operator
 import re
@@ -8,21 +8,21 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from qwed.engines._image.file import Picture
+from qwed.engines._image.loader import Picture
 
 
 @dataclass(frozen=True)
-class Finding:
-    """Whether a claim holds, None where that cannot be told; what was measured, and a sentence about it."""
+class ImageFinding:
+    """Result of one check: whether the claim holds (None if undecided), a message, and the measured values."""
 
     holds: bool | None
     message: str
     measured: Mapping[str, Any] = field(default_factory=dict)
 
 
-Compare = Callable[[Fraction, Fraction], bool]
+Comparator = Callable[[Fraction, Fraction], bool]
 
-_OPERATORS: tuple[tuple[str, str, Compare], ...] = (
+_OPERATORS: tuple[tuple[str, str, Comparator], ...] = (
     (
         r">=|\u2265|(?:is |are )?(?:at least|no less than|not less than|no fewer than)|minimum(?: of)?",
         ">=",
@@ -62,19 +62,19 @@ _UNIT_NAMES = {
 }
 
 
-def compare_of(text: str) -> tuple[str, Compare]:
-    """The sign and the comparison that a phrase stands for."""
+def parse_operator(text: str) -> tuple[str, Comparator]:
+    """Return the sign and the comparator for a phrase."""
     phrase = " ".join(text.casefold().split())
     return next((sign, compare) for pattern, sign, compare in _OPERATORS if re.fullmatch(pattern, phrase))
 
 
-def number_of(text: str) -> Fraction:
-    """The number exactly as it was written."""
+def parse_number(text: str) -> Fraction:
+    """Parse a number exactly."""
     return Fraction(Decimal(text.replace(",", "")))
 
 
 def measure(name: str, picture: Picture) -> Fraction | None:
-    """The value of `width`, `height`, `pixels`, `megapixels`, `frames`, `bytes` or `aspect`."""
+    """Return the value of `width`, `height`, `pixels`, `megapixels`, `frames`, `bytes` or `aspect`."""
     pixels = picture.width * picture.height
     values: dict[str, Fraction | None] = {
         "width": Fraction(picture.width),
@@ -88,49 +88,49 @@ def measure(name: str, picture: Picture) -> Fraction | None:
     return values[name]
 
 
-def compared(name: str, phrase: str, wanted: Fraction, picture: Picture, decimals: int = 0) -> Finding:
-    """Whether the measured value stands to the wanted one as the phrase says."""
-    found = measure(name, picture)
-    sign, compare = compare_of(phrase)
-    if found is None:
-        return Finding(None, f"the {name} could not be counted: there are more than are walked")
-    # Whoever writes a fraction in decimals has rounded it.
-    holds = compare(round(found, decimals) if decimals and sign in ("=", "!=") else found, wanted)
-    told = f"{name} is {shown(found)}, {'as claimed' if holds else 'not'} {sign} {shown(wanted)}"
-    return Finding(holds, told, {name: shown_value(found)})
+def compare_measure(name: str, phrase: str, claimed: Fraction, picture: Picture, decimals: int = 0) -> ImageFinding:
+    """Compare the measured value with the claimed one by the phrase's operator."""
+    actual = measure(name, picture)
+    sign, compare = parse_operator(phrase)
+    if actual is None:
+        return ImageFinding(None, f"the {name} could not be counted: there are more than the limit")
+    # A fraction written in decimals is taken as rounded.
+    holds = compare(round(actual, decimals) if decimals and sign in ("=", "!=") else actual, claimed)
+    message = f"{name} is {format_number(actual)}, {'as claimed' if holds else 'not'} {sign} {format_number(claimed)}"
+    return ImageFinding(holds, message, {name: json_number(actual)})
 
 
-def compared_bytes(phrase: str, text: str, unit: str, picture: Picture) -> Finding:
-    """The same for the size of the file; a claim that is true of one kind of kilobyte only is not decided."""
+def compare_file_size(phrase: str, text: str, unit: str, picture: Picture) -> ImageFinding:
+    """Compare the size of the file; undecided if the claim holds for only one of the two meanings of the unit."""
     size = Fraction(len(picture.content))
-    sign, compare = compare_of(phrase)
+    sign, compare = parse_operator(phrase)
     folded = unit.casefold()
     factors = _UNITS[_UNIT_NAMES.get(folded, folded)]
-    answers = {_holds(compare, size, number_of(text), factor, decimals_of(text)) for factor in factors}
+    answers = {_holds(compare, size, parse_number(text), factor, count_decimals(text)) for factor in factors}
     measured = {"bytes": len(picture.content)}
     if len(answers) == 2:
-        return Finding(None, f"it depends on how many bytes `{unit}` stands for: say KiB, MiB or bytes", measured)
+        return ImageFinding(None, f"it depends on how many bytes `{unit}` stands for: say KiB, MiB or bytes", measured)
     holds = answers.pop()
-    told = f"the file has {len(picture.content)} bytes, {'as claimed' if holds else 'not'} {sign} {text} {unit}"
-    return Finding(holds, told, measured)
+    message = f"the file has {len(picture.content)} bytes, {'as claimed' if holds else 'not'} {sign} {text} {unit}"
+    return ImageFinding(holds, message, measured)
 
 
-def _holds(compare: Compare, size: Fraction, wanted: Fraction, factor: int, decimals: int) -> bool:
+def _holds(compare: Comparator, size: Fraction, claimed: Fraction, factor: int, decimals: int) -> bool:
     if factor == 1 or compare not in (operator.eq, operator.ne):
-        return bool(compare(size, wanted * factor))
-    return bool(compare(round(size / factor, decimals), wanted))
+        return bool(compare(size, claimed * factor))
+    return bool(compare(round(size / factor, decimals), claimed))
 
 
-def decimals_of(text: str) -> int:
-    """How many digits stand behind the point."""
+def count_decimals(text: str) -> int:
+    """Count the digits behind the decimal point."""
     return len(text.partition(".")[2])
 
 
-def shown(value: Fraction) -> str:
-    """The number as people write it."""
+def format_number(value: Fraction) -> str:
+    """Format the number for a message."""
     return str(value.numerator) if value.denominator == 1 else f"{float(value):.6g}"
 
 
-def shown_value(value: Fraction) -> int | float:
-    """The number as JSON writes it."""
+def json_number(value: Fraction) -> int | float:
+    """Convert the number for JSON."""
     return value.numerator if value.denominator == 1 else float(value)

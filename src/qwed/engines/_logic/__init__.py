@@ -1,1 +1,1 @@
-"""Parts of the logic engine: the language, English, and the solver. `logic.py` is the door."""
+"""Internals of the logic engine: notations, English and the solver. The entry point is `engines/logic.py`."""

@@ -1,8 +1,8 @@
-"""Claims that somebody makes side by side: which of them are formulas, which are sentences, which are neither.
+"""Classification of claims as formulas, sentences or plain text.
 
-Claims come from people and agents, who write `yes/no` and `2024-01-05` and mean no division by it. So a text counts as
-a formula only where nothing else can be meant; one that was meant as a formula and cannot be read is unclear, and the
-rest is text, of which nothing is said here.
+Claims come from people and agents, who write `yes/no` and `2024-01-05` without meaning a division. So a text counts as
+a formula only if it can mean nothing else. A text that is meant as a formula but cannot be parsed is unclear; the rest
+is text, which the engine does not judge.
 """
 
 import re
@@ -13,29 +13,37 @@ from itertools import pairwise
 from typing import Any
 
 from qwed.engines._logic.arguments import MAX_PREMISES
-from qwed.engines._logic.elaborate import Elaborator, is_declaration
+from qwed.engines._logic.notation import ParsedText, parse_text
 from qwed.engines._logic.operators import OPERATORS
-from qwed.engines._logic.reading import Reading, read
-from qwed.engines._logic.syntax import MAX_CHARACTERS, Atom, Beyond, Form, NotFormal, Refusal, Tree, atoms_of, call
-from qwed.engines._logic.tokens import Kind, Token, tokens_of
-from qwed.engines._logic.walk import Step, each, walk
+from qwed.engines._logic.sexpr import (
+    MAX_CHARACTERS,
+    Atom,
+    ListNode,
+    LogicLimitError,
+    LogicRefusalError,
+    NotFormalError,
+    Tree,
+    call,
+    iter_atoms,
+)
+from qwed.engines._logic.tokens import LogicToken, TokenKind, tokenize
+from qwed.engines._logic.trampoline import Step, run, run_all
+from qwed.engines._logic.type_inference import TypeInference, is_declaration
 
-_OTHERWISE = re.compile(r"\d[-/:.]\d+[-/:.]\d|\d:\d|(?<![\w.])0\d|\d\s*%(?!\s*[\w(])|~\s*\d")
-"""Dates, times, versions, percentages, about so many, a zero in front: as formulas they would say something else."""
+_NOT_A_FORMULA = re.compile(r"\d[-/:.]\d+[-/:.]\d|\d:\d|(?<![\w.])0\d|\d\s*%(?!\s*[\w(])|~\s*\d")
+"""Dates, times, versions, percentages, approximations and leading zeros; as formulas they would mean something else."""
 _HEAD = re.compile(r"\s*\(\s*([^\s()]+)")
-_OPERANDS = frozenset({Kind.NAME, Kind.NUMBER, Kind.STRING, Kind.CONSTANT, Kind.IN})
+_OPERANDS = frozenset({TokenKind.NAME, TokenKind.NUMBER, TokenKind.STRING, TokenKind.CONSTANT, TokenKind.IN})
 _ARITHMETIC = frozenset({"PLUS", "MINUS", "TIMES", "DIV", "MOD", "POW", "^"})
-_SENTENCE = frozenset({"CLASS", "QUALITY", "DEED", "INDIVIDUAL", "SAYING"})
+_SENTENCE = frozenset({"CLASS", "ADJECTIVE", "VERB", "INDIVIDUAL", "WEATHER"})
 _NAMED = frozenset({"NAME", "PREDICATE", "STRING", "BARE"})
-
-
 _LETTER = re.compile(r"[^\W\d_][\d_]*|\".\"")
-"""Mathematicians tell `x` from `X`; nobody tells `Price` from `price`."""
-_NOTHING = Reading(())
+"""Single letters, whose case is significant: `x` and `X` may differ, `Price` and `price` do not."""
+_NO_STATEMENTS = ParsedText(())
 
 
-class Reads(StrEnum):
-    """What a claim is to the solver."""
+class ClaimKind(StrEnum):
+    """Kind of a claim."""
 
     FORMULA = "formula"
     SENTENCE = "sentence"
@@ -45,114 +53,115 @@ class Reads(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One claim: how it reads, its statement where it has one, and what is wrong where it is unclear."""
+    """One claim: its kind, its statement if it has one, and the error if it is unclear."""
 
     number: int
-    reads: Reads
-    reading: Reading = _NOTHING
+    kind: ClaimKind
+    parsed: ParsedText = _NO_STATEMENTS
     message: str = ""
 
     @property
     def is_word(self) -> bool:
-        """Whether it is one name: a proposition, or any word at all."""
-        return self.reads is Reads.FORMULA and [type(tree) for tree in self.reading.trees] == [Atom]
+        """True if it is one name: a proposition, or any word at all."""
+        return self.kind is ClaimKind.FORMULA and [type(tree) for tree in self.parsed.trees] == [Atom]
 
 
-def claims_of(query: str, parameters: Mapping[str, Any]) -> tuple[Claim, ...] | None:
-    """The claims that are asked about, or None where the question is another; Refusal where they have no shape."""
-    given = parameters.get("claims")
-    if given is None or query or "premises" in parameters or "conclusion" in parameters:
+def parse_claims(query: str, parameters: Mapping[str, Any]) -> tuple[Claim, ...] | None:
+    """Return the claims of a request, or None if it has none; raise LogicRefusalError if they are malformed."""
+    items = parameters.get("claims")
+    if items is None or query or "premises" in parameters or "conclusion" in parameters:
         return None
-    if not isinstance(given, list | tuple) or not given or len(given) > MAX_PREMISES:
-        raise Refusal("PARSE_ERROR", f"`claims` must be a list of 1 to {MAX_PREMISES} claims", 0)
-    pairs = [_pair(each_) for each_ in given]
+    if not isinstance(items, list | tuple) or not items or len(items) > MAX_PREMISES:
+        raise LogicRefusalError("PARSE_ERROR", f"`claims` must be a list of 1 to {MAX_PREMISES} claims", 0)
+    pairs = [_pair(item) for item in items]
     if sum(len(text) for text, _ in pairs) > MAX_CHARACTERS:
-        raise Refusal("PARSE_ERROR", f"more than {MAX_CHARACTERS} characters in all", 0)
+        raise LogicRefusalError("PARSE_ERROR", f"more than {MAX_CHARACTERS} characters in all", 0)
     return tuple(_claim(number, text, negated=negated) for number, (text, negated) in enumerate(pairs))
 
 
-def _pair(given: Any) -> tuple[str, bool]:
-    if isinstance(given, str):
-        return given, False
-    text, negated = (given.get("claim"), given.get("negated", False)) if isinstance(given, Mapping) else (None, None)
+def _pair(item: Any) -> tuple[str, bool]:
+    if isinstance(item, str):
+        return item, False
+    text, negated = (item.get("claim"), item.get("negated", False)) if isinstance(item, Mapping) else (None, None)
     if not isinstance(text, str) or not isinstance(negated, bool):
-        raise Refusal("PARSE_ERROR", "a claim is a text, or an object of `claim` and `negated`", 0)
+        raise LogicRefusalError("PARSE_ERROR", "a claim is a text, or an object of `claim` and `negated`", 0)
     return text, negated
 
 
 def _claim(number: int, text: str, *, negated: bool) -> Claim:
-    if _OTHERWISE.search(text):
-        return Claim(number, Reads.TEXT)
+    if _NOT_A_FORMULA.search(text):
+        return Claim(number, ClaimKind.TEXT)
     try:
-        reading = read(text)
-        _require_one_truth(reading)
-    except NotFormal:
-        return Claim(number, Reads.TEXT)
-    except Refusal as wrong:
-        unclear = isinstance(wrong, Beyond) or _meant_as_formula(text)
-        return Claim(number, Reads.UNCLEAR if unclear else Reads.TEXT, message=wrong.message)
-    is_sentence = any(atom.kind in _SENTENCE for tree in reading.trees for atom in atoms_of(tree))
-    trees = (*reading.trees[:-1], call("NOT", reading.trees[-1])) if negated else reading.trees
-    return Claim(number, Reads.SENTENCE if is_sentence else Reads.FORMULA, Reading(trees, reading.english))
+        parsed = parse_text(text)
+        _require_one_truth(parsed)
+    except NotFormalError:
+        return Claim(number, ClaimKind.TEXT)
+    except LogicRefusalError as error:
+        unclear = isinstance(error, LogicLimitError) or _meant_as_formula(text)
+        return Claim(number, ClaimKind.UNCLEAR if unclear else ClaimKind.TEXT, message=error.message)
+    is_sentence = any(atom.kind in _SENTENCE for tree in parsed.trees for atom in iter_atoms(tree))
+    trees = (*parsed.trees[:-1], call("NOT", parsed.trees[-1])) if negated else parsed.trees
+    return Claim(number, ClaimKind.SENTENCE if is_sentence else ClaimKind.FORMULA, ParsedText(trees, parsed.english))
 
 
-def _require_one_truth(reading: Reading) -> None:
-    if len(reading.trees) == 1 and _is_constant(reading.trees[0]):
-        raise NotFormal
-    if sum(not is_declaration(tree) for tree in reading.trees) != 1 or is_declaration(reading.trees[-1]):
-        raise Refusal("PARSE_ERROR", "one formula is needed, join several with AND", reading.trees[-1].at)
-    if not reading.english:
-        Elaborator().statements(reading.trees)
+def _require_one_truth(parsed: ParsedText) -> None:
+    if len(parsed.trees) == 1 and _is_constant(parsed.trees[0]):
+        raise NotFormalError
+    if sum(not is_declaration(tree) for tree in parsed.trees) != 1 or is_declaration(parsed.trees[-1]):
+        raise LogicRefusalError("PARSE_ERROR", "one formula is needed, join several with AND", parsed.trees[-1].at)
+    if not parsed.english:
+        TypeInference().statements(parsed.trees)
 
 
 def _is_constant(tree: Tree) -> bool:
-    """`False` alone is somebody's answer to a question, not a contradiction."""
+    """Return True for `True` or `False` alone, which is an answer to a question, not a statement."""
     return isinstance(tree, Atom) and tree.text.lower() in ("true", "false")
 
 
 def _meant_as_formula(text: str) -> bool:
-    """Whether a text that cannot be read has the shape of a formula and of nothing else."""
+    """Return True if a text that cannot be parsed has the form of a formula and of nothing else."""
     head = _HEAD.match(text)
     if head and head[1].upper() in OPERATORS:
         return True
     try:
-        tokens = tokens_of(text)
-    except Refusal:
+        tokens = tokenize(text)
+    except LogicRefusalError:
         return False
     compares = any(_compares(token) and not text[token.at].isalpha() for token in tokens)
-    # Two words side by side are prose.
+    # Two adjacent words mean prose.
     return compares and not any({one.kind, other.kind} <= _OPERANDS for one, other in pairwise(tokens))
 
 
-def _compares(token: Token) -> bool:
-    return token.kind is Kind.BINARY and token.text not in _ARITHMETIC
+def _compares(token: LogicToken) -> bool:
+    return token.kind is TokenKind.BINARY and token.text not in _ARITHMETIC
 
 
-def without_case(readings: Sequence[Reading]) -> list[Reading]:
-    """Names that differ in case only as one, unless one claim has both letters, as `x < X` has, or they take roles."""
-    told = {key for reading in readings for key in _told_apart([reading], lambda atom: atom.text)}
-    apart = {key for key in told if _LETTER.fullmatch(key)}
-    apart |= set(_told_apart(readings, lambda atom: atom.kind == "PREDICATE"))
-    return [
-        Reading(tuple(walk(_folded(tree, apart)) for tree in reading.trees), reading.english) for reading in readings
-    ]
+def fold_case(texts: Sequence[ParsedText]) -> list[ParsedText]:
+    """Fold names that differ only in case.
+
+    Not folded: single letters that one claim uses in both cases, as in `x < X`, and names used in different roles.
+    """
+    both_cases = {key for parsed in texts for key in _ambiguous_names([parsed], lambda atom: atom.text)}
+    distinct = {key for key in both_cases if _LETTER.fullmatch(key)}
+    distinct |= set(_ambiguous_names(texts, lambda atom: atom.kind == "PREDICATE"))
+    return [ParsedText(tuple(run(_fold(tree, distinct)) for tree in parsed.trees), parsed.english) for parsed in texts]
 
 
-def _told_apart(readings: Sequence[Reading], by: Callable[[Atom], object]) -> Iterator[str]:
-    found: dict[str, object] = {}
-    for tree in (tree for reading in readings for tree in reading.trees):
-        for atom in atoms_of(tree):
-            if atom.kind in _NAMED and found.setdefault(_plain(atom.text), by(atom)) != by(atom):
-                yield _plain(atom.text)
+def _ambiguous_names(texts: Sequence[ParsedText], key_of: Callable[[Atom], object]) -> Iterator[str]:
+    seen: dict[str, object] = {}
+    for tree in (tree for parsed in texts for tree in parsed.trees):
+        for atom in iter_atoms(tree):
+            if atom.kind in _NAMED and seen.setdefault(_fold_text(atom.text), key_of(atom)) != key_of(atom):
+                yield _fold_text(atom.text)
 
 
-def _plain(text: str) -> str:
+def _fold_text(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def _folded(tree: Tree, apart: set[str]) -> Step[Tree]:
+def _fold(tree: Tree, distinct: set[str]) -> Step[Tree]:
     if isinstance(tree, Atom):
-        same = tree.kind not in _NAMED or _plain(tree.text) in apart
-        return tree if same else Atom(tree.kind, _plain(tree.text), tree.at, tree.depth)
-    items = yield each(_folded(item, apart) for item in tree.items)
-    return Form(tuple(items), tree.at, tree.depth)
+        same = tree.kind not in _NAMED or _fold_text(tree.text) in distinct
+        return tree if same else Atom(tree.kind, _fold_text(tree.text), tree.at, tree.depth)
+    items = yield run_all(_fold(item, distinct) for item in tree.items)
+    return ListNode(tuple(items), tree.at, tree.depth)

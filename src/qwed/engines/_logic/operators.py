@@ -1,11 +1,11 @@
-"""INTERFACES 3: every operator of the logic language, one row each."""
+"""Table of all operators of the logic language (INTERFACES 3)."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """A row of the operator table: how many arguments, of what, giving what."""
+    """Row of the operator table: number and types of arguments, and type of the result."""
 
     name: str
     least: int
@@ -15,7 +15,7 @@ class Operator:
 
 
 def _rows(takes: str, gives: str, least: int, most: int | None, *spellings: str) -> dict[str, Operator]:
-    """Each spelling is `NAME` or `NAME|ALIAS|...`; the first is canonical."""
+    """Return rows for the spellings; each is `NAME` or `NAME|ALIAS|...`, and the first is canonical."""
     table = {}
     for spelling in spellings:
         first, *aliases = spelling.split("|")
@@ -37,4 +37,4 @@ OPERATORS: dict[str, Operator] = {
 }
 
 WHOLE = Operator("WHOLE", 1, 1, "number", "bool")
-"""`x is an integer`: only the English reader writes it."""
+"""Operator for `x is an integer`, which only the English parser generates."""

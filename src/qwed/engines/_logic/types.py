@@ -1,17 +1,17 @@
-"""INTERFACES 3: what the operators take and give, and the sort of every name, predicate and function.
+"""Types of the logic language: the sort of every name, predicate and function (INTERFACES 3).
 
-A name is Bool where a Bool is needed, a string where it is compared with one, a thing where a predicate is said of it,
-else Real, unless it is declared. All things share one uninterpreted domain, which is not empty.
+A name is Bool where a Bool is needed, a string where it is compared with one, a thing where it is an argument of a
+predicate, else Real, unless it is declared. All things share one uninterpreted domain, which is not empty.
 """
 
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from qwed.engines._logic.syntax import Refusal
+from qwed.engines._logic.sexpr import LogicRefusalError
 
 
 class Sort(StrEnum):
-    """What a value can be."""
+    """Sort of a value."""
 
     BOOL = "Bool"
     INT = "Int"
@@ -20,8 +20,8 @@ class Sort(StrEnum):
     THING = "Thing"
 
 
-class Kind(StrEnum):
-    """What a sort is to the operators: Int and Real are both numbers."""
+class TermKind(StrEnum):
+    """Kind of a sort as the operators see it: Int and Real are both numbers."""
 
     TRUTH = "Bool"
     NUMBER = "a number"
@@ -31,36 +31,41 @@ class Kind(StrEnum):
 
 DECLARABLE = {sort.value.lower(): sort for sort in Sort}
 KIND_OF = {
-    Sort.BOOL: Kind.TRUTH,
-    Sort.INT: Kind.NUMBER,
-    Sort.REAL: Kind.NUMBER,
-    Sort.STRING: Kind.TEXT,
-    Sort.THING: Kind.THING,
+    Sort.BOOL: TermKind.TRUTH,
+    Sort.INT: TermKind.NUMBER,
+    Sort.REAL: TermKind.NUMBER,
+    Sort.STRING: TermKind.TEXT,
+    Sort.THING: TermKind.THING,
 }
-SORT_OF = {Kind.TRUTH: Sort.BOOL, Kind.NUMBER: Sort.REAL, Kind.TEXT: Sort.STRING, Kind.THING: Sort.THING}
+SORT_OF = {
+    TermKind.TRUTH: Sort.BOOL,
+    TermKind.NUMBER: Sort.REAL,
+    TermKind.TEXT: Sort.STRING,
+    TermKind.THING: Sort.THING,
+}
 
 
 @dataclass(eq=False, slots=True)
 class Slot:
-    """What is known so far about the kind of one expression; slots that must agree are merged."""
+    """Inferred kind of one expression so far; slots that must agree are merged."""
 
-    known: Kind | None = None
+    inferred: TermKind | None = None
     thing: bool = False
-    """Whether it is a thing where nothing asks for another kind: it stands in first-order notation."""
+    """True if the default kind is a thing, because it occurs in first-order notation."""
     merged: "Slot | None" = None
 
     def root(self) -> "Slot":
-        """The slot that speaks for all merged ones."""
-        here = self
-        while here.merged is not None:
-            here = here.merged
-        return here
+        """Return the slot that represents all merged ones."""
+        slot = self
+        while slot.merged is not None:
+            slot = slot.merged
+        return slot
 
     @property
-    def kind(self) -> Kind:
-        """The kind it ends with, once every statement is typed."""
+    def kind(self) -> TermKind:
+        """Final kind, valid once every statement is typed."""
         root = self.root()
-        return root.known or (Kind.THING if root.thing else Kind.NUMBER)
+        return root.inferred or (TermKind.THING if root.thing else TermKind.NUMBER)
 
 
 @dataclass(eq=False, slots=True)
@@ -73,11 +78,11 @@ class Symbol:
 
     def __post_init__(self) -> None:
         if self.declared is not None:
-            self.slot.known = KIND_OF[self.declared]
+            self.slot.inferred = KIND_OF[self.declared]
 
     @property
     def sort(self) -> Sort:
-        """The sort it ends with."""
+        """Final sort, valid once every statement is typed."""
         return self.declared or SORT_OF[self.slot.kind]
 
 
@@ -92,7 +97,7 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A typed tree: `operator` is canonical, `names` are those a quantifier binds."""
+    """Typed tree: `operator` is canonical, `names` are those a quantifier binds."""
 
     operator: str
     slot: Slot
@@ -104,23 +109,23 @@ class Term:
     relation: Relation | None = None
 
     @property
-    def kind(self) -> Kind:
-        """What it is once every statement is typed."""
+    def kind(self) -> TermKind:
+        """Final kind, valid once every statement is typed."""
         return self.slot.kind
 
 
-def type_error(message: str, at: int) -> Refusal:
-    """The refusal of an expression that has no sort."""
-    return Refusal("TYPE_ERROR", message, at)
+def type_error(message: str, at: int) -> LogicRefusalError:
+    """Return the refusal of an expression that is not well typed."""
+    return LogicRefusalError("TYPE_ERROR", message, at)
 
 
 def unify(one: Slot, other: Slot, at: int) -> None:
-    """Both are of one kind from here on."""
+    """Require that both slots have the same kind."""
     one, other = one.root(), other.root()
     if one is other:
         return
-    if one.known is not None and other.known is not None and one.known is not other.known:
-        raise type_error(f"{one.known} stands where {other.known} is needed", at)
-    other.known = one.known or other.known
+    if one.inferred is not None and other.inferred is not None and one.inferred is not other.inferred:
+        raise type_error(f"{one.inferred} is used where {other.inferred} is needed", at)
+    other.inferred = one.inferred or other.inferred
     other.thing = one.thing or other.thing
     one.merged = other

@@ -1,1 +1,1 @@
-"""Parts of the math engine: reading notation, exact arithmetic, and the proofs. `math.py` is the door."""
+"""Internals of the math engine: parsing, exact arithmetic and proofs. The entry point is `engines/math.py`."""

@@ -1,4 +1,4 @@
-"""Verdicts on parsed claims and expressions that plain arithmetic does not settle."""
+"""Verdicts on parsed claims and expressions that plain arithmetic does not decide."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -8,138 +8,151 @@ from typing import Any
 
 import sympy as sp
 
-from qwed.engines._math.answers import Shown, computed, failed, held, judged, show
-from qwed.engines._math.clock import within
-from qwed.engines._math.facts import NOTHING, Fact, Facts
-from qwed.engines._math.identity import Finding, Sides, compare, decide, read, symbols, where_defined
-from qwed.engines._math.size import Expr, is_tame, terms
-from qwed.engines._math.symbolic import Reading, finite, shown, variables_of
-from qwed.engines._math.tree import Claim, Node, Refused, clip, minus, walk
-from qwed.words import Verdict
+from qwed.engines._math.assumptions import NO_FACTS, Fact, Facts
+from qwed.engines._math.messages import (
+    FormattedValue,
+    comparison_verdict,
+    computed_verdict,
+    failed_verdict,
+    format_rational,
+    verified_verdict,
+)
+from qwed.engines._math.prover import ProofResult, Sides, compare, convert_sides, decide, symbols, where_defined
+from qwed.engines._math.size_limits import Expr, is_tame, terms
+from qwed.engines._math.syntax_tree import Claim, MathNode, MathRefusalError, clip, iter_nodes, subtract
+from qwed.engines._math.time_limit import run_within
+from qwed.engines._math.to_sympy import SympyConverter, format_value, require_finite, variables_of
+from qwed.model import Verdict
 
 _SECONDS = 2
 
 
-def compute(claim: Claim, facts: Facts = NOTHING) -> Verdict:
-    """The value of a bare expression, simplified where that is cheap."""
+def compute(claim: Claim, facts: Facts = NO_FACTS) -> Verdict:
+    """Return the value of a bare expression, simplified if that is cheap."""
     names = variables_of(claim)
     if claim.left.kind == "name" and len(claim.left.name) > 1 and names:
-        raise Refused("is_formal", f"{clip(claim.text)} is a word, not an expression: write one such as `2+2`")
-    value, where = simplified(claim.left, names, facts)
-    return computed(claim.text, shown(value), {"holds_where": where} if where else None)
+        raise MathRefusalError("is_formal", f"{clip(claim.text)} is a word, not an expression: write one such as `2+2`")
+    value, where = simplify(claim.left, names, facts)
+    return computed_verdict(claim.text, format_value(value), {"holds_where": where} if where else None)
 
 
-def simplified(node: Node, names: tuple[str, ...], facts: Facts = NOTHING) -> tuple[Expr, str]:
-    """The value of the tree in its plainest form, and where that is its value."""
-    reading = Reading(symbols(names, facts))
-    value = reading.of(node)
+def simplify(node: MathNode, names: tuple[str, ...], facts: Facts = NO_FACTS) -> tuple[Expr, str]:
+    """Return the simplified value of the tree, and the conditions under which it has that value."""
+    converter = SympyConverter(symbols(names, facts))
+    value = converter.convert(node)
     if not value.is_Rational and is_tame(value):
-        plain = within(_SECONDS, sp.simplify, value)
-        value = value if plain is None else finite(plain)
-    return value, where_defined(reading)
+        plain = run_within(_SECONDS, sp.simplify, value)
+        value = value if plain is None else require_finite(plain)
+    return value, where_defined(converter)
 
 
-def settle(claim: Claim, tolerance: object = None, facts: Facts = NOTHING) -> Verdict:
-    """The verdict on the claim."""
+def decide_claim(claim: Claim, tolerance: object = None, facts: Facts = NO_FACTS) -> Verdict:
+    """Return the verdict on the claim."""
     if variables_of(claim):
-        return _found(claim, decide(claim, _counting(claim, facts)))
-    sides = read(claim, {})
+        return _proof_verdict(claim, decide(claim, _with_binomial_facts(claim, facts)))
+    sides = convert_sides(claim, {})
     if tolerance is not None and claim.sign == "=":
-        return _within(claim, sides, _allowed(tolerance))
+        return _verify_equal_within(claim, sides, _parse_tolerance(tolerance))
     if tolerance is not None and claim.sign == "!=":
-        return _beyond(claim, sides, _allowed(tolerance))
-    return _compared(claim, sides)
+        return _verify_different_within(claim, sides, _parse_tolerance(tolerance))
+    return _constant_verdict(claim, sides)
 
 
-def _beyond(claim: Claim, sides: Sides, tolerance: Fraction) -> Verdict:
-    """Constants differ where the tolerance does not take them for equal."""
-    if compare("=", sides) or not _is_near(claim, sides, tolerance):
-        return _compared(claim, sides)
-    stated = show(tolerance).exact
-    return failed(f"{clip(claim.text)} does not hold: both sides are equal within {stated}", {"tolerance": stated})
+def _verify_different_within(claim: Claim, sides: Sides, tolerance: Fraction) -> Verdict:
+    """Verify that two constants differ by more than the tolerance."""
+    if compare("=", sides) or not _is_within(claim, sides, tolerance):
+        return _constant_verdict(claim, sides)
+    stated = format_rational(tolerance).exact
+    return failed_verdict(
+        f"{clip(claim.text)} does not hold: both sides are equal within {stated}", {"tolerance": stated}
+    )
 
 
-def _counting(claim: Claim, facts: Facts) -> Facts:
-    """The facts, and that names in a binomial coefficient count something unless they were said to be otherwise."""
+def _with_binomial_facts(claim: Claim, facts: Facts) -> Facts:
+    """Add the fact that names in a binomial coefficient are integers >= 0, unless something else is assumed."""
     for side in (claim.left, claim.right):
-        for node in walk(side) if side is not None else ():
+        for node in iter_nodes(side) if side is not None else ():
             if node.kind == "call" and node.name == "binomial":
                 for name in (arg.name for arg in node.args if arg.kind == "name"):
-                    if name not in facts.of:
-                        facts = facts.known(name, Fact(integer=True, low=Fraction(0)), f"{name} is an integer >= 0")
+                    if name not in facts.by_name:
+                        facts = facts.with_fact(name, Fact(integer=True, low=Fraction(0)), f"{name} is an integer >= 0")
     return facts
 
 
-def _compared(claim: Claim, sides: Sides) -> Verdict:
+def _constant_verdict(claim: Claim, sides: Sides) -> Verdict:
     holds = compare(claim.sign, sides)
     if holds is None:
         raise undecided(claim.text)
-    return judged(claim, holds, *_shown(sides))
+    return comparison_verdict(claim, holds, *_format_sides(sides))
 
 
-def _shown(sides: Sides) -> tuple[Shown, Shown]:
-    return shown(_settled(sides.left)), shown(_settled(sides.right))
+def _format_sides(sides: Sides) -> tuple[FormattedValue, FormattedValue]:
+    return format_value(_as_rational(sides.left)), format_value(_as_rational(sides.right))
 
 
-def undecided(text: str) -> Refused:
-    """The honest answer where neither proof nor refutation was found."""
-    return Refused("decidable", f"could not decide {clip(text)}")
+def undecided(text: str) -> MathRefusalError:
+    """Return the refusal for a claim with neither a proof nor a refutation."""
+    return MathRefusalError("decidable", f"could not decide {clip(text)}")
 
 
-def _settled(value: Expr) -> Expr:
-    """The constant as the rational number it is, where expanding it shows one."""
+def _as_rational(value: Expr) -> Expr:
+    """Return the constant as a rational number if expanding it gives one, else unchanged."""
     if value.is_Rational or terms(value) > 50:
         return value
     plain = sp.expand(value)
     return plain if plain.is_Rational else value
 
 
-def _found(claim: Claim, finding: Finding) -> Verdict:
+def _proof_verdict(claim: Claim, finding: ProofResult) -> Verdict:
     if finding.holds is None:
         raise undecided(claim.text)
     if finding.holds:
-        where = f"where {_short(finding.where)}" if finding.where else "for all values of its variables"
-        return held(f"{clip(claim.text)} holds {where}", {"holds_where": finding.where} if finding.where else {})
-    at = _short(", ".join(f"{name} = {value}" for name, value in finding.counterexample.items()))
-    sides = f"the left side is {_short(finding.left)} and the right side is {_short(finding.right)}"
-    narrower = {"holds_where": finding.where} if finding.where else {}
-    return failed(
+        where = f"where {_shorten(finding.where)}" if finding.where else "for all values of its variables"
+        return verified_verdict(
+            f"{clip(claim.text)} holds {where}", {"holds_where": finding.where} if finding.where else {}
+        )
+    at = _shorten(", ".join(f"{name} = {value}" for name, value in finding.counterexample.items()))
+    sides = f"the left side is {_shorten(finding.left)} and the right side is {_shorten(finding.right)}"
+    conditions = {"holds_where": finding.where} if finding.where else {}
+    return failed_verdict(
         f"{clip(claim.text)} does not always hold: at {at} {sides}",
-        {"counterexample": {**finding.counterexample}, "left": finding.left, "right": finding.right, **narrower},
+        {"counterexample": {**finding.counterexample}, "left": finding.left, "right": finding.right, **conditions},
     )
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _within(claim: Claim, sides: Sides, tolerance: Fraction) -> Verdict:
-    """Equality of constants up to the tolerance asked for, which the answer states."""
-    stated: Mapping[str, Any] = {"tolerance": show(tolerance).exact}
+def _verify_equal_within(claim: Claim, sides: Sides, tolerance: Fraction) -> Verdict:
+    """Verify that two constants are equal up to the requested tolerance, which the verdict states."""
+    stated: Mapping[str, Any] = {"tolerance": format_rational(tolerance).exact}
     exact = compare("=", sides)
-    left, right = _shown(sides)
-    if exact or not _is_near(claim, sides, tolerance):
-        verdict = judged(claim, bool(exact), left, right)
+    left, right = _format_sides(sides)
+    if exact or not _is_within(claim, sides, tolerance):
+        verdict = comparison_verdict(claim, bool(exact), left, right)
         return replace(verdict, result={**verdict.result, **stated})
-    about = _short(left.exact) if not left.about else f"about {left.about}"
+    about = _shorten(left.exact) if not left.approximate else f"about {left.approximate}"
     message = f"{clip(claim.text)} holds within {stated['tolerance']}, not exactly: the left side is {about}"
-    return held(message, {"left": left.exact, "right": right.exact, **stated}, check="equal_within_tolerance")
+    return verified_verdict(
+        message, {"left": left.exact, "right": right.exact, **stated}, check="equal_within_tolerance"
+    )
 
 
-def _is_near(claim: Claim, sides: Sides, tolerance: Fraction) -> bool:
-    """Whether left minus right lies between minus the tolerance and the tolerance."""
+def _is_within(claim: Claim, sides: Sides, tolerance: Fraction) -> bool:
+    """Return True if left minus right lies between minus the tolerance and the tolerance."""
     difference, bound = sides.left - sides.right, sp.Rational(tolerance.numerator, tolerance.denominator)
-    node = Node("number", value=tolerance)
-    least = Sides(difference, -bound, minus(sides.node, Node("negative", (node,))), sides.reading)
-    most = Sides(difference, bound, minus(sides.node, node), sides.reading)
+    node = MathNode("number", value=tolerance)
+    least = Sides(difference, -bound, subtract(sides.node, MathNode("negative", (node,))), sides.converter)
+    most = Sides(difference, bound, subtract(sides.node, node), sides.converter)
     above, below = compare(">=", least), compare("<=", most)
     if above is None or below is None:
         raise undecided(claim.text)
     return above and below
 
 
-def _allowed(tolerance: object) -> Fraction:
-    problem = Refused("parameters_valid", f"tolerance {clip(str(tolerance))} must be a number of zero or more")
+def _parse_tolerance(tolerance: object) -> Fraction:
+    problem = MathRefusalError("parameters_valid", f"tolerance {clip(str(tolerance))} must be a number of zero or more")
     if isinstance(tolerance, bool) or not isinstance(tolerance, int | float | str | Decimal):
         raise problem
     try:

@@ -1,11 +1,11 @@
-"""Walking the tokens of a formula: what is ahead and behind, and what stands between brackets."""
+"""Token cursor of the math parser: look-ahead, bracketed lists and bounded nesting."""
 
-from qwed.engines._math.tokens import END, Token, hint_for
-from qwed.engines._math.tree import Limits, Node, Refused, clip, named
+from qwed.engines._math.syntax_tree import MathNode, MathRefusalError, ParseLimits, clip, name_node
+from qwed.engines._math.tokens import END, MathToken, hint_for
 
 
 class Cursor:
-    """A place among tokens; every nesting goes through `deeper`, so its depth is bounded."""
+    """Position in a list of tokens; every nesting goes through `enter_nesting`, so its depth is bounded."""
 
     __slots__ = (
         "after_bare",
@@ -20,7 +20,7 @@ class Cursor:
         "tokens",
     )
 
-    def __init__(self, tokens: list[Token], limits: Limits, in_units: bool) -> None:
+    def __init__(self, tokens: list[MathToken], limits: ParseLimits, in_units: bool) -> None:
         self.in_units = in_units
         self.tokens = tokens
         self.limits = limits
@@ -33,11 +33,11 @@ class Cursor:
         self.after_bare = -1
 
     @property
-    def ahead(self) -> Token:
+    def ahead(self) -> MathToken:
         return self.tokens[self.index]
 
     @property
-    def behind(self) -> Token:
+    def behind(self) -> MathToken:
         return self.tokens[self.index - 1]
 
     def finish(self) -> None:
@@ -49,7 +49,7 @@ class Cursor:
         return any(token.text == name and after.text != "(" for token, after in pairs)
 
     def count_arguments(self) -> int:
-        """How many arguments stand between the parentheses ahead."""
+        """Return the number of arguments in the parentheses ahead."""
         depth, count = 0, 1
         for token in self.tokens[self.index :]:
             depth += (token.text in ("(", "[")) - (token.text in (")", "]"))
@@ -58,13 +58,13 @@ class Cursor:
                 break
         return count
 
-    def is_half_of(self, token: Token) -> bool:
-        """Whether a unit follows a fraction of two numbers, as in `1/2 km`."""
+    def is_half_of(self, token: MathToken) -> bool:
+        """Return True if a unit follows a fraction of two numbers, as in `1/2 km`."""
         above, sign = self.tokens[self.index - 3 : self.index - 1] if self.index > 2 else (token, token)
         return self.in_units and token.kind == "name" and above.kind == "number" and sign.text == "/"
 
-    def items(self, close: str, open_end: bool = True) -> list[Node]:
-        """The expressions up to and over `close`, parted by commas."""
+    def expressions_until(self, close: str, open_end: bool = True) -> list[MathNode]:
+        """Parse the expressions separated by commas, up to and including `close`."""
         if open_end and self.ahead.text == close:
             self.index += 1
             return []
@@ -75,13 +75,13 @@ class Cursor:
         self.bars = bars
         return items
 
-    def _item(self, close: str) -> Node:
-        self.deeper()
+    def _item(self, close: str) -> MathNode:
+        self.enter_nesting()
         node = self.expression()
         if self.ahead.text == "->":
             self.index += 1
             self.arrow = True
-            node = Node("tuple", (node, self.expression(), *self._side()))
+            node = MathNode("tuple", (node, self.expression(), *self._side()))
             self.arrow = False
         if self.ahead.text not in (close, ","):
             raise self.unexpected(self.ahead)
@@ -89,20 +89,20 @@ class Cursor:
         self.index += 1
         return node
 
-    def says_side(self) -> bool:
+    def is_limit_side(self) -> bool:
         return self.arrow and self.tokens[self.index + 1].text in (")", ",")
 
-    def _side(self) -> tuple[Node, ...]:
-        """The side from which a limit such as `x->0+` is taken, if one is said."""
+    def _side(self) -> tuple[MathNode, ...]:
+        """Parse the side from which a limit such as `x->0+` is taken, if one is given."""
         if self.ahead.text not in ("+", "-"):
             return ()
         self.index += 1
-        return (named("right" if self.behind.text == "+" else "left"),)
+        return (name_node("right" if self.behind.text == "+" else "left"),)
 
-    def closing(self, close: str) -> Node:
-        """One expression up to and over `close`."""
+    def expression_until(self, close: str) -> MathNode:
+        """Parse one expression up to and including `close`."""
         bars, self.bars = self.bars, self.bars if close == "|" else 0
-        self.deeper()
+        self.enter_nesting()
         node = self.expression()
         if self.ahead.text != close:
             raise self.unexpected(self.ahead)
@@ -111,17 +111,19 @@ class Cursor:
         self.bars = bars
         return node
 
-    def deeper(self) -> None:
+    def enter_nesting(self) -> None:
         self.depth += 1
         if self.depth > self.limits.depth:
-            raise Refused("within_limits", f"nested deeper than {self.limits.depth}: split the expression up")
+            raise MathRefusalError("within_limits", f"nested deeper than {self.limits.depth}: split the expression up")
 
-    def unexpected(self, token: Token) -> Refused:
-        shown = END if token.kind == "end" else clip(token.text)
+    def unexpected(self, token: MathToken) -> MathRefusalError:
+        label = END if token.kind == "end" else clip(token.text)
         operand = token.kind in ("number", "name")
         hint = hint_for(token.text) or ("put an operator before it" if operand else "a number or a name is missing")
-        return Refused("syntax_valid", f"unexpected {shown} at position {token.start + 1}: {hint}", token.start + 1)
+        return MathRefusalError(
+            "syntax_valid", f"unexpected {label} at position {token.start + 1}: {hint}", token.start + 1
+        )
 
-    def expression(self) -> Node:
-        """The expression that starts here; the grammar says what that is."""
+    def expression(self) -> MathNode:
+        """Parse the expression that starts here; the parser implements it."""
         raise NotImplementedError

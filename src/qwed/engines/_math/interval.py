@@ -1,7 +1,7 @@
-"""Enclosures of constants: two bounds with the true value between them, so a sign read off them is certain.
+"""Interval arithmetic for constants: two bounds with the true value between them, so a sign read off them is certain.
 
 Ordinary numeric evaluation is only close, and sometimes not even that (log(1 + 10^-20) came out as 0). These
-bounds come from the tree itself and share nothing with the symbolic path they keep honest.
+bounds come from the tree itself and share no code with the symbolic results that they check.
 """
 
 import math
@@ -11,27 +11,27 @@ from typing import Any
 
 from mpmath import iv
 
-from qwed.engines._math.tree import Node
+from qwed.engines._math.syntax_tree import MathNode
 
 Interval = Any
 Values = Mapping[str, Fraction | tuple[Fraction, Fraction]]
-"""What each variable is: a number, or all numbers between two."""
+"""Value of each variable: a number, or all numbers between two."""
 
-QUICK_LOOK = (100, 600)
-LONG_LOOK = (100, 600, 4000, 16_000)
+QUICK_PRECISIONS = (100, 600)
+THOROUGH_PRECISIONS = (100, 600, 4000, 16_000)
 """Bits of precision, tried in turn."""
 
 
-class Unbounded(Exception):
+class UnboundedError(Exception):
     """No real enclosure is known: not real, not defined near there, or a function without one."""
 
 
-def sign_of(node: Node, values: Values, looks: tuple[int, ...] = LONG_LOOK) -> int | None:
-    """1 or -1 where the value is certainly above or below zero, 0 where it may be zero; None for no enclosure."""
+def sign_of(node: MathNode, values: Values, looks: tuple[int, ...] = THOROUGH_PRECISIONS) -> int | None:
+    """Return 1 or -1 if the value is certainly above or below zero, 0 if it may be zero, None without an enclosure."""
     for bits in looks:
         try:
             bounds = enclosure(node, values, bits)
-        except Unbounded:
+        except UnboundedError:
             continue
         if bounds.a > 0:
             return 1
@@ -42,40 +42,40 @@ def sign_of(node: Node, values: Values, looks: tuple[int, ...] = LONG_LOOK) -> i
     return None
 
 
-def floor_of(node: Node, values: Values) -> int | None:
-    """The whole number below, where the bounds agree on it."""
-    for bits in LONG_LOOK:
+def floor_of(node: MathNode, values: Values) -> int | None:
+    """Return the integer below the value if the bounds agree on it, else None."""
+    for bits in THOROUGH_PRECISIONS:
         try:
             return int(_floor(enclosure(node, values, bits)).a)
-        except Unbounded:
+        except UnboundedError:
             continue
     return None
 
 
-def ends(node: Node) -> tuple[Fraction, Fraction]:
-    """Two exact numbers, close together, with the constant between them; Unbounded where there are none."""
+def rational_bounds(node: MathNode) -> tuple[Fraction, Fraction]:
+    """Return two close rationals that enclose the constant; raise UnboundedError if there are none."""
     bounds = enclosure(node, {}, 200)
     return _fraction(bounds.a), _fraction(bounds.b)
 
 
-def enclosure(node: Node, values: Values, bits: int) -> Interval:
-    """Bounds of the value, computed with `bits` of precision; Unbounded where there are none."""
+def enclosure(node: MathNode, values: Values, bits: int) -> Interval:
+    """Return bounds of the value, computed with `bits` of precision; raise UnboundedError if there are none."""
     iv.prec = bits
     try:
-        return _of(node, values)
+        return _bounds_of(node, values)
     except (ZeroDivisionError, ValueError, OverflowError, NotImplementedError, iv.ComplexResult):
-        raise Unbounded from None
+        raise UnboundedError from None
 
 
-def _of(node: Node, values: Values) -> Interval:
+def _bounds_of(node: MathNode, values: Values) -> Interval:
     if node.kind == "number":
         return _exact(node.value)
     if node.kind == "name":
         return _named(node.name, values)
     rule = _CALLS.get(node.name) if node.kind == "call" else _RULES[node.kind]
     if rule is None:
-        raise Unbounded
-    return rule(*[_of(arg, values) for arg in node.args])
+        raise UnboundedError
+    return rule(*[_bounds_of(arg, values) for arg in node.args])
 
 
 def _exact(value: int | Fraction) -> Interval:
@@ -87,13 +87,13 @@ def _named(name: str, values: Values) -> Interval:
         value = values[name]
         return iv.mpf([_exact(value[0]).a, _exact(value[1]).b]) if isinstance(value, tuple) else _exact(value)
     if name not in ("pi", "e", "E"):
-        raise Unbounded
+        raise UnboundedError
     return +iv.pi if name == "pi" else iv.exp(iv.mpf(1))
 
 
 def _inverse(value: Interval) -> Interval:
     if 0 in value:
-        raise Unbounded
+        raise UnboundedError
     return 1 / value
 
 
@@ -114,28 +114,28 @@ def _power(base: Interval, exponent: Interval) -> Interval:
 
 def _log(value: Interval, base: Interval | None = None) -> Interval:
     if not value.a > 0:
-        raise Unbounded
+        raise UnboundedError
     return iv.log(value) if base is None else iv.log(value) * _inverse(_log(base))
 
 
 def _sqrt(value: Interval) -> Interval:
     if value.a < 0:
-        raise Unbounded
+        raise UnboundedError
     return iv.sqrt(value)
 
 
 def _floor(value: Interval) -> Interval:
     low, high = (math.floor(_fraction(bound)) for bound in (value.a, value.b))
     if low != high:
-        raise Unbounded
+        raise UnboundedError
     return iv.mpf(low)
 
 
 def _fraction(bound: Interval) -> Fraction:
-    """A bound as the exact binary fraction it is."""
+    """Return a bound as the exact binary fraction it represents."""
     sign, mantissa, exponent, _bits = bound._mpi_[0]
     if not mantissa and exponent:
-        raise Unbounded
+        raise UnboundedError
     size = int(mantissa) * Fraction(2) ** int(exponent)
     return -size if sign else size
 
@@ -143,7 +143,7 @@ def _fraction(bound: Interval) -> Fraction:
 def _sign(value: Interval) -> Interval:
     if value.a > 0 or value.b < 0:
         return iv.mpf(1 if value.a > 0 else -1)
-    raise Unbounded
+    raise UnboundedError
 
 
 def _extreme(choose: Callable[..., Any]) -> Callable[..., Interval]:
@@ -152,7 +152,7 @@ def _extreme(choose: Callable[..., Any]) -> Callable[..., Interval]:
 
 def _factorial(value: Interval) -> Interval:
     if value.a != value.b or not 0 <= value.a <= 1000 or int(value.a) != value.a:
-        raise Unbounded
+        raise UnboundedError
     return iv.mpf(math.factorial(int(value.a)))
 
 
@@ -160,12 +160,12 @@ def _half_exponentials(sign: int) -> Callable[[Interval], Interval]:
     return lambda value: (iv.exp(value) + sign * iv.exp(-value)) / 2
 
 
-def _beside(value: Interval) -> Interval:
+def _sqrt_one_minus_square(value: Interval) -> Interval:
     return _sqrt(1 - value * value)
 
 
-def _unbounded() -> Interval:
-    raise Unbounded
+def _raise_unbounded() -> Interval:
+    raise UnboundedError
 
 
 def _root(value: Interval, order: Interval) -> Interval:
@@ -174,7 +174,7 @@ def _root(value: Interval, order: Interval) -> Interval:
         return iv.exp(iv.log(value) / degree)
     if value.b < 0 and degree % 2:
         return -iv.exp(iv.log(-value) / degree)
-    raise Unbounded
+    raise UnboundedError
 
 
 _RULES: dict[str, Callable[..., Interval]] = {
@@ -192,8 +192,8 @@ _CALLS: dict[str, Callable[..., Interval]] = {
     "csc": lambda value: _inverse(iv.sin(value)),
     "cot": lambda value: iv.cos(value) * _inverse(iv.sin(value)),
     "atan": lambda value: iv.atan2(value, iv.mpf(1)),
-    "asin": lambda value: iv.atan2(value, _beside(value)),
-    "acos": lambda value: iv.atan2(_beside(value), value),
+    "asin": lambda value: iv.atan2(value, _sqrt_one_minus_square(value)),
+    "acos": lambda value: iv.atan2(_sqrt_one_minus_square(value), value),
     "sinh": _half_exponentials(-1),
     "cosh": _half_exponentials(1),
     "tanh": lambda value: 1 - 2 / (iv.exp(2 * value) + 1),
@@ -207,7 +207,7 @@ _CALLS: dict[str, Callable[..., Interval]] = {
     "root": _root,
     "asinh": lambda value: _log(value + iv.sqrt(value * value + 1)),
     "atanh": lambda value: _log((1 + value) * _inverse(1 - value)) / 2,
-    "acosh": lambda value: _log(value + _sqrt(value * value - 1)) if value.a >= 1 else _unbounded(),
+    "acosh": lambda value: _log(value + _sqrt(value * value - 1)) if value.a >= 1 else _raise_unbounded(),
     "sign": _sign,
     "floor": _floor,
     "ceil": lambda value: -_floor(-value),

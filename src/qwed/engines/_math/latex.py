@@ -1,18 +1,18 @@
-"""LaTeX brought into the notation of the math grammar, command by command from tables; an unknown one is refused."""
+"""Translation of LaTeX to the notation of the math grammar, by tables; an unknown command is refused."""
 
 import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from qwed.engines._math.latex_words import GREEK, MATRICES, WRITTEN
-from qwed.engines._math.tokens import ARITY, function_of
-from qwed.engines._math.tree import Refused, clip, two_readings
+from qwed.engines._math.latex_tables import GREEK, MATRICES, SYMBOLS
+from qwed.engines._math.syntax_tree import MathRefusalError, ambiguous, clip
+from qwed.engines._math.tokens import ARITY, canonical_function
 
 _MAX_DEPTH = 40
 _WRAPPED = re.compile(r"\s*(?:\$\$(.*)\$\$|\$(.*)\$|\\\((.*)\\\)|\\\[(.*)\\\])\s*", re.DOTALL)
 _TOKEN = re.compile(r"!=|\\[A-Za-z]+\*?|\\.|[A-Za-z]+|[0-9][0-9.,]*|\s+|.", re.DOTALL)
-_TORN = re.compile(r"[<>=*-]\s+[=>*]")
-"""Signs that would become another one without the space between them."""
+_SPLIT_SIGN = re.compile(r"[<>=*-]\s+[=>*]")
+"""Signs that would merge into another one without the space between them."""
 _THOUSANDS = re.compile(r"(?<=[0-9])(?:\{,\}|\\,)(?=[0-9]{3}(?![0-9]))")
 _TO = re.compile(r"\s*(.+?)\s*->\s*(.+?)\s*(\^\([+-]\)|\^[+-])?\s*", re.DOTALL)
 _ENDS = frozenset({"+", "-", "=", "<", ">", ",", ")", "]", "}", "|", "&", "\\\\"})
@@ -20,37 +20,37 @@ _ENDING = frozenset({"\\le", "\\leq", "\\ge", "\\geq", "\\ne", "\\neq", "\\lt", 
 
 
 def is_latex(text: str) -> bool:
-    """Whether the text has anything in it that only LaTeX has."""
+    """Return True if the text contains anything that only LaTeX has."""
     return "\\" in text or "^{" in text or "_{" in text or (text.count("$") == 2 and text.strip().startswith("$"))
 
 
 def from_latex(text: str) -> str:
-    """The same formula in our own notation; Refused for a command that is not in the tables."""
+    """Return the same formula in plain notation; raise MathRefusalError for a command that is not in the tables."""
     while wrapped := _WRAPPED.fullmatch(text):
         text = next(part for part in wrapped.groups() if part is not None)
     text = _THOUSANDS.sub(",", text.replace("\\displaystyle", "").replace("\\limits", ""))
     if tight := re.search(r"\S!=", text):
-        raise two_readings("!=", "`5! = 120` or `5 != 120`", tight.start() + 1)
-    if torn := _TORN.search(text):
-        raise Refused(
+        raise ambiguous("!=", "`5! = 120` or `5 != 120`", tight.start() + 1)
+    if torn := _SPLIT_SIGN.search(text):
+        raise MathRefusalError(
             "syntax_valid", f"cannot read {clip(torn[0])} at position {torn.start() + 1}: leave the space out"
         )
-    writer = _Writer([token for token in _TOKEN.findall(text) if not token.isspace()])
-    found = writer.until(frozenset())
+    writer = _LatexTranslator([token for token in _TOKEN.findall(text) if not token.isspace()])
+    translated = writer.until(frozenset())
     if writer.index < len(writer.tokens):
         raise writer.unexpected()
-    return found
+    return translated
 
 
 class _Range(NamedTuple):
-    """What stands below and above a large operator."""
+    """Bounds below and above a large operator."""
 
     low: str
     high: str
 
 
-class _Writer:
-    """Reads tokens one by one and writes our notation; nesting is bounded."""
+class _LatexTranslator:
+    """Translator from LaTeX tokens to plain notation; its nesting is bounded."""
 
     def __init__(self, tokens: list[str]) -> None:
         self.tokens = tokens
@@ -62,8 +62,10 @@ class _Writer:
     def ahead(self) -> str:
         return self.tokens[self.index] if self.index < len(self.tokens) else ""
 
-    def unexpected(self) -> Refused:
-        return Refused("syntax_valid", f"cannot read {clip(self.ahead or 'the end')} in the LaTeX: check its braces")
+    def unexpected(self) -> MathRefusalError:
+        return MathRefusalError(
+            "syntax_valid", f"cannot read {clip(self.ahead or 'the end')} in the LaTeX: check its braces"
+        )
 
     def take(self) -> str:
         token = self.ahead
@@ -73,79 +75,79 @@ class _Writer:
         return token
 
     def until(self, ends: frozenset[str]) -> str:
-        """Everything up to, not over, one of `ends`."""
-        self._deeper()
+        """Translate everything up to, but not including, one of `ends`."""
+        self._enter_nesting()
         parts = []
         while self.ahead and self.ahead not in ends and self.ahead != "}":
             parts.append(self.piece())
         self.depth -= 1
         return "".join(parts)
 
-    def _deeper(self) -> None:
+    def _enter_nesting(self) -> None:
         self.depth += 1
         if self.depth > _MAX_DEPTH:
-            raise Refused("within_limits", f"nested deeper than {_MAX_DEPTH}: split the expression up")
+            raise MathRefusalError("within_limits", f"nested deeper than {_MAX_DEPTH}: split the expression up")
 
     def piece(self) -> str:
-        """One token with everything that belongs to it, written."""
+        """Translate one token with everything that belongs to it."""
         mark = self.take()
         if mark == "{":
             inside = self.until(frozenset({"}"}))
-            self._over("}")
+            self._expect("}")
             return f"({inside})"
         if mark == "^":
-            return self._raised()
+            return self._exponent()
         if mark[0] == "\\":
             return self._command(mark)
         if mark.isalpha():
             return self._letters(mark)
-        # Spaces of the text are gone here: without one of its own, a number or `!` would join what comes next.
+        # The original spaces are gone here: without a new one, a number or `!` would merge with the next token.
         return f"{mark} " if mark[0].isdigit() or mark[0] == "!" else mark
 
-    def _over(self, token: str) -> None:
+    def _expect(self, token: str) -> None:
         if self.take() != token:
             self.index -= 1
             raise self.unexpected()
 
     def group(self, one_digit: bool = False) -> str:
-        """The next argument: a group in braces, one command or one letter; a number of one digit, or its first."""
+        """Translate the next argument: a group in braces, one command, one letter or one digit."""
         if self.ahead == "{":
             self.index += 1
             inside = self.until(frozenset({"}"}))
-            self._over("}")
+            self._expect("}")
             return inside
         token = self.ahead
         if token.startswith("("):
             return self._parenthesised()
         if len(token) > 1 and token[0].isdigit() and not one_digit:
-            # LaTeX takes the first digit alone, whoever writes `x^10` means all of them.
-            raise Refused("unambiguous", f"{clip(token)} has two readings in LaTeX: write `{{{token[:20]}}}`")
+            # LaTeX takes only the first digit, but the author of `x^10` means all of them.
+            raise MathRefusalError("unambiguous", f"{clip(token)} has two readings in LaTeX: write `{{{token[:20]}}}`")
         if len(token) > 1 and token[0] != "\\":
             self.tokens[self.index : self.index + 1] = [token[0], token[1:]]
         return self.piece()
 
     def _parenthesised(self) -> str:
-        """What stands between two parentheses, as people write an exponent who come from plain notation."""
-        self._deeper()
+        """Translate an exponent in parentheses, as in plain notation."""
+        self._enter_nesting()
         self.index += 1
         parts: list[str] = []
         inside = 0
         while self.ahead and (inside or self.ahead != ")"):
             inside += (self.ahead == "(") - (self.ahead == ")")
             parts.append(self.piece())
-        self._over(")")
+        self._expect(")")
         self.depth -= 1
         return "".join(parts)
 
-    def _raised(self) -> str:
+    def _exponent(self) -> str:
         exponent = self.group().strip()
         if exponent in ("\u00b0", "*"):
             return "\u00b0" if exponent == "\u00b0" else "^*"
         return "^T" if exponent in ("T", "top") else f"^({exponent})"
 
     def _letters(self, token: str) -> str:
-        """Letters beside each other are factors, unless they spell a function or a word of the grammar."""
-        if function_of(token) in ARITY or token in ("mod", "of", "oo", "pi"):
+        """Translate adjacent letters as factors, unless they spell a function or a word of the grammar."""
+        if canonical_function(token) in ARITY or token in ("mod", "of", "oo", "pi"):
             return f" {token} "
         first, last = token[:-1], token[-1]
         spaced = "".join(f" {letter}" for letter in first)
@@ -154,21 +156,25 @@ class _Writer:
         self.index += 1
         index = re.sub(r"\s", "", self.group())
         if not index.isalnum():
-            raise Refused("syntax_valid", f"an index such as {clip(index)} is not read: use letters and digits")
+            raise MathRefusalError(
+                "syntax_valid", f"an index such as {clip(index)} is not read: use letters and digits"
+            )
         return f"{spaced} {last}_{index} "
 
     def _command(self, token: str) -> str:
         name = token[1:].rstrip("*")
-        if name in WRITTEN:
-            return WRITTEN[name]
+        if name in SYMBOLS:
+            return SYMBOLS[name]
         if name in GREEK:
             return self._letters_of_greek(name)
         rule = _RULES.get(name)
         if rule is not None:
             return rule(self)
-        if function_of(name) in ARITY:
-            return self._function(function_of(name))
-        raise Refused("syntax_valid", f"cannot read the LaTeX command {clip(token)}: write it in plain notation")
+        if canonical_function(name) in ARITY:
+            return self._function(canonical_function(name))
+        raise MathRefusalError(
+            "syntax_valid", f"cannot read the LaTeX command {clip(token)}: write it in plain notation"
+        )
 
     def _letters_of_greek(self, name: str) -> str:
         if self.ahead != "_":
@@ -189,9 +195,13 @@ class _Writer:
         above, below = self.group(one_digit=True).strip(), self.group(one_digit=True).strip()
         tight = re.sub(r"\s", "", above), re.sub(r"[\s()]", "", below)
         if whole and whole[-1].isdigit() and whole[0] not in ("^", "_") and _is_proper(*tight):
-            raise Refused("unambiguous", f"{clip(whole[-1])} before a fraction has two readings: write `+` or `\\cdot`")
+            raise MathRefusalError(
+                "unambiguous", f"{clip(whole[-1])} before a fraction has two readings: write `+` or `\\cdot`"
+            )
         if all(re.fullmatch(r"d[a-z]", part) for part in tight):
-            raise Refused("decidable", "a derivative of an unknown function is not decided here: write `d/dx(f)`")
+            raise MathRefusalError(
+                "decidable", "a derivative of an unknown function is not decided here: write `d/dx(f)`"
+            )
         order = re.fullmatch(r"d(?:\^\(?([0-9]+)\)?)?", tight[0])
         if order and (variable := re.fullmatch(r"d([A-Za-z])(?:\^([0-9]+))?", tight[1])) and order[1] == variable[2]:
             power = f"^{order[1]}" if order[1] else ""
@@ -208,15 +218,15 @@ class _Writer:
             return f" sqrt({self.group()}) "
         self.index += 1
         order = self.until(frozenset({"]"}))
-        self._over("]")
+        self._expect("]")
         return f" root({self.group()}, {order}) "
 
     def _range(self) -> _Range:
-        found = {"_": "", "^": ""}
-        while self.ahead in found and not found[self.ahead]:
+        bounds = {"_": "", "^": ""}
+        while self.ahead in bounds and not bounds[self.ahead]:
             mark = self.take()
-            found[mark] = self.group()
-        return _Range(found["_"], found["^"])
+            bounds[mark] = self.group()
+        return _Range(bounds["_"], bounds["^"])
 
     def integral(self) -> str:
         low, high = self._range()
@@ -228,14 +238,14 @@ class _Writer:
                 break
             inside += (self.ahead in ("(", "[")) - (self.ahead in (")", "]"))
             if not self.ahead or self.ahead == "}":
-                raise Refused("syntax_valid", "the integral says no variable: end it with `dx`")
+                raise MathRefusalError("syntax_valid", "the integral has no variable: end it with `dx`")
             parts.append(self.piece())
         variable, self.differential = self.differential, outer
         bounds = f", {low}, {high}" if low or high else ""
         return f" integrate({''.join(parts).strip() or '1'}, {variable}{bounds}) "
 
     def _takes_differential(self) -> bool:
-        """Whether `dx` stands here, which it then takes."""
+        """Consume a `dx` if it is next, and return True if it was."""
         token = self.ahead
         if token in ("\\mathrm", "\\text", "\\operatorname") and self.tokens[self.index + 1 : self.index + 4] == [
             "{",
@@ -245,7 +255,7 @@ class _Writer:
             self.index += 4
             self.differential = self.take()
             return True
-        if re.fullmatch(r"[a-z]*d[a-z]", token) and function_of(token) not in ARITY:
+        if re.fullmatch(r"[a-z]*d[a-z]", token) and canonical_function(token) not in ARITY:
             self.tokens[self.index] = token[:-2]
             self.differential = token[-1]
             if token[:-2]:
@@ -256,30 +266,32 @@ class _Writer:
             self.index += 1
         return False
 
-    def total(self, name: str) -> str:
+    def sum_or_product(self, name: str) -> str:
         low, high = self._range()
         variable, sign, first = low.partition("=")
         if not sign or not high:
-            raise Refused("syntax_valid", f"write the {name} with its bounds, as in `\\sum_{{k=1}}^{{n}}`")
+            raise MathRefusalError("syntax_valid", f"write the {name} with its bounds, as in `\\sum_{{k=1}}^{{n}}`")
         return f" {name}({self._body()}, {variable.strip()}, {first}, {high}) "
 
     def limit(self) -> str:
         low, _high = self._range()
-        found = _TO.fullmatch(low)
-        if found is None:
-            raise Refused("syntax_valid", "write the limit with its point, as in `\\lim_{x \\to 0}`")
-        side = "" if found[3] is None else ", right" if "+" in found[3] else ", left"
-        return f" limit({self._body()}, {found[1]}, {found[2]}{side}) "
+        match = _TO.fullmatch(low)
+        if match is None:
+            raise MathRefusalError("syntax_valid", "write the limit with its point, as in `\\lim_{x \\to 0}`")
+        side = "" if match[3] is None else ", right" if "+" in match[3] else ", left"
+        return f" limit({self._body()}, {match[1]}, {match[2]}{side}) "
 
     def _body(self) -> str:
-        """The one term an operator applies to; what is added after it could belong inside or outside."""
+        """Translate the one term an operator applies to; a sum after it would be ambiguous."""
         parts: list[str] = []
         inside = 0
         while self.ahead and (inside or not self._ends_term(bool(parts))):
             inside += (self.ahead in ("(", "[")) - (self.ahead in (")", "]"))
             parts.append(self.piece())
         if self.ahead in ("+", "-"):
-            raise Refused("unambiguous", "what is added after a sum or limit has two readings: write parentheses")
+            raise MathRefusalError(
+                "unambiguous", "what is added after a sum or limit has two readings: write parentheses"
+            )
         return "".join(parts)
 
     def _ends_term(self, begun: bool) -> bool:
@@ -287,25 +299,25 @@ class _Writer:
 
     def bracketed(self, function: str, close: str) -> str:
         inside = self.until(frozenset({close}))
-        self._over(close)
+        self._expect(close)
         return f" {function}({inside}) "
 
-    def skipped(self) -> str:
-        """`\\left` and `\\right` go, and the bracket after them stays."""
+    def skip_delimiter(self) -> str:
+        r"""Drop `\left` or `\right`, and keep the bracket after it."""
         if self.ahead == ".":
             self.index += 1
         return ""
 
-    def words(self) -> str:
-        """Upright letters as they stand: a function, a unit, or the constant e."""
+    def upright_letters(self) -> str:
+        """Translate upright letters unchanged: a function, a unit, or the constant e."""
         if self.ahead != "{":
             return self.piece()
         self.index += 1
-        found = []
+        letters = []
         while self.ahead not in ("}", ""):
-            found.append(self.take())
-        self._over("}")
-        return f" {' '.join(found)} "
+            letters.append(self.take())
+        self._expect("}")
+        return f" {' '.join(letters)} "
 
     def environment(self) -> str:
         kind = self.group().replace(" ", "")
@@ -319,7 +331,7 @@ class _Writer:
             if mark == "\\end":
                 break
         if self.group().replace(" ", "") != kind or kind not in MATRICES:
-            raise Refused("syntax_valid", f"cannot read the environment {clip(kind)}: write a `pmatrix`")
+            raise MathRefusalError("syntax_valid", f"cannot read the environment {clip(kind)}: write a `pmatrix`")
         if rows[-1] == [""]:
             rows.pop()
         text = ", ".join(f"[{', '.join(row)}]" for row in rows)
@@ -327,22 +339,22 @@ class _Writer:
 
 
 def _is_proper(above: str, below: str) -> bool:
-    """Whether a fraction is one that follows the whole part of a mixed number."""
+    """Return True if the fraction can follow the integer part of a mixed number."""
     return above.isdecimal() and below.isdecimal() and len(above + below) < 20 and 0 < int(above) < int(below)
 
 
-_RULES: dict[str, Callable[[_Writer], str]] = {
-    **dict.fromkeys(("frac", "dfrac", "tfrac", "cfrac"), _Writer.fraction),
-    "sqrt": _Writer.root,
-    "int": _Writer.integral,
-    "sum": lambda writer: writer.total("sum"),
-    "prod": lambda writer: writer.total("product"),
-    "lim": _Writer.limit,
-    **dict.fromkeys(("left", "right"), _Writer.skipped),
+_RULES: dict[str, Callable[[_LatexTranslator], str]] = {
+    **dict.fromkeys(("frac", "dfrac", "tfrac", "cfrac"), _LatexTranslator.fraction),
+    "sqrt": _LatexTranslator.root,
+    "int": _LatexTranslator.integral,
+    "sum": lambda writer: writer.sum_or_product("sum"),
+    "prod": lambda writer: writer.sum_or_product("product"),
+    "lim": _LatexTranslator.limit,
+    **dict.fromkeys(("left", "right"), _LatexTranslator.skip_delimiter),
     "lfloor": lambda writer: writer.bracketed("floor", "\\rfloor"),
     "lceil": lambda writer: writer.bracketed("ceil", "\\rceil"),
-    **dict.fromkeys(("binom", "dbinom", "tbinom"), _Writer.choice),
-    "begin": _Writer.environment,
+    **dict.fromkeys(("binom", "dbinom", "tbinom"), _LatexTranslator.choice),
+    "begin": _LatexTranslator.environment,
     "pmod": lambda writer: f" (mod {writer.group()}) ",
-    **dict.fromkeys(("mathrm", "text", "operatorname", "mathbf", "mathit"), lambda writer: writer.words()),
+    **dict.fromkeys(("mathrm", "text", "operatorname", "mathbf", "mathit"), lambda writer: writer.upright_letters()),
 }

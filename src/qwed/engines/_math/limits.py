@@ -1,4 +1,4 @@
-"""Limits and Taylor polynomials: found symbolically, then looked at along a sequence of exact points."""
+"""Limits and Taylor polynomials: found symbolically, then checked along a sequence of exact points."""
 
 from collections.abc import Mapping
 from itertools import pairwise
@@ -7,124 +7,128 @@ from typing import Any
 import sympy as sp
 from mpmath import mp
 
-from qwed.engines._math.back import tree_of
+from qwed.engines._math.assumptions import Facts
 from qwed.engines._math.calculus import derivative
-from qwed.engines._math.clock import within
-from qwed.engines._math.facts import Facts
-from qwed.engines._math.identity import symbols
-from qwed.engines._math.numeric import NoNumber, near
-from qwed.engines._math.size import Expr
-from qwed.engines._math.symbolic import Reading
-from qwed.engines._math.tree import (
+from qwed.engines._math.from_sympy import from_sympy
+from qwed.engines._math.numeric_eval import NoValueError, evaluate_numeric
+from qwed.engines._math.prover import symbols
+from qwed.engines._math.size_limits import Expr
+from qwed.engines._math.syntax_tree import (
     INFINITY,
-    Node,
-    Refused,
-    added,
-    names_in,
-    negated,
+    MathNode,
+    MathRefusalError,
+    add,
+    free_names,
+    multiply,
+    negate,
     number,
-    over,
     power,
-    replaced,
-    times,
+    reciprocal,
+    substitute,
 )
+from qwed.engines._math.time_limit import run_within
+from qwed.engines._math.to_sympy import SympyConverter
 
 _SECONDS = 2
 _SIDES = {"right": ("+",), "left": ("-",), "plus": ("+",), "minus": ("-",), "": ("+", "-")}
 _MAX_DEGREE = 20
 
 
-def limit_of(node: Node, facts: Facts) -> Node:
-    """The limit as a tree, infinity included; Refused where there is none or none was confirmed."""
+def evaluate_limit(node: MathNode, facts: Facts) -> MathNode:
+    """Return the limit as a tree, infinity included; raise MathRefusalError if it does not exist or is unconfirmed."""
     body, variable, point, *side = node.args
-    said = side[0].name if side else ""
-    if said not in _SIDES:
-        raise Refused("syntax_valid", "the side of a limit is `left` or `right`")
-    found = []
-    for way in _ways(point, said):
-        value = within(_SECONDS, _limited, body, variable.name, point, way, facts)
+    side_name = side[0].name if side else ""
+    if side_name not in _SIDES:
+        raise MathRefusalError("syntax_valid", "the side of a limit is `left` or `right`")
+    limits = []
+    for direction in _directions(point, side_name):
+        value = run_within(_SECONDS, _sympy_limit, body, variable.name, point, direction, facts)
         if value is None:
-            raise Refused("decidable", "could not find the limit")
-        found.append((value, way))
+            raise MathRefusalError("decidable", "could not find the limit")
+        limits.append((value, direction))
     if (
-        len(found) == 2
-        and not found[0][0].has(sp.AccumBounds)
-        and found[0][0] != found[1][0]
-        and sp.simplify(found[0][0] - found[1][0]) != 0
+        len(limits) == 2
+        and not limits[0][0].has(sp.AccumBounds)
+        and limits[0][0] != limits[1][0]
+        and sp.simplify(limits[0][0] - limits[1][0]) != 0
     ):
-        raise Refused("defined", "the limits from the left and from the right differ: there is no limit")
-    if any(value.has(sp.AccumBounds, sp.nan, sp.zoo) for value, _way in found):
-        raise Refused("defined", "there is no limit: the values do not settle on one")
-    return _confirmed(body, variable.name, point, found)
+        raise MathRefusalError("defined", "the limits from the left and from the right differ: there is no limit")
+    if any(value.has(sp.AccumBounds, sp.nan, sp.zoo) for value, _direction in limits):
+        raise MathRefusalError("defined", "there is no limit: the values do not settle on one")
+    return _confirm_limit(body, variable.name, point, limits)
 
 
-def _ways(point: Node, said: str) -> tuple[str, ...]:
+def _directions(point: MathNode, side_name: str) -> tuple[str, ...]:
     if point == INFINITY:
         return ("-",)
-    return ("+",) if point == negated(INFINITY) else _SIDES[said]
+    return ("+",) if point == negate(INFINITY) else _SIDES[side_name]
 
 
-def _limited(body: Node, variable: str, point: Node, way: str, facts: Facts) -> Expr:
-    bound = symbols((*names_in(body), variable), facts)
-    # The library knows fewer limits of a symbol that it has been told is real.
-    bound[variable] = sp.Symbol(variable)
-    at = {INFINITY: sp.oo, negated(INFINITY): -sp.oo}.get(point)
-    target = Reading(bound).of(point) if at is None else at
-    return sp.limit(Reading(bound).of(body), bound[variable], target, way)
+def _sympy_limit(body: MathNode, variable: str, point: MathNode, direction: str, facts: Facts) -> Expr:
+    variables = symbols((*free_names(body), variable), facts)
+    # sympy finds fewer limits for a symbol that is declared real.
+    variables[variable] = sp.Symbol(variable)
+    at = {INFINITY: sp.oo, negate(INFINITY): -sp.oo}.get(point)
+    target = SympyConverter(variables).convert(point) if at is None else at
+    return sp.limit(SympyConverter(variables).convert(body), variables[variable], target, direction)
 
 
-def _confirmed(body: Node, variable: str, point: Node, found: list[tuple[Expr, str]]) -> Node:
-    tree = tree_of(found[0][0])
-    names = tuple(name for name in names_in(body, point) if name != variable)
+def _confirm_limit(body: MathNode, variable: str, point: MathNode, limits: list[tuple[Expr, str]]) -> MathNode:
+    tree = from_sympy(limits[0][0])
+    names = tuple(name for name in free_names(body, point) if name != variable)
     for start in ("0.7", "-1.3") if names else ("0",):
         values = {name: mp.mpf(start) * (index + 1) + index for index, name in enumerate(names)}
-        for _value, way in found:
-            if not within(_SECONDS, _approaches, tree, body, variable, point, way, values):
-                raise Refused("decidable", "could not confirm the limit")
+        for _value, direction in limits:
+            if not run_within(_SECONDS, _approaches, tree, body, variable, point, direction, values):
+                raise MathRefusalError("decidable", "could not confirm the limit")
     return tree
 
 
-def _approaches(tree: Node, body: Node, variable: str, point: Node, way: str, values: Mapping[str, Any]) -> bool:
-    """Whether the values along a sequence towards the point close in on the limit, or grow beyond all bounds."""
+def _approaches(
+    tree: MathNode, body: MathNode, variable: str, point: MathNode, direction: str, values: Mapping[str, Any]
+) -> bool:
+    """Return True if the values along a sequence towards the point converge to the limit, or grow without bound."""
     try:
-        seen = [near(body, {**values, variable: at}, 60) for at in _sequence(point, way, values)]
-        if tree in (INFINITY, negated(INFINITY)):
+        samples = [evaluate_numeric(body, {**values, variable: at}, 60) for at in _sequence(point, direction, values)]
+        if tree in (INFINITY, negate(INFINITY)):
             sign = 1 if tree == INFINITY else -1
-            return all(sign * later > sign * value for value, later in pairwise(seen))
-        target = near(tree, values, 60)
-    except NoNumber:
+            return all(sign * later > sign * value for value, later in pairwise(samples))
+        target = evaluate_numeric(tree, values, 60)
+    except NoValueError:
         return False
-    misses = [abs(value - target) for value in seen]
+    misses = [abs(value - target) for value in samples]
     scale = max(1, abs(target))
     return bool(misses[-1] <= mp.mpf("0.001") * scale and misses[-1] <= misses[0] + mp.mpf(10) ** -20)
 
 
-def _sequence(point: Node, way: str, values: Mapping[str, Any]) -> list[Any]:
+def _sequence(point: MathNode, direction: str, values: Mapping[str, Any]) -> list[Any]:
     with mp.workdps(60):
-        if point in (INFINITY, negated(INFINITY)):
+        if point in (INFINITY, negate(INFINITY)):
             sign = 1 if point == INFINITY else -1
             return [sign * mp.mpf(10) ** exponent + mp.mpf("0.37") for exponent in (2, 3, 4, 5)]
-        at, side = near(point, values, 60), 1 if way == "+" else -1
+        at, side = evaluate_numeric(point, values, 60), 1 if direction == "+" else -1
         return [at + side * mp.mpf(10) ** -exponent * mp.mpf("1.37") for exponent in (3, 5, 7, 9)]
 
 
-def taylor_of(node: Node, facts: Facts) -> Node:
-    """The Taylor polynomial of the stated degree about the stated point."""
+def taylor_polynomial(node: MathNode, facts: Facts) -> MathNode:
+    """Return the Taylor polynomial of the stated degree about the stated point."""
     body, variable, point, degree = node.args
     if degree.kind != "number" or degree.value not in range(_MAX_DEGREE + 1):
-        raise Refused("within_limits", f"a Taylor polynomial has a degree from 0 to {_MAX_DEGREE}")
-    step = added(variable, negated(point))
+        raise MathRefusalError("within_limits", f"a Taylor polynomial has a degree from 0 to {_MAX_DEGREE}")
+    step = add(variable, negate(point))
     terms, factorial, current = [], 1, body
     for order in range(int(degree.value) + 1):
         factorial *= max(order, 1)
-        coefficient = Reading(symbols(names_in(body, point), facts)).of(replaced(current, variable.name, point))
+        coefficient = SympyConverter(symbols(free_names(body, point), facts)).convert(
+            substitute(current, variable.name, point)
+        )
         factor = [] if order == 0 else [power(step, number(order))]
-        terms.append(times(tree_of(sp.simplify(coefficient)), over(number(factorial)), *factor))
-        current = tree_of(_plain(derivative(current, variable.name), facts))
-    return added(*terms)
+        terms.append(multiply(from_sympy(sp.simplify(coefficient)), reciprocal(number(factorial)), *factor))
+        current = from_sympy(_simplify(derivative(current, variable.name), facts))
+    return add(*terms)
 
 
-def _plain(node: Node, facts: Facts) -> Expr:
-    expr = Reading(symbols(names_in(node), facts)).of(node)
-    plain = within(1, sp.simplify, expr)
+def _simplify(node: MathNode, facts: Facts) -> Expr:
+    expr = SympyConverter(symbols(free_names(node), facts)).convert(node)
+    plain = run_within(1, sp.simplify, expr)
     return expr if plain is None else plain

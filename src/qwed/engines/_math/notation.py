@@ -1,9 +1,9 @@
-"""Text as people write it, brought into the one notation the grammar reads: LaTeX, unicode signs, percent in words."""
+"""Normalisation of input to the notation of the grammar: LaTeX, Unicode signs, percentages in words."""
 
 import re
 
 from qwed.engines._math.latex import from_latex, is_latex
-from qwed.engines._math.tree import Refused
+from qwed.engines._math.syntax_tree import MathRefusalError
 
 _MAX = 4096
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ", "0123456789+-n")
@@ -55,9 +55,9 @@ _RAISED_BY = "increased|raised|marked up|grown"
 _LOWERED_BY = "decreased|reduced|discounted|lowered|marked down"
 _UP = r"(?:increase|rise)"
 _DOWN = r"(?:decrease|reduction)"
-_MORE = tuple(
-    (re.compile(pattern, re.IGNORECASE), way)
-    for pattern, way in (
+_PERCENT_CHANGES = tuple(
+    (re.compile(pattern, re.IGNORECASE), sign)
+    for pattern, sign in (
         (rf"\s*(?:an?\s+)?{_PERCENT}\s+{_UP}\s+(?:on|of|in|to|from|over)\s+{_WHOLE}\s*", "+"),
         (rf"\s*(?:an?\s+)?{_PERCENT}\s+{_DOWN}\s+(?:on|of|in|to|from)\s+{_WHOLE}\s*", "-"),
         (rf"\s*{_WHOLE}\s+(?:{_RAISED_BY})\s+by\s+{_PERCENT}\s*", "+"),
@@ -75,42 +75,45 @@ _LAST_CHANGE = re.compile(
 )
 _CHOOSE = re.compile(r"\b([0-9]+|[A-Za-z])\s+choose\s+([0-9]+|[A-Za-z])\b")
 _POWERS = {"hundred": 2, "thousand": 3, "million": 6, "billion": 9, "trillion": 12}
-_COUNTED = re.compile(
+_MAGNITUDE = re.compile(
     rf"(?<![\w.,)\]])([0-9][0-9,]*(?:\.[0-9]+)?) +({'|'.join(_POWERS)})\b(?!\s*[\w(^*!.\[|])", re.IGNORECASE
 )
 _PERCENT_WORD = re.compile(r"(?<=[0-9)])\s*\bpercent\b", re.IGNORECASE)
 _COMPARISON = re.compile(r"(<=|>=|==|!=|=|<|>)")
 
 
-def plain(text: str) -> str:
-    """The text in the notation of the grammar; what it does not know it leaves for the grammar to refuse."""
+def normalize_notation(text: str) -> str:
+    """Return the text in the notation of the grammar; unknown notation is left for the parser to refuse."""
     if len(text) > _MAX:
-        raise Refused("within_limits", f"the text is longer than {_MAX} characters: shorten it")
-    text = _LARGE.sub(lambda found: _LARGE_SIGNS[found[0]], text)
+        raise MathRefusalError("within_limits", f"the text is longer than {_MAX} characters: shorten it")
+    text = _LARGE.sub(lambda match: _LARGE_SIGNS[match[0]], text)
     text = text.replace("{,}", ",")
     if is_latex(text):
         text = from_latex(text)
     if not text.isascii():
         text = _from_unicode(text)
     text = _CHOOSE.sub(r"binomial(\1, \2)", text)
-    text = _COUNTED.sub(_counted, text)
+    text = _MAGNITUDE.sub(_expand_magnitude, text)
     text = _PERCENT_WORD.sub("%", text)
     return _from_words(text) if "%" in text else text
 
 
-def _counted(found: re.Match[str]) -> str:
-    """`5 million` as a number; behind a slash or a power sign, where it is not plain how far it reaches, as it is."""
-    if found.string[: found.start()].rstrip().endswith(("/", "^", "**")):
-        return found[0]
-    return f"({found[1]}*10^{_POWERS[found[2].lower()]})"
+def _expand_magnitude(match: re.Match[str]) -> str:
+    """Write `5 million` as a number.
+
+    After a slash or a power sign its extent is ambiguous, so the text stays unchanged there.
+    """
+    if match.string[: match.start()].rstrip().endswith(("/", "^", "**")):
+        return match[0]
+    return f"({match[1]}*10^{_POWERS[match[2].lower()]})"
 
 
 def _from_unicode(text: str) -> str:
     if congruence := _CONGRUENT.fullmatch(text):
         left, right, modulus = (congruence[part].strip() for part in ("left", "right", "modulus"))
         text = f"mod(({left}) - ({right}), {modulus}) = 0"
-    text = _RAISED.sub(lambda found: f"^({found[0].translate(_SUPERSCRIPTS)})", text)
-    text = _LOWERED.sub(lambda found: f"_{found[0].translate(_SUBSCRIPTS)}", text)
+    text = _RAISED.sub(lambda match: f"^({match[0].translate(_SUPERSCRIPTS)})", text)
+    text = _LOWERED.sub(lambda match: f"_{match[0].translate(_SUBSCRIPTS)}", text)
     text = re.sub("∛(?=\\()", "cbrt", text)
     text = re.sub("∛([0-9.]+|[A-Za-z])", r"cbrt(\1)", text)
     text = _MIXED.sub(r"(\1+\2)", text)
@@ -119,14 +122,14 @@ def _from_unicode(text: str) -> str:
 
 def _from_words(text: str) -> str:
     parts = _COMPARISON.split(text)
-    return "".join(part if index % 2 else _changed(part) for index, part in enumerate(parts))
+    return "".join(part if index % 2 else _expand_percent_change(part) for index, part in enumerate(parts))
 
 
-def _changed(side: str) -> str:
-    for pattern, way in _MORE:
-        if found := pattern.fullmatch(side):
-            return f" ({found['whole']})*(1 {way} {found['rate']}/100) "
-    # One change after the other: the last one is of all that stands before it.
+def _expand_percent_change(side: str) -> str:
+    for pattern, sign in _PERCENT_CHANGES:
+        if match := pattern.fullmatch(side):
+            return f" ({match['whole']})*(1 {sign} {match['rate']}/100) "
+    # Successive changes: the last one applies to everything before it.
     chain = _LAST_CHANGE.fullmatch(side)
-    first = _changed(chain["before"]) if chain else side
-    return _changed(f"{first} {chain['change']}") if chain and first != chain["before"] else side
+    first = _expand_percent_change(chain["before"]) if chain else side
+    return _expand_percent_change(f"{first} {chain['change']}") if chain and first != chain["before"] else side

@@ -1,35 +1,35 @@
-"""The grammar itself, by recursive descent: what binds how tightly, and what is refused for having two readings."""
+"""Recursive-descent parser of the math grammar; ambiguous input is refused."""
 
 import re
 
-from qwed.engines._math.calls import built_call
+from qwed.engines._math.calls import build_call
 from qwed.engines._math.cursor import Cursor
+from qwed.engines._math.syntax_tree import (
+    INFINITY,
+    ONE,
+    MathNode,
+    MathRefusalError,
+    add,
+    ambiguous,
+    call,
+    clip,
+    multiply,
+    name_node,
+    negate,
+    number,
+    power,
+    reciprocal,
+)
 from qwed.engines._math.tokens import (
     ARITY,
     BARE,
     CAPITALS,
     INFINITE,
     UNUSABLE,
-    Token,
-    function_of,
+    MathToken,
+    canonical_function,
     is_letter,
     number_of,
-)
-from qwed.engines._math.tree import (
-    INFINITY,
-    ONE,
-    Node,
-    Refused,
-    added,
-    call,
-    clip,
-    named,
-    negated,
-    number,
-    over,
-    power,
-    times,
-    two_readings,
 )
 
 _BASE = re.compile(r"log_?([0-9]{1,4})")
@@ -42,27 +42,27 @@ _WORDS = frozenset({"of", "mod"})
 
 
 class Parser(Cursor):
-    """Reads one expression after the other."""
+    """Parser for one expression after the other."""
 
     __slots__ = ()
 
-    def expression(self) -> Node:
+    def expression(self) -> MathNode:
         start = self.ahead.start
         terms = [self._product()]
         percents = [self.percent]
-        while (sign := self.ahead.text) in ("+", "-") and not self.says_side():
+        while (sign := self.ahead.text) in ("+", "-") and not self.is_limit_side():
             self.index += 1
             term = self._product()
             percents.append(self.percent)
-            terms.append(term if sign == "+" else negated(term))
-        # Of one, a part and a part to be added are the same.
+            terms.append(term if sign == "+" else negate(term))
+        # `1 + 10%` is unambiguous: 10% of 1 equals 10/100.
         of_one = percents == [False, True] and terms[0] == ONE
         if True in percents and False in percents and not of_one:
-            raise two_readings("%", "`10% of 200` and the sum, or `10/100`", start)
+            raise ambiguous("%", "`10% of 200` and the sum, or `10/100`", start)
         self.percent = False
-        return terms[0] if len(terms) == 1 else added(*terms)
+        return terms[0] if len(terms) == 1 else add(*terms)
 
-    def _product(self) -> Node:
+    def _product(self) -> MathNode:
         self.percent = False
         factors = [self._signed()]
         before, percent = "", False
@@ -71,32 +71,35 @@ class Parser(Cursor):
             factors.append(self._factor(operator))
             before = operator
             if operator == "mod":
-                factors = [call("mod", _joined(factors[:-1]), factors[-1])]
+                factors = [call("mod", _join_factors(factors[:-1]), factors[-1])]
         self.percent = percent
-        return _joined(factors)
+        return _join_factors(factors)
 
-    def _factor(self, operator: str) -> Node:
+    def _factor(self, operator: str) -> MathNode:
         if operator == "percent":
-            return over(number(100))
+            return reciprocal(number(100))
         start = self.index
         factor = self._signed() if operator != " " else self._power()
         if self.in_units and operator == "/" and factor.kind == "number" and self.ahead.kind == "name":
             factor = self._unit_below(factor, start)
         if operator == "%":
-            factor = times(over(number(100)), factor)
-        return over(factor) if operator == "/" else factor
+            factor = multiply(reciprocal(number(100)), factor)
+        return reciprocal(factor) if operator == "/" else factor
 
-    def _unit_below(self, factor: Node, start: int) -> Node:
-        """`m / 10 s` divides by a quantity, and `1/2 km` is half of one."""
+    def _unit_below(self, factor: MathNode, start: int) -> MathNode:
+        """Parse a unit after a division: `m / 10 s` divides by a quantity, and `1/2 km` is half of one."""
         above, sign, below = self.tokens[start - 2 : start + 1] if start > 1 else (self.ahead,) * 3
         if above.kind != "number":
-            return times(factor, self._power())
+            return multiply(factor, self._power())
         if above.start + len(above.text) == sign.start and sign.start + 1 == below.start:
             return factor
-        raise two_readings("/", "`(1/2) km` or `1/(2 km)`", sign.start)
+        raise ambiguous("/", "`(1/2) km` or `1/(2 km)`", sign.start)
 
     def _operator(self, before: str) -> str:
-        """`*`, `/`, `mod`, `%` for "percent of", a space where multiplication is only implied, or nothing."""
+        """Consume and return the next multiplicative operator.
+
+        It is `*`, `/`, `mod`, `percent`, `%` for "percent of", a space for implied multiplication, or the empty string.
+        """
         token = self.ahead
         if token.text in ("*", "/", "mod"):
             self._refuse_half_argument(token)
@@ -107,30 +110,28 @@ class Parser(Cursor):
         if not self._may_follow(token):
             return ""
         if self.behind.text == "0" and token.kind == "name" and token.start == self.behind.start + 1:
-            raise two_readings(f"0{token.text}", "decimal digits, or the multiplication with `*`", token.start - 1)
+            raise ambiguous(f"0{token.text}", "decimal digits, or the multiplication with `*`", token.start - 1)
         following = self.tokens[self.index + 1].text
         if self.behind.kind == "number" and _TIMES_OR_CHOOSE.fullmatch(token.text + following):
-            raise two_readings(token.text, "`3*10^8` or `C(5, 2)`", token.start)
+            raise ambiguous(token.text, "`3*10^8` or `C(5, 2)`", token.start)
         if self.behind.text.endswith(".") and token.text == "(":
-            raise two_readings(
-                ".(", "a fraction for a decimal that repeats, or the multiplication with `*`", token.start
-            )
+            raise ambiguous(".(", "a fraction for a decimal that repeats, or the multiplication with `*`", token.start)
         if (
             (before in ("/", "mod") and not self.is_half_of(token))
             or self._may_be_exponent(token)
             or self._is_loose(token)
         ):
-            raise two_readings(token.text, "the multiplication with `*`, and parentheses", token.start)
+            raise ambiguous(token.text, "the multiplication with `*`, and parentheses", token.start)
         return " "
 
-    def _may_follow(self, token: Token) -> bool:
-        """Whether the token starts a factor after an operand without a sign between them."""
+    def _may_follow(self, token: MathToken) -> bool:
+        """Return True if the token starts a factor directly after an operand."""
         if token.text == "|":
             return self.bars == 0
         if token.kind == "number":
             return self.behind.text == "!"
         if token.kind != "name":
-            # `a[0]` is an index to most people, and no product.
+            # `a[0]` is usually an index, not a product.
             return token.text in ("(", "\u221a") or (token.text == "[" and self.behind.kind != "name")
         if (
             self.behind.kind == "name"
@@ -140,43 +141,45 @@ class Parser(Cursor):
             raise self.unexpected(token)
         return token.text not in _WORDS
 
-    def _is_factor(self, token: Token) -> bool:
+    def _is_factor(self, token: MathToken) -> bool:
         called = self.tokens[self.index + 1].text in ("(", "^", "**")
-        return is_letter(token.text) or (called and function_of(token.text) in ARITY) or token.text.lower() in BARE
+        return (
+            is_letter(token.text) or (called and canonical_function(token.text) in ARITY) or token.text.lower() in BARE
+        )
 
-    def _may_be_exponent(self, token: Token) -> bool:
-        """Whether the factor could belong to the exponent before it: `x^2y`, but neither `x^2 y` nor `x^(2)y`."""
+    def _may_be_exponent(self, token: MathToken) -> bool:
+        """Return True if the factor could belong to the exponent before it: `x^2y`, but not `x^2 y` or `x^(2)y`."""
         apart = token.kind == "name" and token.start > self.behind.start + len(self.behind.text)
         named_base = self.tokens[self.index - 3].kind == "name" and self.behind.kind == "number" and token.text == "("
         return self.after_power == self.index and self.behind.text != ")" and not apart and not named_base
 
-    def _is_loose(self, token: Token) -> bool:
-        """After `|x|` or `sin x`, where it is not plain whether the next factor belongs inside."""
+    def _is_loose(self, token: MathToken) -> bool:
+        """Return True after `|x|` or `sin x`, where it is unclear whether the next factor belongs inside."""
         if self.behind.text == "|" and token.text != "|":
             return True
-        return self.after_bare == self.index and function_of(token.text) not in ARITY
+        return self.after_bare == self.index and canonical_function(token.text) not in ARITY
 
-    def _refuse_half_argument(self, token: Token) -> None:
+    def _refuse_half_argument(self, token: MathToken) -> None:
         if self.after_bare == self.index and self.tokens[self.index + 1].kind == "number":
-            raise two_readings(token.text, "the argument in parentheses, such as `sin(x)/2`", token.start)
+            raise ambiguous(token.text, "the argument in parentheses, such as `sin(x)/2`", token.start)
 
-    def _percent(self, token: Token, before: str) -> str:
+    def _percent(self, token: MathToken, before: str) -> str:
         following = self.tokens[self.index + 1]
         operand = following.kind in ("number", "name") or following.text in ("(", "[", "|", "\u221a")
         if before in ("/", "percent") or (operand and following.text != "of"):
-            raise two_readings("%", "`15% of 200`, `15/100` or `mod(10, 3)`", token.start)
+            raise ambiguous("%", "`15% of 200`, `15/100` or `mod(10, 3)`", token.start)
         self.index += 2 if following.text == "of" else 1
         return "%" if following.text == "of" else "percent"
 
-    def _signed(self) -> Node:
+    def _signed(self) -> MathNode:
         negative = False
         while (sign := self.ahead.text) in ("+", "-"):
             negative ^= sign == "-"
             self.index += 1
         node = self._power()
-        return negated(node) if negative else node
+        return negate(node) if negative else node
 
-    def _power(self) -> Node:
+    def _power(self) -> MathNode:
         base = self._primary()
         if self.ahead.text not in ("^", "**"):
             return base
@@ -185,13 +188,13 @@ class Parser(Cursor):
         self.after_power = self.index
         return node
 
-    def _exponent(self) -> Node:
-        self.deeper()
+    def _exponent(self) -> MathNode:
+        self.enter_nesting()
         exponent = self._signed()
         self.depth -= 1
         return exponent
 
-    def _primary(self) -> Node:
+    def _primary(self) -> MathNode:
         token = self.ahead
         self.index += 1
         if token.kind == "number":
@@ -203,23 +206,23 @@ class Parser(Cursor):
             raise self.unexpected(token)
         return self._postfixed(opened[token.text]())
 
-    def _postfixed(self, node: Node) -> Node:
+    def _postfixed(self, node: MathNode) -> MathNode:
         if self.ahead.text == "\u00b0":
             self.index += 1
-            return times(node, named("pi"), over(number(180)))
+            return multiply(node, name_node("pi"), reciprocal(number(180)))
         if self.ahead.text != "!":
             return node
         self.index += 1
         if self.ahead.text == "!":
-            raise two_readings("!!", "`factorial(factorial(x))` or the product", self.ahead.start - 1)
+            raise ambiguous("!!", "`factorial(factorial(x))` or the product", self.ahead.start - 1)
         return call("factorial", node)
 
-    def _name(self, token: Token) -> Node:
-        function = function_of(token.text)
+    def _name(self, token: MathToken) -> MathNode:
+        function = canonical_function(token.text)
         if self.ahead.text == "(":
             return self._called(token, function)
-        if token.text == "d" and self.ahead.text in ("/", "^") and (found := self._differential()):
-            return found
+        if token.text == "d" and self.ahead.text in ("/", "^") and (differential := self._differential()):
+            return differential
         if base := _BASE.fullmatch(function):
             return self._bare("log", token, number(int(base[1])))
         if function in BARE and self._starts_argument():
@@ -227,35 +230,39 @@ class Parser(Cursor):
         if function in INFINITE:
             return INFINITY
         if (function in ARITY and token.text not in _ALSO_NAMES) or function in UNUSABLE or len(token.text) > 32:
-            hint = f"write `{function}(...)`" if function in ARITY else f"{clip(token.text)} is no number or variable"
-            raise Refused("syntax_valid", f"{hint} (position {token.start + 1})", token.start + 1)
-        return named(token.text)
+            hint = (
+                f"write `{function}(...)`" if function in ARITY else f"{clip(token.text)} is not a number or variable"
+            )
+            raise MathRefusalError("syntax_valid", f"{hint} (position {token.start + 1})", token.start + 1)
+        return name_node(token.text)
 
-    def _called(self, token: Token, function: str) -> Node:
+    def _called(self, token: MathToken, function: str) -> MathNode:
         if base := _BASE.fullmatch(function):
             self.index += 1
-            return call("log", self.closing(")"), number(int(base[1])))
+            return call("log", self.expression_until(")"), number(int(base[1])))
         if token.text in CAPITALS and self.count_arguments() == 2:
             function = CAPITALS[token.text]
         elif function not in ARITY:
             return self._times_group(token)
         self.index += 1
-        args = self.items(")", open_end=False)
+        args = self.expressions_until(")", open_end=False)
         least, most = ARITY[function]
         if not least <= len(args) <= most:
             count = str(least) if least == most else f"{least} to {most}"
-            raise Refused("syntax_valid", f"`{function}` takes {count} arguments, not {len(args)}", token.start + 1)
-        return built_call(function, args, token)
+            raise MathRefusalError(
+                "syntax_valid", f"`{function}` takes {count} arguments, not {len(args)}", token.start + 1
+            )
+        return build_call(function, args, token)
 
-    def _times_group(self, token: Token) -> Node:
-        """`n(n+1)` multiplies where `n` is used as a variable beside it; otherwise it would be an unknown function."""
+    def _times_group(self, token: MathToken) -> MathNode:
+        """Parse `n(n+1)` as a product if `n` is also used as a variable; otherwise refuse an unknown function."""
         if not (is_letter(token.text) and (token.text in ("pi", "e") or self.is_used_alone(token.text))):
-            hint = f"`{token.text}` is no function we know: to multiply, write `{token.text}*(...)`"
-            raise Refused("syntax_valid", f"{hint} (position {token.start + 1})", token.start + 1)
-        return named(token.text)
+            hint = f"unknown function `{token.text}`: to multiply, write `{token.text}*(...)`"
+            raise MathRefusalError("syntax_valid", f"{hint} (position {token.start + 1})", token.start + 1)
+        return name_node(token.text)
 
-    def _differential(self) -> Node | None:
-        """`d/dx(...)` and `d^2/dx^2(...)`."""
+    def _differential(self) -> MathNode | None:
+        """Parse `d/dx(...)` and `d^2/dx^2(...)`."""
         texts = [token.text for token in self.tokens[self.index : self.index + 6]]
         order = 1
         if texts[0] == "^":
@@ -267,31 +274,31 @@ class Parser(Cursor):
             return None
         self.index += 2 if order == 1 and self.ahead.text == "/" else 6
         body = self._applied()
-        return call("diff", body, named(variable[1]), number(order))
+        return call("diff", body, name_node(variable[1]), number(order))
 
-    def _applied(self) -> Node:
-        """What an operator written before it applies to: one group, or one product that nothing is added to."""
+    def _applied(self) -> MathNode:
+        """Parse the operand of a prefix operator: one group, or one product that is not part of a sum."""
         start = self.ahead
         grouped = start.text in ("(", "[")
         if start.text == "[":
             self.index += 1
-            return self.closing("]")
+            return self.expression_until("]")
         body = self._primary() if grouped else self._product()
         if not grouped and self.ahead.text in ("+", "-"):
-            raise two_readings(start.text, "parentheses around what is meant", start.start)
+            raise ambiguous(start.text, "parentheses around what is meant", start.start)
         return body
 
-    def _bare(self, function: str, token: Token, *more: Node) -> Node:
-        """`sin x`, `sin 2x`, `sin^2(x)`: a function before its argument."""
+    def _bare(self, function: str, token: MathToken, *more: MathNode) -> MathNode:
+        """Parse a function before its argument: `sin x`, `sin 2x`, `sin^2(x)`."""
         exponent = None
         if self.ahead.text in ("^", "**"):
             self.index += 1
             exponent = self._exponent()
             if exponent.kind == "negative" or (exponent.kind == "number" and exponent.value < 0):
-                raise two_readings(f"{function}^-1", f"`a{function}(x)` or `1/{function}(x)`", token.start)
+                raise ambiguous(f"{function}^-1", f"`a{function}(x)` or `1/{function}(x)`", token.start)
         if self.ahead.text == "(":
             self.index += 1
-            node = call(function, self.closing(")"), *more)
+            node = call(function, self.expression_until(")"), *more)
         else:
             node = call(function, self._argument(token), *more)
             self.after_bare = self.index
@@ -306,43 +313,49 @@ class Parser(Cursor):
             return self.bars == 0
         return ahead.kind == "number" or ahead.text in ("^", "**") or (is_letter(ahead.text) and after.text != "(")
 
-    def _argument(self, token: Token) -> Node:
+    def _argument(self, token: MathToken) -> MathNode:
         factors = [self._primary()] if self.ahead.text == "|" else []
         while self.behind.text != "|" and self._is_operand(self.ahead):
-            if factors and (self.ahead.kind == "number" or factors[-1].kind != "number") and factors[-1] != named("pi"):
+            if (
+                factors
+                and (self.ahead.kind == "number" or factors[-1].kind != "number")
+                and factors[-1] != name_node("pi")
+            ):
                 break
             factors.append(self._power())
         if not factors:
-            raise Refused("syntax_valid", f"write `{token.text}(...)` (position {token.start + 1})", token.start + 1)
-        return _joined(factors)
+            raise MathRefusalError(
+                "syntax_valid", f"write `{token.text}(...)` (position {token.start + 1})", token.start + 1
+            )
+        return _join_factors(factors)
 
     @staticmethod
-    def _is_operand(token: Token) -> bool:
+    def _is_operand(token: MathToken) -> bool:
         return token.kind == "number" or (token.kind == "name" and is_letter(token.text))
 
-    def _group(self) -> Node:
-        items = self.items(")", open_end=False)
-        return items[0] if len(items) == 1 else Node("tuple", tuple(items))
+    def _group(self) -> MathNode:
+        items = self.expressions_until(")", open_end=False)
+        return items[0] if len(items) == 1 else MathNode("tuple", tuple(items))
 
-    def _list(self) -> Node:
-        return Node("list", tuple(self.items("]")))
+    def _list(self) -> MathNode:
+        return MathNode("list", tuple(self.expressions_until("]")))
 
-    def _set(self) -> Node:
-        return Node("set", tuple(self.items("}")))
+    def _set(self) -> MathNode:
+        return MathNode("set", tuple(self.expressions_until("}")))
 
-    def _between_bars(self) -> Node:
+    def _between_bars(self) -> MathNode:
         self.bars += 1
-        node = self.closing("|")
+        node = self.expression_until("|")
         self.bars -= 1
         return call("abs", node)
 
-    def _root(self) -> Node:
+    def _root(self) -> MathNode:
         start = self.behind
         node = call("sqrt", self._primary())
         if self.ahead.text in ("^", "**"):
-            raise two_readings(start.text, "`sqrt(...)` with parentheses", start.start)
+            raise ambiguous(start.text, "`sqrt(...)` with parentheses", start.start)
         return node
 
 
-def _joined(factors: list[Node]) -> Node:
-    return factors[0] if len(factors) == 1 else times(*factors)
+def _join_factors(factors: list[MathNode]) -> MathNode:
+    return factors[0] if len(factors) == 1 else multiply(*factors)

@@ -1,14 +1,14 @@
-"""The words of the math grammar: which functions there are, and how a text is cut into tokens."""
+"""Tokenizer of the math grammar, and its table of functions."""
 
 import re
 from fractions import Fraction
 from typing import NamedTuple
 
-from qwed.engines._math.tree import Limits, Number, Refused, clip, two_readings
+from qwed.engines._math.syntax_tree import MathRefusalError, Number, ParseLimits, ambiguous, clip
 
 
-class Token(NamedTuple):
-    """One number, name, sign or mark, and where it starts."""
+class MathToken(NamedTuple):
+    """One number, name, sign or mark, and its start position."""
 
     kind: str
     text: str
@@ -51,7 +51,7 @@ ARITY: dict[str, tuple[int, int]] = {
     "product": (1, 4),
     "taylor": (4, 4),
 }
-"""Every function and how many arguments it takes; `log` and `ln` are natural, `log(x, b)` has base `b`."""
+"""Minimum and maximum number of arguments of every function; `log` and `ln` are natural, `log(x, b)` has base `b`."""
 
 ALIASES = {
     **{f"arc{name}": f"a{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
@@ -81,11 +81,11 @@ ALIASES = {
     "signum": "sign",
     "magnitude": "norm",
 }
-"""Other words for the same function."""
+"""Alternative names of functions."""
 CAPITALS = {"C": "binomial", "P": "permutations", "D": "diff"}
 """Capital letters that are functions when called with two arguments."""
 BARE = frozenset({*TRIGONOMETRIC, "asin", "acos", "atan", "sinh", "cosh", "tanh", "ln", "log", "log2", "log10"})
-"""Functions whose argument may go without parentheses, as in `sin x`."""
+"""Functions whose argument may be written without parentheses, as in `sin x`."""
 
 INFINITE = frozenset({"inf", "infinity", "oo"})
 UNUSABLE = frozenset({"zoo", "nan", "true", "false", "none", "null", "undefined"})
@@ -112,53 +112,55 @@ _HINTS = {
 
 
 def hint_for(text: str) -> str:
-    """What to change about a character that is not read, if that is known."""
+    """Return a hint for a character that cannot be parsed, or the empty string."""
     return "write 1,000 or 1000, and a decimal point" if text == "," else _HINTS.get(text, "")
 
 
-def tokens_of(text: str, limits: Limits) -> list[Token]:
-    """The tokens and an end; Refused for what is none."""
-    tokens: list[Token] = []
+def tokenize(text: str, limits: ParseLimits) -> list[MathToken]:
+    """Return the tokens and an end token; raise MathRefusalError for unknown characters."""
+    tokens: list[MathToken] = []
     listing: list[bool] = []
     position, end = 0, len(text.rstrip(" \t\r\n"))
     while position < end:
-        # Inside the brackets of a call or a list a comma parts arguments, elsewhere it groups thousands.
+        # Inside the brackets of a call or a list a comma separates arguments, elsewhere it groups thousands.
         match = (_PLAIN if True in listing else _WITH_GROUPS).match(text, position)
         if match is None:
-            raise _unreadable(text, position)
+            raise _unknown_character(text, position)
         group = match.lastgroup or "mark"
-        token = Token(group, match[group], match.start(group))
+        token = MathToken(group, match[group], match.start(group))
         if True in listing and token.kind == "number" and _GROUP_AFTER_COMMA.match(text, token.start - 2):
-            raise two_readings(",", "1000 without a comma, or a space after the comma", token.start - 1)
+            raise ambiguous(",", "1000 without a comma, or a space after the comma", token.start - 1)
         if token.text == "!=" and text[token.start - 1 : token.start].strip():
-            raise two_readings("!=", "`5! = 120` or `5 != 120`", token.start)
-        _follow(listing, token, tokens)
+            raise ambiguous("!=", "`5! = 120` or `5 != 120`", token.start)
+        _track_brackets(listing, token, tokens)
         tokens.append(token)
         position = match.end()
         if len(tokens) > limits.tokens:
-            raise Refused("within_limits", f"the text has more than {limits.tokens} numbers and signs: shorten it")
-    tokens.append(Token("end", END, end))
+            raise MathRefusalError(
+                "within_limits", f"the text has more than {limits.tokens} numbers and signs: shorten it"
+            )
+    tokens.append(MathToken("end", END, end))
     return tokens
 
 
-def parted(tokens: list[Token]) -> list[Token]:
-    """The tokens with `xy` as `x` and `y` where both letters are used alone beside it."""
+def split_names(tokens: list[MathToken]) -> list[MathToken]:
+    """Split `xy` into `x` and `y` if both letters also occur alone."""
     alone = {token.text for token in tokens if token.kind == "name" and len(token.text) == 1}
-    found: list[Token] = []
+    split: list[MathToken] = []
     for token in tokens:
-        if found and found[-1].text == "/" and token.text[0] == "d":
-            found.append(token)
+        if split and split[-1].text == "/" and token.text[0] == "d":
+            split.append(token)
             continue
         whole = token.kind != "name" or not 2 <= len(token.text) <= 4 or not alone.issuperset(token.text)
-        if whole or token.text == "pi" or function_of(token.text) in ARITY:
-            found.append(token)
+        if whole or token.text == "pi" or canonical_function(token.text) in ARITY:
+            split.append(token)
         else:
-            found.extend(Token("name", letter, token.start + index) for index, letter in enumerate(token.text))
-    return found
+            split.extend(MathToken("name", letter, token.start + index) for index, letter in enumerate(token.text))
+    return split
 
 
-def _follow(listing: list[bool], token: Token, before: list[Token]) -> None:
-    """Keep book of the open brackets, True for each in which commas part arguments."""
+def _track_brackets(listing: list[bool], token: MathToken, before: list[MathToken]) -> None:
+    """Track the open brackets: True for each in which commas separate arguments."""
     if token.text in ("[", "{"):
         listing.append(True)
     elif token.text == "(":
@@ -168,20 +170,22 @@ def _follow(listing: list[bool], token: Token, before: list[Token]) -> None:
 
 
 def _is_function(text: str) -> bool:
-    return text in CAPITALS or function_of(text) in ARITY
+    return text in CAPITALS or canonical_function(text) in ARITY
 
 
-def function_of(text: str) -> str:
-    """The name under which a function is known here."""
+def canonical_function(text: str) -> str:
+    """Return the canonical name of a function."""
     return ALIASES.get(text.lower(), text.lower())
 
 
-def _unreadable(text: str, position: int) -> Refused:
+def _unknown_character(text: str, position: int) -> MathRefusalError:
     while text[position] in " \t\r\n":
         position += 1
     character = text[position]
     hint = hint_for(character) or "use digits, names, `+ - * / ^ ( )` and comparison signs"
-    return Refused("syntax_valid", f"cannot read {clip(character)} at position {position + 1}: {hint}", position + 1)
+    return MathRefusalError(
+        "syntax_valid", f"cannot read {clip(character)} at position {position + 1}: {hint}", position + 1
+    )
 
 
 _GREEK = frozenset(
@@ -212,15 +216,17 @@ _GREEK = frozenset(
 
 
 def is_letter(text: str) -> bool:
-    """Whether the name is one letter, as variables beside each other are."""
+    """Return True if the name counts as one letter, so that adjacent ones multiply."""
     return (len(text) == 1 and text.isalpha()) or text.lower() in _GREEK or bool(re.fullmatch(r"[A-Za-z]_[0-9]+", text))
 
 
-def number_of(token: Token, digits: int) -> Number:
-    """The exact value: a decimal is the fraction its digits say."""
+def number_of(token: MathToken, digits: int) -> Number:
+    """Return the exact value of a number token; a decimal becomes a fraction."""
     mantissa, _, scale = token.text.replace(",", "").lower().partition("e")
     if len(mantissa) > digits or len(scale.lstrip("+-0")) > 4 or abs(int(scale or 0)) > digits:
-        raise Refused("within_limits", f"the number at position {token.start + 1} has more than {digits} digits")
+        raise MathRefusalError(
+            "within_limits", f"the number at position {token.start + 1} has more than {digits} digits"
+        )
     whole, _, fraction = mantissa.partition(".")
     exponent = int(scale or 0) - len(fraction)
     value = int(whole + fraction)

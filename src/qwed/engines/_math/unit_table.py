@@ -1,4 +1,4 @@
-"""Which words are units, and what they are in base units, exactly."""
+"""Names of units and their exact values in base units."""
 
 from collections.abc import Mapping
 from fractions import Fraction
@@ -9,7 +9,7 @@ import pint
 
 
 class Unit(NamedTuple):
-    """How many base units one is, and of which dimension; angles count in half turns, that is in pi."""
+    """Number of base units and dimension of a unit; angles are counted in half turns, that is in pi."""
 
     factor: Fraction
     dimension: Mapping[str, Fraction]
@@ -73,14 +73,14 @@ _DIMENSIONS = {
     "[information]": "information",
 }
 _CALENDAR = {"calendar": Fraction(1)}
-_OURS = {
+_OWN_UNITS = {
     "acre": Unit(Fraction("4046.8564224"), {"length": Fraction(2)}),
     "acres": Unit(Fraction("4046.8564224"), {"length": Fraction(2)}),
     "rad": Unit(Fraction(1), {}),
     "radian": Unit(Fraction(1), {}),
     "radians": Unit(Fraction(1), {}),
     **dict.fromkeys(("deg", "degree", "degrees"), Unit(Fraction(1, 180), {}, half_turns=True)),
-    # A month or year has no one length in days, so it only converts to the other.
+    # Months and years have no fixed length in days, so they convert only to each other.
     **dict.fromkeys(("month", "months"), Unit(Fraction(1), _CALENDAR)),
     **dict.fromkeys(("year", "years", "yr"), Unit(Fraction(12), _CALENDAR)),
     "mpg": Unit(Fraction("1609.344") / Fraction("0.003785411784"), {"length": Fraction(-2)}),
@@ -89,7 +89,7 @@ _OURS = {
 
 
 @cache
-def _known() -> frozenset[str]:
+def _unit_names() -> frozenset[str]:
     words = {form for word in _WORDS.split() for form in (word, word + "s", word + "es")}
     symbols = {prefix + symbol for symbol in _SI.split() for prefix in _PREFIXES}
     ours = {"min", "mins", "secs", "hrs", "lbs", "inches", "days", "weeks", "miles", "yds", "in"}
@@ -108,10 +108,10 @@ def _registry() -> Any:
 
 @cache
 def unit_of(name: str) -> Unit | None:
-    """The unit of that name, or None for a word that is none."""
-    if name in _OURS:
-        return _OURS[name]
-    if name not in _known():
+    """Return the unit of that name, or None."""
+    if name in _OWN_UNITS:
+        return _OWN_UNITS[name]
+    if name not in _unit_names():
         return None
     try:
         factor, base = _registry().get_base_units(_OTHER_NAMES.get(name, name), check_nonmult=True)

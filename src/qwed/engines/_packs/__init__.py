@@ -1,1 +1,1 @@
-"""What the engines of the packs share: how much they are given, and how their results are told."""
+"""Input limits and JSON encoding shared by the engines of the domain packs."""

@@ -1,1 +1,1 @@
-"""Parts of the worker pool: queues, messages, and the processes themselves. `pool.py` is the door."""
+"""Parts of the engine worker pool: queues, messages and processes. `pool.py` is the public interface."""

@@ -1,4 +1,4 @@
-"""Length-prefixed frames on a stream socket: four bytes of length, then that many bytes."""
+"""Length-prefixed frames on a stream socket: four bytes of length, then the payload."""
 
 import socket
 import struct
@@ -6,26 +6,26 @@ from collections.abc import Iterator
 
 MAX_ANSWER = 4 << 20
 MAX_REQUEST = 24 << 20
-"""Above an upload of 10 MiB in base64, with room for the rest of the request."""
+"""Larger than an upload of 10 MiB in base64 plus the rest of the request."""
 MAX_ASK = MAX_REQUEST - 2
-"""Of one request: several are sent as a list, and one is a list of one."""
+"""Maximum size of one request inside the list that is sent."""
 
 _LENGTH = struct.Struct("!I")
 
 
 class FrameError(ValueError):
-    """The bytes are no frame, or one that is too long."""
+    """The bytes are not a frame, or the frame is too long."""
 
 
 def pack(payload: bytes, limit: int) -> bytes:
-    """The frame of `payload`; FrameError above `limit`."""
+    """Return the frame of `payload`; raise FrameError above `limit`."""
     if len(payload) > limit:
         raise FrameError(f"{len(payload)} bytes are more than the limit of {limit}")
     return _LENGTH.pack(len(payload)) + payload
 
 
 def receive(channel: socket.socket, limit: int) -> bytes | None:
-    """The next payload, waiting for it; None once the other side has closed."""
+    """Block for the next payload; return None if the peer has closed."""
     head = _exactly(channel, _LENGTH.size)
     if head is None:
         return None
@@ -49,8 +49,8 @@ def _checked_length(head: bytes | bytearray, limit: int) -> int:
     return length
 
 
-class Frames:
-    """Collects frames from bytes as they arrive."""
+class FrameReader:
+    """Splits a byte stream into frames."""
 
     __slots__ = ("_bytes", "_limit")
 
@@ -59,7 +59,7 @@ class Frames:
         self._bytes = bytearray()
 
     def feed(self, piece: bytes) -> Iterator[bytes]:
-        """The payloads that are whole now; FrameError behind them if the next one is too long."""
+        """Yield the payloads completed by `piece`; raise FrameError after them if the next one is too long."""
         self._bytes += piece
         while len(self._bytes) >= _LENGTH.size:
             end = _LENGTH.size + _checked_length(self._bytes, self._limit)
@@ -71,5 +71,5 @@ class Frames:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing has come of another frame."""
+        """True if no partial frame is buffered."""
         return not self._bytes

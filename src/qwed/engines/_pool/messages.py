@@ -1,6 +1,6 @@
-"""What the pool, its zygote and its workers say to each other.
+"""Messages between the pool, its zygote and its workers.
 
-Requests and answers are JSON: a verdict may hold JSON values only, and whole numbers keep all their digits.
+Requests and replies are JSON: a verdict contains JSON values only, and integers keep all their digits.
 """
 
 import struct
@@ -10,51 +10,51 @@ from typing import Annotated, Any
 import msgspec
 
 from qwed.engines.protocol import EngineRequest
-from qwed.engines.table import EngineRow
-from qwed.words import Status, Verdict
+from qwed.engines.registry import EngineRow
+from qwed.model import Status, Verdict
 
 TIMEOUT = "timeout"
 MEMORY = "memory"
 DIED = "died"
 
-UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
-"""Everything that decoding bytes of unknown origin raises."""
+DECODE_ERRORS = (msgspec.MsgspecError, ValueError, RecursionError)
+"""Exceptions raised when decoding untrusted bytes."""
 
-UNSENDABLE = (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError)
-"""Everything that encoding values of unknown origin raises."""
+ENCODE_ERRORS = (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError)
+"""Exceptions raised when encoding arbitrary values."""
 
 TypeName = Annotated[str, msgspec.Meta(pattern=r"\A\w{1,80}\Z")]
 
 
 READY = b"r"
 FORK = b"\xff"
-"""Any other order is the number of the row to load."""
+"""Any other control byte is the number of the row to load."""
 HELLO = struct.Struct("!Q")
-"""A worker's first words are its process id, beside a descriptor of the process."""
+"""First message of a worker: its process id, with a pidfd attached."""
 
 
-class Orders(msgspec.Struct, frozen=True, kw_only=True):
-    """What the pool tells the zygote on its command line."""
+class ZygoteArguments(msgspec.Struct, frozen=True, kw_only=True):
+    """Command-line arguments of the zygote."""
 
     path: list[str]
     rows: tuple[EngineRow, ...]
     load: tuple[str, ...]
-    """The engines to load before anything else; the others are loaded when that is ordered."""
+    """Engines to load at start; the others are loaded on request."""
     memory_mb: int
     control: int
 
     def written(self) -> str:
-        """As a word of the command line."""
+        """Encode as one command-line argument."""
         return msgspec.json.encode(self).decode()
 
     @classmethod
-    def read(cls, word: str) -> "Orders":
-        """Orders that were `written`."""
+    def read(cls, word: str) -> "ZygoteArguments":
+        """Decode a command-line argument."""
         return msgspec.json.decode(word, type=cls)
 
 
-class Ask(msgspec.Struct, frozen=True, kw_only=True):
-    """One request for a worker; `seconds` is what is left of its time."""
+class WorkerRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """One request for a worker; `seconds` is its remaining time."""
 
     number: int
     engine: str
@@ -62,35 +62,35 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     request: EngineRequest
 
 
-class Reply(msgspec.Struct, frozen=True, kw_only=True):
-    """A worker's answer to the request of that number: a verdict, or the type of the exception that ended it."""
+class WorkerReply(msgspec.Struct, frozen=True, kw_only=True):
+    """Reply to the request with this number: a verdict, or the type of the exception that ended the worker."""
 
     number: int
     verdict: Verdict | None = None
     error: TypeName = "Exception"
     retire: bool = False
-    """Whether this worker has served long enough to be replaced."""
+    """True if the worker has served long enough to be replaced."""
     declined: bool = False
-    """Whether it was not begun, because those before it took too long: it is then another worker's."""
+    """True if the request was not started because earlier ones took too long."""
 
 
-def encode(message: Ask | Reply) -> bytes:
-    """The bytes of `message`; one of UNSENDABLE is raised if it has none."""
+def encode(message: WorkerRequest | WorkerReply) -> bytes:
+    """Encode `message`; raise one of ENCODE_ERRORS if that is not possible."""
     return _ENCODER.encode(message)
 
 
-def together(asks: Iterable[bytes]) -> bytes:
-    """Several encoded requests as one payload."""
+def join_requests(asks: Iterable[bytes]) -> bytes:
+    """Join encoded requests into one payload."""
     return b"[%b]" % b",".join(asks)
 
 
-def decode_asks(payload: bytes) -> list[Ask]:
-    """The requests in what `together` gave; one of UNREADABLE is raised if there are none."""
+def decode_requests(payload: bytes) -> list[WorkerRequest]:
+    """Decode the payload made by `join_requests`; raise one of DECODE_ERRORS."""
     return _ASKS.decode(payload)
 
 
-def decode_reply(payload: bytes) -> Reply:
-    """The answer in `payload`; one of UNREADABLE is raised if there is none."""
+def decode_reply(payload: bytes) -> WorkerReply:
+    """Decode a reply; raise one of DECODE_ERRORS."""
     return _REPLIES.decode(payload)
 
 
@@ -101,37 +101,37 @@ def _as_dict(value: Any) -> Any:
 
 
 _ENCODER = msgspec.json.Encoder(enc_hook=_as_dict)
-_ASKS = msgspec.json.Decoder(list[Ask])
-_REPLIES = msgspec.json.Decoder(Reply)
+_ASKS = msgspec.json.Decoder(list[WorkerRequest])
+_REPLIES = msgspec.json.Decoder(WorkerReply)
 
-_UNDECIDED = {
+_INCONCLUSIVE = {
     TIMEOUT: ("the engine did not answer in time", "within_time"),
     MEMORY: ("the engine needed more memory than it may have", "within_memory"),
     DIED: ("the engine stopped before it answered", "engine_answered"),
 }
 
 
-def undecided(engine: str, why: str) -> Verdict:
-    """INCONCLUSIVE, because the worker ran out of time or memory or died."""
-    message, check = _UNDECIDED[why]
+def inconclusive_verdict(engine: str, why: str) -> Verdict:
+    """Return INCONCLUSIVE for a worker that timed out, ran out of memory or died."""
+    message, check = _INCONCLUSIVE[why]
     return Verdict(
         status=Status.INCONCLUSIVE, engine=engine, message=message, checks_failed=(check,), result={"error": why}
     )
 
 
-def broken(engine: str, message: str, error: str) -> Verdict:
-    """ERROR, because something is wrong on our side."""
+def error_verdict(engine: str, message: str, error: str) -> Verdict:
+    """Return ERROR for a failure on our side."""
     return Verdict(
         status=Status.ERROR, engine=engine, message=message, checks_failed=("engine_answered",), result={"error": error}
     )
 
 
-def verdict_of(reply: Reply, engine: str) -> Verdict:
-    """What the caller is told: the verdict if it is of the engine that was asked, otherwise why there is none."""
+def verdict_of(reply: WorkerReply, engine: str) -> Verdict:
+    """Return the verdict of the requested engine, or a verdict that says why there is none."""
     if reply.verdict is None:
         if reply.error == MemoryError.__name__:
-            return undecided(engine, MEMORY)
-        return broken(engine, f"the engine `{engine}` failed", reply.error)
+            return inconclusive_verdict(engine, MEMORY)
+        return error_verdict(engine, f"the engine `{engine}` failed", reply.error)
     if reply.verdict.engine != engine:
-        return broken(engine, f"the engine `{engine}` was asked and another one answered", "mismatch")
+        return error_verdict(engine, f"the verdict of another engine arrived for the engine `{engine}`", "mismatch")
     return reply.verdict

@@ -1,4 +1,4 @@
-"""What waits for a worker: the only state the pool's callers share with its thread."""
+"""Job queues of the pool: the only state that callers share with its thread."""
 
 import itertools
 import math
@@ -9,20 +9,20 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeVar
 
-from qwed.rota import Rota
-from qwed.waiting import Ticket
-from qwed.words import Verdict
+from qwed.fair_queue import FairQueue
+from qwed.futures import Future
+from qwed.model import Verdict
 
 SMALL = 4096
-"""Bytes of a request that is handed over together with others."""
+"""Maximum bytes of a request that may be batched."""
 
 
-class PoolFull(RuntimeError):
-    """No work is taken now: the queue is full, or the pool is not running."""
+class PoolFullError(RuntimeError):
+    """The queue is full or the pool is not running."""
 
 
-class Turn(Ticket[Verdict]):
-    """A verdict that a worker is to give, and when it did; seconds of the monotonic clock, 0 for what never was."""
+class PendingVerdict(Future[Verdict]):
+    """Future of a verdict, with start and end times of the monotonic clock (0 if not reached)."""
 
     __slots__ = ("_others", "begun", "ended")
 
@@ -30,222 +30,223 @@ class Turn(Ticket[Verdict]):
         super().__init__()
         self.begun = 0.0
         self.ended = 0.0
-        self._others: list[Ticket[Verdict]] = []
+        self._others: list[Future[Verdict]] = []
 
-    def another(self) -> Ticket[Verdict] | None:
-        """One more ticket for the same verdict; None once it was given."""
+    def add_waiter(self) -> Future[Verdict] | None:
+        """Return another future of the same verdict, or None if it is already resolved."""
         with self._lock:
             if self.ended:
                 return None
-            self._others.append(Ticket())
+            self._others.append(Future())
             return self._others[-1]
 
-    def settle(self, verdict: Verdict, now: float) -> list[Ticket[Verdict]]:
-        """The tickets that are to be announced."""
+    def settle(self, verdict: Verdict, now: float) -> list[Future[Verdict]]:
+        """Set the result and return the futures to notify."""
         with self._lock:
             self.ended = now
-            tickets = [self, *self._others]
-        for ticket in tickets:
-            ticket.complete(verdict)
-        return tickets
+            futures = [self, *self._others]
+        for future in futures:
+            future.set_result(verdict)
+        return futures
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
-class Job:
-    """One request on its way through the pool."""
+class EngineJob:
+    """One request in the pool."""
 
     number: int = field(default_factory=itertools.count(1).__next__)
     engine: str
     deadline: float
     for_agent: bool
     who: str = ""
-    """Whose it is: an agent's, or without one an organisation's."""
+    """Owner: an agent, or an organisation if there is none."""
     payload: bytes = b""
-    ticket: Turn = field(default_factory=Turn)
+    ticket: PendingVerdict = field(default_factory=PendingVerdict)
 
 
-class Wants(Protocol):
-    """Somebody's wish for a worker."""
+class HasOwner(Protocol):
+    """An item that waits for a worker."""
 
     @property
     def who(self) -> str:
-        """Whose it is."""
+        """Owner."""
 
 
-W = TypeVar("W", bound=Wants)
+W = TypeVar("W", bound=HasOwner)
 
 
-def next_turn(agent: Iterable[W], other: Iterable[W], idle: int, served: Collection[str]) -> W | None:
-    """Which of these comes next with `idle` workers free and the others busy for those in `served`, if any does.
+def pick_next(agent: Iterable[W], other: Iterable[W], idle: int, served: Collection[str]) -> W | None:
+    """Return the item to run next with `idle` free workers, or None.
 
-    The agent path is first. Who has a worker leaves the last free one to whoever has none; the rest never takes it.
+    Agent requests come first. An owner that already has a worker (in `served`) leaves the last free one to owners
+    without; other requests never take the last one.
     """
-    turn = next((each for each in agent if idle >= 2 or (idle == 1 and each.who not in served)), None)
-    if turn is None and idle >= 2:
-        turn = next(iter(other), None)
-    return turn
+    chosen = next((item for item in agent if idle >= 2 or (idle == 1 and item.who not in served)), None)
+    if chosen is None and idle >= 2:
+        chosen = next(iter(other), None)
+    return chosen
 
 
-class Line(Rota[Job]):
-    """Jobs in a line in which each `who` has its turn."""
+class JobQueue(FairQueue[EngineJob]):
+    """Fair queue of jobs, round-robin over owners."""
 
     def __init__(self, limit: int) -> None:
         super().__init__()
         self._limit = limit
 
     def is_full(self, who: str) -> bool:
-        """Whether nothing more of `who` is taken. Nobody fills the line alone: the others would have no turn left."""
+        """Return True if no more jobs of this owner are accepted. One owner gets at most half of the queue."""
         return self.count(who) >= max(1, self._limit // 2) or len(self) >= self._limit
 
-    def turns(self, able: Container[str]) -> Iterator[Job]:
-        """The next job of each `who` that workers could do which are `able` to run these engines."""
-        for who in self.waiting:
-            yield from itertools.islice((job for job in self.of(who) if job.engine in able), 1)
+    def next_of_each_owner(self, able: Container[str]) -> Iterator[EngineJob]:
+        """Yield the next job of each owner whose engine is in `able`."""
+        for who in self.owners:
+            yield from itertools.islice((job for job in self.items_of(who) if job.engine in able), 1)
 
 
-class _Rest(NamedTuple):
-    """How the thread stood when it found nothing more to do."""
+class _IdleState(NamedTuple):
+    """State in which the thread found nothing more to do."""
 
     idle: int = 0
     served: Collection[str] = ()
     able: Container[str] = ()
     until: float = -math.inf
 
-    def ends_for(self, job: Job) -> bool:
-        """Whether there is something to do about `job` before the thread wakes by itself."""
+    def is_interrupted_by(self, job: EngineJob) -> bool:
+        """Return True if `job` must be handled before the thread wakes by itself."""
         agent, other = ([job], []) if job.for_agent else ([], [job])
-        taken = job.engine not in self.able or next_turn(agent, other, self.idle, self.served) is not None
+        taken = job.engine not in self.able or pick_next(agent, other, self.idle, self.served) is not None
         return taken or job.deadline < self.until
 
 
 class Queues:
-    """The agent path is served first; the rest never takes the last worker. In both each `who` has its turn."""
+    """Two queues: agent requests are served first, other requests never take the last worker."""
 
     def __init__(self, limit: int) -> None:
         self._lock = threading.Lock()
-        self._rest = _Rest()
-        self._agent = Line(limit)
-        self._other = Line(limit)
-        self._bell: tuple[socket.socket, socket.socket] | None = None
+        self._idle_state = _IdleState()
+        self._agent = JobQueue(limit)
+        self._other = JobQueue(limit)
+        self._wakeup_pair: tuple[socket.socket, socket.socket] | None = None
         self.taking = False
-        """Whether jobs are taken; the thread ends when they no longer are."""
+        """True while jobs are accepted; the thread ends when this becomes False."""
 
     def open(self) -> None:
-        """Take jobs from now on."""
-        ears, hammer = socket.socketpair()
-        ears.setblocking(False)
-        hammer.setblocking(False)
-        self._bell = (ears, hammer)
+        """Start accepting jobs."""
+        reader, writer = socket.socketpair()
+        reader.setblocking(False)
+        writer.setblocking(False)
+        self._wakeup_pair = (reader, writer)
         self.taking = True
 
     @property
-    def bell(self) -> socket.socket:
-        """Readable when something was put in or the pool is to end."""
-        if self._bell is None:
-            raise PoolFull("the engine pool is not running")
-        return self._bell[0]
+    def wakeup(self) -> socket.socket:
+        """Socket that is readable when a job was added or the pool is shutting down."""
+        if self._wakeup_pair is None:
+            raise PoolFullError("the engine pool is not running")
+        return self._wakeup_pair[0]
 
-    def put(self, job: Job) -> None:
-        """Queue `job`, and wake the thread if a worker is free for it; PoolFull if its queue is full or shut."""
+    def put(self, job: EngineJob) -> None:
+        """Queue `job` and wake the thread if a worker is free; raise PoolFullError if the queue is full or shut."""
         with self._lock:
             if not self.taking:
-                raise PoolFull("the engine pool is not running")
-            line = self._line_of(job)
-            if line.is_full(job.who):
-                raise PoolFull("every engine worker is busy, try again later")
-            line.put(job.who, job)
-            # Otherwise it waits for an answer, which wakes the thread as well: each ring takes the caller's processor.
-            if self._rest.ends_for(job):
-                self._ring()
+                raise PoolFullError("the engine pool is not running")
+            queue = self._queue_of(job)
+            if queue.is_full(job.who):
+                raise PoolFullError("every engine worker is busy, try again later")
+            queue.put(job.who, job)
+            # Otherwise a reply will wake the thread anyway; each wakeup costs the caller CPU time.
+            if self._idle_state.is_interrupted_by(job):
+                self._wake_thread()
 
-    def put_back(self, job: Job) -> None:
-        """Return a job that was taken and could not be begun."""
+    def put_back(self, job: EngineJob) -> None:
+        """Requeue a job that was taken and could not be started."""
         with self._lock:
-            self._line_of(job).put_back(job.who, job)
+            self._queue_of(job).requeue_first(job.who, job)
 
-    def give_back(self, jobs: Sequence[Job]) -> None:
-        """Return jobs that were to be done behind another one and were not begun."""
+    def give_back(self, jobs: Sequence[EngineJob]) -> None:
+        """Requeue jobs of a batch that were not started."""
         if jobs:
             with self._lock:
-                self._line_of(jobs[0]).give_back(jobs[0].who, jobs)
+                self._queue_of(jobs[0]).requeue(jobs[0].who, jobs)
 
-    def _line_of(self, job: Job) -> Line:
+    def _queue_of(self, job: EngineJob) -> JobQueue:
         return self._agent if job.for_agent else self._other
 
     def shut(self) -> None:
-        """Take no more jobs, and tell the thread to end."""
+        """Stop accepting jobs and wake the thread to end."""
         with self._lock:
             self.taking = False
-            self._ring()
+            self._wake_thread()
 
-    def _ring(self) -> None:
-        if self._bell is not None:
-            # A full buffer wakes the thread as well as one more byte would.
+    def _wake_thread(self) -> None:
+        if self._wakeup_pair is not None:
+            # A full buffer wakes the thread too.
             with suppress(BlockingIOError):
-                self._bell[1].send(b"!")
+                self._wakeup_pair[1].send(b"!")
 
-    def hush(self) -> None:
-        """Make the bell ring anew for the next job."""
+    def drain_wakeup(self) -> None:
+        """Clear the wakeup socket."""
         with suppress(BlockingIOError):
-            self.bell.recv(4096)
+            self.wakeup.recv(4096)
 
-    def take(self, idle: int, served: Collection[str], able: Container[str]) -> Job | None:
-        """The job to do next with `idle` workers free and the others busy for those in `served`, if there is one."""
+    def take(self, idle: int, served: Collection[str], able: Container[str]) -> EngineJob | None:
+        """Take the job to run next, or None."""
         with self._lock:
-            job = next_turn(self._agent.turns(able), self._other.turns(able), idle, served)
+            job = pick_next(self._agent.next_of_each_owner(able), self._other.next_of_each_owner(able), idle, served)
             if job is not None:
-                self._line_of(job).served(job.who, job)
+                self._queue_of(job).take(job.who, job)
             else:
-                self._rest = _Rest(idle, served, able, self._rest.until)
+                self._idle_state = _IdleState(idle, served, able, self._idle_state.until)
             return job
 
-    def take_beside(self, job: Job, room: int, after: float) -> Job | None:
-        """The next one of whose `job` is, if it is small, of the same engine and not late before `after`.
+    def take_for_batch(self, job: EngineJob, free_slots: int, after: float) -> EngineJob | None:
+        """Take the owner's next job if it is small, of the same engine and not due before `after`.
 
-        None where whoever else waits has a right to the `room` that is left.
+        Return None if other owners are entitled to the remaining `room`.
         """
         with self._lock:
-            line = self._line_of(job)
-            waiting = len(self._agent.waiting) + (0 if job.for_agent else len(self._other.waiting))
-            if not line.count(job.who) or waiting > room:
+            queue = self._queue_of(job)
+            waiting = len(self._agent.owners) + (0 if job.for_agent else len(self._other.owners))
+            if not queue.count(job.who) or waiting > free_slots:
                 return None
-            following = next(iter(line.of(job.who)))
+            following = next(iter(queue.items_of(job.who)))
             if following.engine != job.engine or following.deadline <= after or len(following.payload) > SMALL:
                 return None
-            line.served(job.who, following)
+            queue.take(job.who, following)
             return following
 
     def engines(self) -> list[str]:
-        """The engines that something waits for, the agent path's first."""
+        """Return the engines that jobs wait for, agent requests first."""
         with self._lock:
             return list(dict.fromkeys(job.engine for job in self._waiting()))
 
-    def _waiting(self) -> list[Job]:
+    def _waiting(self) -> list[EngineJob]:
         return [*self._agent, *self._other]
 
-    def late(self, now: float) -> list[Job]:
-        """The jobs whose time ran out while they waited, taken out."""
+    def late(self, now: float) -> list[EngineJob]:
+        """Take out the jobs whose deadline has passed."""
         with self._lock:
             late = [job for job in self._waiting() if job.deadline <= now]
             for job in late:
-                self._line_of(job).remove(job.who, job)
+                self._queue_of(job).remove(job.who, job)
             return late
 
     def next_deadline(self, other: float = math.inf) -> float:
-        """When the first waiting job will be late, or `other` where that is sooner: until then the thread rests."""
+        """Return the earliest deadline of a waiting job, or `other` if that is sooner."""
         with self._lock:
             until = min((job.deadline for job in self._waiting()), default=math.inf)
-            self._rest = self._rest._replace(until=min(until, other))
-            return self._rest.until
+            self._idle_state = self._idle_state._replace(until=min(until, other))
+            return self._idle_state.until
 
-    def close(self) -> list[Job]:
-        """Let go of everything; the jobs that still waited."""
+    def close(self) -> list[EngineJob]:
+        """Release everything and return the jobs that still waited."""
         with self._lock:
             self.taking = False
             left = self._waiting()
             self._agent.clear()
             self._other.clear()
-            for end in self._bell or ():
+            for end in self._wakeup_pair or ():
                 end.close()
-            self._bell = None
+            self._wakeup_pair = None
             return left

@@ -1,7 +1,8 @@
-"""The zygote: imports each engine once, when it is told to, and forks a worker for each socket the pool hands it.
+"""Fork server of the engine workers: imports each engine once, on request, and forks a worker for each socket it
+receives.
 
-It runs as its own program with an empty environment, so neither the pool's process nor the workers share anything
-but sockets. It ends when the pool does, and takes every process below it along.
+It runs as a separate program with an empty environment, so it shares nothing with the server but sockets. It ends when
+the pool does and kills all its descendants.
 """
 
 import gc
@@ -14,11 +15,11 @@ from contextlib import suppress
 from functools import partial
 from typing import NoReturn
 
-from qwed.engines._pool.child import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, Verify, become_worker, prctl, work
-from qwed.engines._pool.messages import FORK, READY, Orders, broken
+from qwed.engines._pool.messages import FORK, READY, ZygoteArguments, error_verdict
+from qwed.engines._pool.worker_main import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, Verify, become_worker, prctl, work
 from qwed.engines.protocol import EngineRequest
-from qwed.engines.table import EngineRow
-from qwed.words import Verdict
+from qwed.engines.registry import EngineRow
+from qwed.model import Verdict
 
 _UNLOADABLE = (
     ArithmeticError,
@@ -36,96 +37,96 @@ _UNLOADABLE = (
 
 
 def main(line: str) -> None:
-    """Serve the pool until it closes its end of the control socket or this process is told to end."""
-    orders = Orders.read(line)
-    _settle_in()
+    """Serve the pool until the control socket closes or SIGTERM arrives."""
+    orders = ZygoteArguments.read(line)
+    _reset_inherited_state()
     control = socket.socket(fileno=orders.control)
-    bell = _ring_on_signals()
+    wakeup = _wakeup_on_signals()
     prctl(PR_SET_CHILD_SUBREAPER, 1)
-    # By signal as well as by the closed socket: a process the pool's owner forked may hold that socket open.
+    # A signal in addition to the closed socket: a process forked by the pool's owner may keep that socket open.
     prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-    nursery = _Nursery(orders.rows, orders.memory_mb)
-    nursery.load(*orders.load)
-    told: list[int] = []
-    # No longer at once: from here on there are workers to end, and what keeps count of them is not to be interrupted.
-    signal.signal(signal.SIGTERM, lambda number, _frame: told.append(number))
+    fork_server = _ForkServer(orders.rows, orders.memory_mb)
+    fork_server.load(*orders.load)
+    signals: list[int] = []
+    # From here on there are workers to end, and their bookkeeping must not be interrupted by a handler.
+    signal.signal(signal.SIGTERM, lambda number, _frame: signals.append(number))
     try:
         control.sendall(READY)
-        _serve_pool(control, bell, nursery, told)
+        _serve_pool(control, wakeup, fork_server, signals)
     except OSError:
-        # The pool is gone; there is nobody to tell.
+        # The pool is gone.
         return
     finally:
-        # Without taking the interpreter apart: libraries that were loaded for the workers complain about it at length.
-        nursery.leave()
+        # Skip interpreter shutdown: libraries loaded for the workers print errors there.
+        fork_server.exit()
 
 
-def _settle_in() -> None:
-    """Undo what an unusual owner may have passed on: blocked signals, and standard descriptors that are closed."""
+def _reset_inherited_state() -> None:
+    """Unblock signals and open closed standard descriptors that the parent may have left."""
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     while (spare := os.open(os.devnull, os.O_RDWR)) < 3:
         pass
     os.close(spare)
 
 
-def _ring_on_signals() -> socket.socket:
-    bell, hammer = socket.socketpair()
-    hammer.setblocking(False)
-    bell.setblocking(False)
+def _wakeup_on_signals() -> socket.socket:
+    reader, writer = socket.socketpair()
+    writer.setblocking(False)
+    reader.setblocking(False)
     # The wakeup descriptor stays open as long as the process.
-    signal.set_wakeup_fd(hammer.detach(), warn_on_full_buffer=False)
+    signal.set_wakeup_fd(writer.detach(), warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
-    return bell
+    return reader
 
 
 def _load(row: EngineRow) -> Verify:
-    """The engine's `verify`, or one that says it could not be loaded: the other engines still serve."""
+    """Return the engine's `verify`, or a function that reports that it could not be loaded."""
     try:
         verify: Verify = importlib.import_module(row.module).verify
         for request in row.warm:
             verify(request)
     except _UNLOADABLE as why:
         message = f"the engine `{row.name}` could not be loaded, install `qwed[{row.extra}]`"
-        return partial(_always, broken(row.name, message, type(why).__name__))
+        return partial(_constant_verdict, error_verdict(row.name, message, type(why).__name__))
     return verify
 
 
-def _always(verdict: Verdict, _request: EngineRequest) -> Verdict:
+def _constant_verdict(verdict: Verdict, _request: EngineRequest) -> Verdict:
     return verdict
 
 
-def _serve_pool(control: socket.socket, bell: socket.socket, nursery: "_Nursery", told: list[int]) -> None:
-    """Until the pool is gone or we are told to end, which rings the bell like any signal."""
-    # Not `select.select`, which takes no descriptor above 1023: the control socket has the number it had in the pool.
+def _serve_pool(control: socket.socket, wakeup: socket.socket, fork_server: "_ForkServer", signals: list[int]) -> None:
+    """Handle fork and load requests until the pool is gone or a signal asks to end."""
+    # `select.select` would reject descriptors above 1023, and the control socket keeps its number from the pool.
     poll = select.poll()
-    for end in (control, bell):
+    for end in (control, wakeup):
         poll.register(end, select.POLLIN)
-    while not told:
+    while not signals:
         ready = {descriptor for descriptor, _events in poll.poll()}
-        if bell.fileno() in ready:
-            bell.recv(4096)
-            nursery.reap()
+        if wakeup.fileno() in ready:
+            wakeup.recv(4096)
+            fork_server.reap()
         if control.fileno() in ready:
             order, descriptors, _, _ = socket.recv_fds(control, 1, 1, socket.MSG_CMSG_CLOEXEC)
             if not order:
                 return
             for descriptor in descriptors:
-                nursery.fork(socket.socket(fileno=descriptor))
+                fork_server.fork(socket.socket(fileno=descriptor))
             if order != FORK:
-                _load_more(control, nursery, order[0])
+                _load_more(control, fork_server, order[0])
 
 
-def _load_more(control: socket.socket, nursery: "_Nursery", number: int) -> None:
-    """Load the engine of that row. Nobody counts workers meanwhile, so being told to end need not wait for it."""
-    noting = signal.signal(signal.SIGTERM, lambda *_: nursery.leave())
-    nursery.load(nursery.rows[number].name)
-    signal.signal(signal.SIGTERM, noting)
+def _load_more(control: socket.socket, fork_server: "_ForkServer", number: int) -> None:
+    """Load the engine of that row. No worker is forked meanwhile, so SIGTERM may end the process at once."""
+    previous_handler = signal.signal(signal.SIGTERM, lambda *_: fork_server.exit())
+    fork_server.load(fork_server.rows[number].name)
+    signal.signal(signal.SIGTERM, previous_handler)
     control.sendall(READY)
 
 
-class _Nursery:
-    """What is loaded here, and the workers that were forked with it, by process id."""
+class _ForkServer:
+    """Loaded engines and the workers forked with them, by process id."""
 
     def __init__(self, rows: tuple[EngineRow, ...], memory_mb: int) -> None:
         self.rows = rows
@@ -134,8 +135,8 @@ class _Nursery:
         self._workers: set[int] = set()
 
     def load(self, *names: str) -> None:
-        """Load these engines, for whoever is forked from now on."""
-        # What is loaded stays; looking for garbage in it meanwhile takes an eighth of the time.
+        """Load these engines for future workers."""
+        # Loaded modules stay for ever; garbage collection would take an eighth of the loading time.
         gc.disable()
         self._engines |= {row.name: _load(row) for row in self.rows if row.name in names}
         gc.collect()
@@ -143,7 +144,7 @@ class _Nursery:
         gc.enable()
 
     def fork(self, channel: socket.socket) -> None:
-        """Start a worker on `channel`; if that is impossible the pool sees the channel close."""
+        """Start a worker on `channel`; on failure the pool sees the channel close."""
         zygote = os.getpid()
         with channel:
             try:
@@ -155,27 +156,27 @@ class _Nursery:
                     become_worker(channel, zygote, self._memory)
                     work(channel, self._engines, self._memory)
                 finally:
-                    # Nothing that happens in a worker may unwind into the zygote's own loop.
+                    # An exception in a worker must not unwind into the zygote's loop.
                     os._exit(0)
             self._workers.add(child)
 
     def reap(self) -> None:
-        """Collect the dead, and end whatever a dead worker left running."""
+        """Reap dead children and kill orphans of dead workers."""
         while (dead := _next_dead()) is not None:
             self._workers.discard(dead)
         for stray in _children() - self._workers:
             _kill(stray)
 
     def end(self) -> None:
-        """Kill and collect every process below this one."""
+        """Kill and reap every descendant."""
         while left := self._workers | _children():
             for child in left:
                 _kill(child)
             dead, _ = os.waitpid(-1, 0)
             self._workers.discard(dead)
 
-    def leave(self) -> NoReturn:
-        """End everything, this process too."""
+    def exit(self) -> NoReturn:
+        """Kill every descendant and exit."""
         self.end()
         os._exit(0)
 
@@ -189,7 +190,7 @@ def _next_dead() -> int | None:
 
 
 def _children() -> set[int]:
-    """Every child, adopted orphans of workers included; none where the kernel does not list them."""
+    """Return every child, adopted orphans included, or none if the kernel does not list them."""
     me = os.getpid()
     try:
         with open(f"/proc/self/task/{me}/children", encoding="ascii") as listed:
@@ -199,6 +200,6 @@ def _children() -> set[int]:
 
 
 def _kill(pid: int) -> None:
-    # Only ever an unreaped child of this process, so the number cannot mean another one.
+    # An unreaped child of this process, so its id cannot have been reused.
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)

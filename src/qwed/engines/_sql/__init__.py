@@ -1,1 +1,1 @@
-"""Parts of the SQL engine: parsing, names, effects, injection, repair. `sql.py` is the door."""
+"""Internals of the SQL engine. The entry point is `engines/sql.py`."""

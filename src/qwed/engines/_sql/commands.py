@@ -1,11 +1,11 @@
-"""Statements that the parser hands over as text: what each is known to do, read off its first words."""
+"""Statements that the parser returns as text: their effects, derived from their first words."""
 
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from qwed.engines._sql.functions import deed_named, file_effects
-from qwed.words import Effect, EffectKind
+from qwed.engines._sql.functions import effect_of_name, file_effects
+from qwed.model import Effect, EffectKind
 
 SHELL = "command_execution"
 DYNAMIC = "dynamic_sql"
@@ -18,9 +18,9 @@ UNSAFE_SETTING = "unsafe_setting"
 IMPERSONATION = "impersonation"
 DANGEROUS_FUNCTION = "dangerous_function"
 
-_LONGEST = 4_000
-_MOST_NAMES = 400
-"""How far into a text its first words, paths and calls are looked for."""
+_MAX_LENGTH = 4_000
+_MAX_NAMES = 400
+"""Limits on the part of a text that is searched for words, paths and calls."""
 
 _PATH = r".{0,400}?'(?P<path>[^']*)'"
 _ANY_PATH = r"(?:.{0,400}?'(?P<path>[^']*)')?"
@@ -39,7 +39,7 @@ _PRINCIPALS = (
     "MASTER|SYMMETRIC|ASYMMETRIC|SESSION|INSTANCE|DEFAULT|OPERATOR|CAST|LANGUAGE|SYNONYM|PUBLIC|CONNECTION|MACRO|"
     r"MATERIALIZED|EXTERNAL\s+SCHEMA"
 )
-_UPKEEP = (
+_MAINTENANCE = (
     "VACUUM|REINDEX|CLUSTER|REFRESH|OPTIMIZE|LOCK|UNLOCK|CHECKPOINT|DISCARD|RESET|SAVEPOINT|RELEASE|START|END|ABORT|"
     "LISTEN|UNLISTEN|DEALLOCATE|FLUSH|SECURITY|REASSIGN|CACHE|UNCACHE|CLEAR|MSCK|REPAIR|PURGE|DBCC|KILL|DETACH|"
     "RECONFIGURE|CLOSE|NOTIFY|UNDROP|SUSPEND|RESUME|RENAME"
@@ -47,7 +47,7 @@ _UPKEEP = (
 
 
 class Command(NamedTuple):
-    """What a statement does, and why it is refused at every trust level, if it is."""
+    """Effects of a statement, and the violation if it is refused at every trust level."""
 
     effects: tuple[Effect, ...]
     violation: str = ""
@@ -115,41 +115,41 @@ _ROWS = (
         r"ANALYZE\s*(?:;|$|(?:VERBOSE\s+|TABLE\s+|LOCAL\s+)*(?!SELECT|DELETE|UPDATE|INSERT|FORMAT|WITH)[\w\"`])",
         _E.ADMIN,
     ),
-    _row(rf"(?:{_UPKEEP})\b", _E.ADMIN),
+    _row(rf"(?:{_MAINTENANCE})\b", _E.ADMIN),
 )
 _OUTFILE = re.compile(r"\bINTO\s+(?:OUT|DUMP)FILE\s+'(?P<path>[^']*)'", re.IGNORECASE)
-_CALLED = re.compile(
+_CALL = re.compile(
     r"(?<![\w$])([A-Za-z_][\w$]{2,60})\s*\(|\bEXEC(?:UTE)?\s+(?:\w+\.+){0,3}([A-Za-z_]\w{2,60})", re.IGNORECASE
 )
 
 
-def command(text: str) -> Command | None:
-    """What a statement is known to do, or None where its words say nothing."""
-    head = text.strip()[:_LONGEST]
+def classify_command(text: str) -> Command | None:
+    """Return the known effects of a statement, or None if its words match no row."""
+    head = text.strip()[:_MAX_LENGTH]
     for row in _ROWS:
-        found = row.start.match(head)
-        if found:
-            return Command(tuple(_effects(row, found)), row.violation)
+        match = row.start.match(head)
+        if match:
+            return Command(tuple(_effects(row, match)), row.violation)
     return None
 
 
-def _effects(row: _Row, found: re.Match[str]) -> Iterator[Effect]:
-    groups = found.groupdict()
+def _effects(row: _Row, match: re.Match[str]) -> Iterator[Effect]:
+    groups = match.groupdict()
     target = groups.get("path") or groups.get("name")
     for kind in row.kinds:
         if groups.get("path"):
             yield from file_effects(kind, str(target))
         else:
             reads = kind is EffectKind.READ and not target
-            yield Effect(kind, "information_schema" if reads else (target or found[0].split()[0].upper()))
+            yield Effect(kind, "information_schema" if reads else (target or match[0].split()[0].upper()))
 
 
-def calls_in(text: str) -> Iterator[tuple[str, Effect]]:
-    """(violation, effect) for each dangerous function whose call shows in a text nobody could parse."""
-    names = [first or second for first, second in _CALLED.findall(text[:_LONGEST])][:_MOST_NAMES]
+def dangerous_calls(text: str) -> Iterator[tuple[str, Effect]]:
+    """Yield (violation, effect) for each dangerous function call in a text that does not parse."""
+    names = [first or second for first, second in _CALL.findall(text[:_MAX_LENGTH])][:_MAX_NAMES]
     for name in dict.fromkeys(name.lower() for name in names):
-        deed = deed_named(name)
-        if deed is not None:
-            yield f"{DANGEROUS_FUNCTION}:{name}", Effect(deed.kind, name)
-    for found in _OUTFILE.finditer(text[:_LONGEST]):
-        yield from ((FILE_ACCESS, effect) for effect in file_effects(EffectKind.WRITE, found["path"]))
+        effect_rule = effect_of_name(name)
+        if effect_rule is not None:
+            yield f"{DANGEROUS_FUNCTION}:{name}", Effect(effect_rule.kind, name)
+    for match in _OUTFILE.finditer(text[:_MAX_LENGTH]):
+        yield from ((FILE_ACCESS, effect) for effect in file_effects(EffectKind.WRITE, match["path"]))

@@ -1,12 +1,12 @@
-"""What hides between the tokens: comments that cut a predicate, that a database runs, that dialects read apart."""
+"""Checks of comments: those that cut off a predicate, that a database executes, or that depend on the dialect."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sqlglot import Token, TokenType
 
-from qwed.engines._sql.parse import Reading, read
-from qwed.engines._sql.tokens import comments_in, spoken_gaps
+from qwed.engines._sql.parse import ParsedSql, parse_sql
+from qwed.engines._sql.tokens import comments_in, nonblank_gaps
 
 COMMENT_CUT = "comment_cuts_predicate"
 EXECUTABLE_COMMENT = "executable_comment"
@@ -37,50 +37,53 @@ _CONTINUATIONS = frozenset({"AND", "OR", "LIMIT", "ORDER", "GROUP", "UNION", "HA
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Comment:
-    """One comment and where it stands."""
+    """One comment and its position."""
 
     body: str
     line: bool
     touching: bool
-    """Nothing between it and the token before it."""
+    """True if nothing is between it and the token before it."""
     in_predicate: bool
-    """A condition is open here, or this is the end of a UNION."""
+    """True if a condition is open here, or this is the end of a UNION."""
     last: bool
-    """No token but a semicolon follows."""
+    """True if no token but a semicolon follows."""
     filtered: bool
-    """The query has a WHERE."""
+    """True if the query has a WHERE."""
 
 
 def comment_violations(text: str, tokens: Sequence[Token]) -> Iterator[str]:
-    """The kinds of comment in `text` that no honest query has."""
+    """Yield the kinds of comment in `text` that do not occur in honest queries."""
     for comment in _comments(text, tokens):
-        # The dialect is what the caller says; only MySQL runs these, and only queries for MySQL have them.
+        # Checked for every dialect, because the caller states it; only queries for MySQL have such comments.
         if not comment.line and comment.body.startswith(("!", "M!")):
             yield EXECUTABLE_COMMENT
         if not comment.line and "/*" in comment.body:
             yield NESTED_COMMENT
-        if (comment.in_predicate and _cuts(comment)) or (comment.last and _cut_at_the_end(comment)):
+        if (comment.in_predicate and _cuts(comment)) or (comment.last and _cuts_at_end(comment)):
             yield COMMENT_CUT
 
 
-def reads_differently(reading: Reading) -> bool:
-    """Whether another database reads another text: escaped names; without a dialect also `\\`, `#` and `--x`."""
-    if _escaped_name(reading):
+def is_dialect_dependent(parsed: ParsedSql) -> bool:
+    r"""Return True if another database could parse the text differently.
+
+    Escaped names always count; without a dialect also `\`, `#` and `--x`.
+    """
+    if _has_escaped_name(parsed):
         return True
-    if reading.dialect or not _doubtful(reading):
+    if parsed.dialect or not _may_differ(parsed):
         return False
-    other = read(reading.text, "mysql")
-    return isinstance(other, Reading) and _spans(other.tokens) != _spans(reading.tokens)
+    other = parse_sql(parsed.text, "mysql")
+    return isinstance(other, ParsedSql) and _spans(other.tokens) != _spans(parsed.tokens)
 
 
-def _escaped_name(reading: Reading) -> bool:
-    """`U&"p\\0061ssword"`, which the standard reads as one name and the parser as an operation."""
-    text = reading.text
+def _has_escaped_name(parsed: ParsedSql) -> bool:
+    r"""Return True for `U&"p\0061ssword"`: a name in standard SQL, but an operation to the parser."""
+    text = parsed.text
     return any(
         token.token_type is TokenType.AMP
         and text[token.start - 1 : token.start].lower() == "u"
         and text[token.end + 1 : token.end + 2] in ('"', "'")
-        for token in reading.tokens
+        for token in parsed.tokens
     )
 
 
@@ -88,23 +91,23 @@ def _spans(tokens: Sequence[Token]) -> list[tuple[int, int]]:
     return [(token.start, token.end) for token in tokens]
 
 
-def _doubtful(reading: Reading) -> bool:
-    if any(token.token_type is TokenType.HASH for token in reading.tokens):
+def _may_differ(parsed: ParsedSql) -> bool:
+    if any(token.token_type is TokenType.HASH for token in parsed.tokens):
         return True
-    if any("\\" in reading.text[token.start : token.end + 1] for token in reading.tokens):
+    if any("\\" in parsed.text[token.start : token.end + 1] for token in parsed.tokens):
         return True
-    return any(comment.line and comment.body[:1].strip() for comment in _comments(reading.text, reading.tokens))
+    return any(comment.line and comment.body[:1].strip() for comment in _comments(parsed.text, parsed.tokens))
 
 
 def _comments(text: str, tokens: Sequence[Token]) -> Iterator[Comment]:
-    spoken = spoken_gaps(text, tokens)
-    if not spoken:
+    gaps_with_text = nonblank_gaps(text, tokens)
+    if not gaps_with_text:
         return
     predicates = _predicate_flags(tokens)
     final = _last_meaningful(tokens)
     kinds = {token.token_type for token in tokens}
     union = TokenType.UNION in kinds
-    for index, _start, gap in spoken:
+    for index, _start, gap in gaps_with_text:
         for offset, line, body in comments_in(gap):
             yield Comment(
                 body=body,
@@ -117,12 +120,12 @@ def _comments(text: str, tokens: Sequence[Token]) -> Iterator[Comment]:
 
 
 def _last_meaningful(tokens: Sequence[Token]) -> int:
-    kept = [index for index, token in enumerate(tokens) if token.token_type is not TokenType.SEMICOLON]
-    return kept[-1] if kept else -1
+    indices = [index for index, token in enumerate(tokens) if token.token_type is not TokenType.SEMICOLON]
+    return indices[-1] if indices else -1
 
 
 def _predicate_flags(tokens: Sequence[Token]) -> list[bool]:
-    """For each token, whether a WHERE, HAVING or ON is still open there."""
+    """Return for each token whether a WHERE, HAVING or ON is open there."""
     flags: list[bool] = []
     outer: list[bool] = []
     inside = False
@@ -141,28 +144,29 @@ def _predicate_flags(tokens: Sequence[Token]) -> list[bool]:
 
 
 def _cuts(comment: Comment) -> bool:
-    if _loose_quote(comment.body) or (comment.last and _silenced_condition(comment.body)):
+    if _has_unmatched_quote(comment.body) or (comment.last and _hides_condition(comment.body)):
         return True
     return comment.line and (comment.touching or (comment.last and not comment.body.strip("-+ \t\r")))
 
 
-def _cut_at_the_end(comment: Comment) -> bool:
-    """The rest of a text that went on, wherever it was cut: a loose quote, or a bare `--` behind a filtered query."""
-    if _loose_quote(comment.body):
+def _cuts_at_end(comment: Comment) -> bool:
+    """Return True if the comment cuts off the rest of a text: an unmatched quote, or a bare `--` after a filtered
+    query."""
+    if _has_unmatched_quote(comment.body):
         return True
     bare = comment.line and not comment.body.strip("-+ \t\r")
-    return comment.filtered and (bare or _silenced_condition(comment.body))
+    return comment.filtered and (bare or _hides_condition(comment.body))
 
 
-def _silenced_condition(body: str) -> bool:
-    """The rest of the predicate, kept from the database: `AND active = 1`."""
+def _hides_condition(body: str) -> bool:
+    """Return True if the comment hides the rest of the predicate, as `AND active = 1`."""
     words = body.split(None, 1)
     return len(words) == 2 and words[0].upper() in {"AND", "OR"} and any(sign in words[1] for sign in "=<>")
 
 
-def _loose_quote(body: str) -> bool:
-    """A quote that belongs to the text which the comment silenced, not to a word such as `don't`."""
-    quotes = [index for index, character in enumerate(body) if character in _QUOTES and not _apostrophe(body, index)]
+def _has_unmatched_quote(body: str) -> bool:
+    """Return True for a quote that belongs to the commented-out text, not to a word such as `don't`."""
+    quotes = [index for index, character in enumerate(body) if character in _QUOTES and not _is_apostrophe(body, index)]
     if not quotes:
         return False
     if not body[: quotes[0]].strip("-+ \t") and _continues(body[quotes[0] + 1 :]):
@@ -172,7 +176,7 @@ def _loose_quote(body: str) -> bool:
     return any(not body[index - 1 : index].isalnum() or _continues(body[index + 1 :]) for index in quotes)
 
 
-def _apostrophe(body: str, index: int) -> bool:
+def _is_apostrophe(body: str, index: int) -> bool:
     return body[index - 1 : index].isalpha() and body[index + 1 : index + 2].isalpha()
 
 

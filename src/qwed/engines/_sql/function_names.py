@@ -1,4 +1,4 @@
-"""Every function of the well-known databases that only computes; a name that is not here is unknown."""
+"""Names of functions of common databases that only compute; any other name is unknown."""
 
 PURE_NAMES = frozenset(
     """

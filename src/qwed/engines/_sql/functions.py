@@ -1,4 +1,4 @@
-"""What calling a function does: pure by name, known by its deed, or unknown."""
+"""Classification of function calls: pure by name, with a known effect, or unknown."""
 
 from collections.abc import Iterator
 from enum import Enum
@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from qwed.engines._sql.function_names import PURE_NAMES
 from qwed.guards.path import resolve
-from qwed.words import Effect, EffectKind
+from qwed.model import Effect, EffectKind
 
 MAX_TARGET = 200
 REMOTE = (
@@ -30,8 +30,8 @@ REMOTE = (
 )
 
 
-class Call(Enum):
-    """What calling a function means."""
+class CallKind(Enum):
+    """Kind of a function call."""
 
     PURE = "pure"
     STATEFUL = "stateful"
@@ -39,35 +39,47 @@ class Call(Enum):
     DANGEROUS = "dangerous"
 
 
-class Deed(NamedTuple):
-    """What a function does, and which of its arguments says to what."""
+class FunctionEffect(NamedTuple):
+    """Effect of a function, and the index of the argument that names its target."""
 
     kind: EffectKind
     argument: int = 0
 
 
-def _table(rows: tuple[tuple[Deed, str], ...]) -> dict[str, Deed]:
-    return {name: deed for deed, names in rows for name in names.split()}
+def _table(rows: tuple[tuple[FunctionEffect, str], ...]) -> dict[str, FunctionEffect]:
+    return {name: effect for effect, names in rows for name in names.split()}
 
 
-_RUN = Deed(EffectKind.EXECUTE, -1)
-_READ = Deed(EffectKind.READ)
-_CALL = Deed(EffectKind.NETWORK)
-_RULE = Deed(EffectKind.ADMIN, -1)
+_EXECUTE = FunctionEffect(EffectKind.EXECUTE, -1)
+_READ = FunctionEffect(EffectKind.READ)
+_NETWORK = FunctionEffect(EffectKind.NETWORK)
+_ADMIN = FunctionEffect(EffectKind.ADMIN, -1)
 
 DANGEROUS_NAMES = _table(
     (
-        (_RUN, "sleep benchmark waitfor delay get_lock release_lock release_all_locks is_free_lock master_pos_wait"),
-        (_RUN, "source_pos_wait wait_for_executed_gtid_set sleepeachrow sleep_ms system$wait wait"),
-        (_RUN, "load_extension fts3_tokenizer edit sys_exec sys_eval sys_get sys_set sys_bineval do_system eval exec"),
         (
-            _RUN,
+            _EXECUTE,
+            "sleep benchmark waitfor delay get_lock release_lock release_all_locks is_free_lock master_pos_wait",
+        ),
+        (_EXECUTE, "source_pos_wait wait_for_executed_gtid_set sleepeachrow sleep_ms system$wait wait"),
+        (
+            _EXECUTE,
+            "load_extension fts3_tokenizer edit sys_exec sys_eval sys_get sys_set sys_bineval do_system eval exec",
+        ),
+        (
+            _EXECUTE,
             "execute system shell reflect reflect2 java_method java_call executable result_scan dbms_xmlgen ts_stat",
         ),
-        (_RUN, "query_to_xml query_to_xmlschema query_to_xml_and_xmlschema database_to_xml schema_to_xml table_to_xml"),
-        (_RUN, "table_to_xmlschema schema_to_xmlschema database_to_xmlschema database_to_xml_and_xmlschema ts_rewrite"),
         (
-            _RUN,
+            _EXECUTE,
+            "query_to_xml query_to_xmlschema query_to_xml_and_xmlschema database_to_xml schema_to_xml table_to_xml",
+        ),
+        (
+            _EXECUTE,
+            "table_to_xmlschema schema_to_xmlschema database_to_xmlschema database_to_xml_and_xmlschema ts_rewrite",
+        ),
+        (
+            _EXECUTE,
             "cursor_to_xml query query_table json_execute_serialized_sql crosstab_hash system$cancel_query merge_table",
         ),
         (
@@ -87,21 +99,27 @@ DANGEROUS_NAMES = _table(
             _READ,
             "sqlite_scan iceberg_scan delta_scan deltalake iceberg hudi read_files cloud_files getsettings bfilename",
         ),
-        (Deed(EffectKind.WRITE), "writefile pg_file_write pg_file_rename pg_file_sync lowrite write_file to_file"),
-        (Deed(EffectKind.WRITE, 1), "lo_export"),
-        (Deed(EffectKind.WRITE, -1), "lo_put lo_create lo_creat lo_from_bytea lo_truncate lo_truncate64 lo_write"),
-        (Deed(EffectKind.DELETE), "lo_unlink pg_file_unlink"),
         (
-            _CALL,
+            FunctionEffect(EffectKind.WRITE),
+            "writefile pg_file_write pg_file_rename pg_file_sync lowrite write_file to_file",
+        ),
+        (FunctionEffect(EffectKind.WRITE, 1), "lo_export"),
+        (
+            FunctionEffect(EffectKind.WRITE, -1),
+            "lo_put lo_create lo_creat lo_from_bytea lo_truncate lo_truncate64 lo_write",
+        ),
+        (FunctionEffect(EffectKind.DELETE), "lo_unlink pg_file_unlink"),
+        (
+            _NETWORK,
             "url urlcluster s3 s3cluster gcs hdfs hdfscluster remote remotesecure mysql postgresql mongodb redis jdbc",
         ),
-        (_CALL, "odbc cluster clusterallreplicas azureblobstorage azureblobstoragecluster postgres_scan mysql_scan"),
-        (_CALL, "postgres_query mysql_query postgres_attach sqlite_attach openrowset openquery opendatasource"),
-        (_CALL, "httpuritype dburitype xdburitype external_query urldecode_remote aws_lambda lambda_invoke invoke"),
-        (_RULE, "set_config pg_promote set_masking_policy add_compression_policy citus_add_node shutdown"),
+        (_NETWORK, "odbc cluster clusterallreplicas azureblobstorage azureblobstoragecluster postgres_scan mysql_scan"),
+        (_NETWORK, "postgres_query mysql_query postgres_attach sqlite_attach openrowset openquery opendatasource"),
+        (_NETWORK, "httpuritype dburitype xdburitype external_query urldecode_remote aws_lambda lambda_invoke invoke"),
+        (_ADMIN, "set_config pg_promote set_masking_policy add_compression_policy citus_add_node shutdown"),
     )
 )
-_RULING_WORDS = (
+_ADMIN_WORDS = (
     "terminate",
     "cancel",
     "reload",
@@ -121,41 +139,41 @@ _RULING_WORDS = (
     "wal_replay",
     "copy_",
 )
-DANGEROUS_PREFIXES: tuple[tuple[str, Deed], ...] = (
-    ("pg_sleep", _RUN),
+DANGEROUS_PREFIXES: tuple[tuple[str, FunctionEffect], ...] = (
+    ("pg_sleep", _EXECUTE),
     ("pg_read_", _READ),
     ("pg_ls_", _READ),
     ("read_", _READ),
-    ("pg_write_", Deed(EffectKind.WRITE)),
-    ("pg_file_", Deed(EffectKind.WRITE)),
+    ("pg_write_", FunctionEffect(EffectKind.WRITE)),
+    ("pg_file_", FunctionEffect(EffectKind.WRITE)),
     ("lo_", _READ),
-    ("dblink", _CALL),
-    ("http", _CALL),
-    ("aws_", _CALL),
-    ("azure_storage", _CALL),
-    ("utl_", _CALL),
-    ("xp_", _RUN),
-    ("sp_", _RUN),
-    ("dbms_", _RUN),
-    ("copy_", _RUN),
-    ("plpython", _RUN),
-    *((f"pg_{word}", _RULE) for word in _RULING_WORDS),
+    ("dblink", _NETWORK),
+    ("http", _NETWORK),
+    ("aws_", _NETWORK),
+    ("azure_storage", _NETWORK),
+    ("utl_", _NETWORK),
+    ("xp_", _EXECUTE),
+    ("sp_", _EXECUTE),
+    ("dbms_", _EXECUTE),
+    ("copy_", _EXECUTE),
+    ("plpython", _EXECUTE),
+    *((f"pg_{word}", _ADMIN) for word in _ADMIN_WORDS),
 )
-DANGEROUS_PACKAGES: tuple[tuple[str, Deed], ...] = (
+DANGEROUS_PACKAGES: tuple[tuple[str, FunctionEffect], ...] = (
     ("utl_file", _READ),
-    ("utl_", _CALL),
-    ("dbms_ldap", _CALL),
-    ("dbms_cloud", _CALL),
-    ("httpuritype", _CALL),
-    ("http", _CALL),
-    ("net", _CALL),
-    ("dbms_", _RUN),
-    ("ctxsys", _RUN),
-    ("ordsys", _RUN),
-    ("sys_xmlgen", _RUN),
-    ("aws_s3", _CALL),
-    ("aws_lambda", _CALL),
-    ("cron", _RULE),
+    ("utl_", _NETWORK),
+    ("dbms_ldap", _NETWORK),
+    ("dbms_cloud", _NETWORK),
+    ("httpuritype", _NETWORK),
+    ("http", _NETWORK),
+    ("net", _NETWORK),
+    ("dbms_", _EXECUTE),
+    ("ctxsys", _EXECUTE),
+    ("ordsys", _EXECUTE),
+    ("sys_xmlgen", _EXECUTE),
+    ("aws_s3", _NETWORK),
+    ("aws_lambda", _NETWORK),
+    ("cron", _ADMIN),
 )
 _HARMLESS_PACKAGES = frozenset({"dbms_lob", "dbms_random", "utl_raw", "utl_match", "dbms_crypto", "utl_i18n"})
 _OWN_PACKAGES = frozenset({"", "pg_catalog", "information_schema", "sys", "dbo", "safe", "hll_count", "keys", "net"})
@@ -168,11 +186,11 @@ STATEFUL_NAMES = frozenset(
 )
 
 DANGEROUS_TYPES: tuple[type[exp.Expr], ...] = (exp.ReadCSV, exp.ReadParquet, exp.ToFile, exp.QueryTransform)
-_DEED_OF_TYPE: dict[type[exp.Expr], Deed] = {
+_EFFECT_OF_TYPE: dict[type[exp.Expr], FunctionEffect] = {
     exp.ReadCSV: _READ,
     exp.ReadParquet: _READ,
-    exp.ToFile: Deed(EffectKind.WRITE),
-    exp.QueryTransform: _RUN,
+    exp.ToFile: FunctionEffect(EffectKind.WRITE),
+    exp.QueryTransform: _EXECUTE,
 }
 UNKNOWN_TYPES: tuple[type[exp.Expr], ...] = (
     exp.AIAgg,
@@ -197,51 +215,57 @@ UNKNOWN_TYPES: tuple[type[exp.Expr], ...] = (
     exp.Secret,
     exp.VectorSearch,
 )
-_NAMED = (exp.Anonymous, exp.AnonymousAggFunc, exp.CombinedAggFunc, exp.ParameterizedAgg, exp.CombinedParameterizedAgg)
+_NAMED_CALLS = (
+    exp.Anonymous,
+    exp.AnonymousAggFunc,
+    exp.CombinedAggFunc,
+    exp.ParameterizedAgg,
+    exp.CombinedParameterizedAgg,
+)
 _ENDINGS = ("if", "array", "state", "merge", "ordefault", "ornull", "distinct", "foreach", "map", "resample")
 
 
-def call_of(node: exp.Expr) -> Call:
-    """What calling this function means; PURE for a node that is no call."""
+def classify_call(node: exp.Expr) -> CallKind:
+    """Return the kind of the call; PURE for a node that is not a call."""
     if not _may_call(type(node)):  # type: ignore[arg-type]  # a class is hashable, mypy asks for its instances
-        return Call.PURE
-    if deed_of(node) is not None:
-        return Call.STATEFUL if _tenant_setting(node) else Call.DANGEROUS
+        return CallKind.PURE
+    if function_effect(node) is not None:
+        return CallKind.STATEFUL if _tenant_setting(node) else CallKind.DANGEROUS
     if isinstance(node, UNKNOWN_TYPES) or (isinstance(node, exp.Columns) and not isinstance(node.this, exp.Star)):
-        return Call.UNKNOWN
+        return CallKind.UNKNOWN
     if isinstance(node, exp.NextValueFor):
-        return Call.STATEFUL
-    if isinstance(node, _NAMED):
-        return Call.PURE if isinstance(node.parent, exp.Hint) else _named(call_name(node), _packages(node))
-    # A function of somebody's own schema may share its name with a known one.
-    return Call.PURE if set(_packages(node)) <= _OWN_PACKAGES else Call.UNKNOWN
+        return CallKind.STATEFUL
+    if isinstance(node, _NAMED_CALLS):
+        return CallKind.PURE if isinstance(node.parent, exp.Hint) else _classify_name(call_name(node), _packages(node))
+    # A function in another schema may share its name with a known one.
+    return CallKind.PURE if set(_packages(node)) <= _OWN_PACKAGES else CallKind.UNKNOWN
 
 
 @cache
 def _may_call(kind: type) -> bool:
-    """Most nodes of a statement are none of these, and each is asked."""
-    return issubclass(kind, (exp.Func, *DANGEROUS_TYPES, *UNKNOWN_TYPES, exp.Columns, exp.NextValueFor, *_NAMED))
+    """Return True if a node of this type may be a call; cached, because most nodes are not."""
+    return issubclass(kind, (exp.Func, *DANGEROUS_TYPES, *UNKNOWN_TYPES, exp.Columns, exp.NextValueFor, *_NAMED_CALLS))
 
 
-def deed_of(node: exp.Expr) -> Deed | None:
-    """What a dangerous function does, or nothing for any other node."""
+def function_effect(node: exp.Expr) -> FunctionEffect | None:
+    """Return the effect of a dangerous function, or None for any other node."""
     if isinstance(node, DANGEROUS_TYPES):
-        return _DEED_OF_TYPE[type(node)]
+        return _EFFECT_OF_TYPE[type(node)]
     if not isinstance(node, exp.Func):
         return None
     packages = _packages(node)
     if _HARMLESS_PACKAGES & set(packages):
         return None
-    by_package = (deed for package in packages for start, deed in DANGEROUS_PACKAGES if _begins(package, start))
-    return next(by_package, None) or (deed_named(call_name(node)) if isinstance(node, _NAMED) else None)
+    by_package = (effect for package in packages for start, effect in DANGEROUS_PACKAGES if _begins(package, start))
+    return next(by_package, None) or (effect_of_name(call_name(node)) if isinstance(node, _NAMED_CALLS) else None)
 
 
-def deed_named(name: str) -> Deed | None:
-    """What a function of this name does, if that is more than computing."""
+def effect_of_name(name: str) -> FunctionEffect | None:
+    """Return the effect of a function of this name, or None if it only computes."""
     if name in STATEFUL_NAMES:
         return None
-    found = DANGEROUS_NAMES.get(name)
-    return found or next((deed for start, deed in DANGEROUS_PREFIXES if name.startswith(start)), None)
+    effect = DANGEROUS_NAMES.get(name)
+    return effect or next((effect for start, effect in DANGEROUS_PREFIXES if name.startswith(start)), None)
 
 
 def _begins(package: str, start: str) -> bool:
@@ -249,16 +273,16 @@ def _begins(package: str, start: str) -> bool:
 
 
 def effects_of_call(node: exp.Expr) -> Iterator[Effect]:
-    """What a dangerous call would do, and to what; a file that holds secrets is one."""
-    deed = deed_of(node)
-    if deed is None:
+    """Yield the effects of a dangerous call on its target; a file that holds secrets adds one."""
+    effect = function_effect(node)
+    if effect is None:
         return
-    target = _argument(node, deed.argument) or call_name(node)
-    yield from file_effects(deed.kind, target)
+    target = _argument(node, effect.argument) or call_name(node)
+    yield from file_effects(effect.kind, target)
 
 
 def file_effects(kind: EffectKind, target: str) -> Iterator[Effect]:
-    """The effect on a file or an address by its text; what holds secrets says so."""
+    """Yield the effect on a file or an address, and SECRET if it holds secrets."""
     on_file = kind in {EffectKind.READ, EffectKind.WRITE, EffectKind.DELETE}
     if on_file and target.lower().startswith(REMOTE):
         kind = EffectKind.NETWORK
@@ -267,22 +291,22 @@ def file_effects(kind: EffectKind, target: str) -> Iterator[Effect]:
         yield Effect(EffectKind.SECRET, target[:MAX_TARGET])
 
 
-def _argument(node: exp.Expr, place: int) -> str:
-    if place < 0:
+def _argument(node: exp.Expr, index: int) -> str:
+    if index < 0:
         return ""
-    given = list(node.expressions) if isinstance(node, exp.Anonymous) else list(node.iter_expressions())
-    literal = given[place] if place < len(given) else None
+    arguments = list(node.expressions) if isinstance(node, exp.Anonymous) else list(node.iter_expressions())
+    literal = arguments[index] if index < len(arguments) else None
     return literal.name if isinstance(literal, exp.Literal) and literal.is_string else ""
 
 
 def _tenant_setting(node: exp.Expr) -> bool:
-    """`set_config('app.tenant', ...)`: a setting of the application's own, which no part of the database obeys."""
+    """Return True for `set_config('app.tenant', ...)`: a custom setting that the database itself ignores."""
     return call_name(node) == "set_config" and "." in _argument(node, 0)
 
 
 def call_name(node: exp.Expr) -> str:
-    """The function's name as the text has it, folded."""
-    if isinstance(node, _NAMED):
+    """Return the function's name as written, folded."""
+    if isinstance(node, _NAMED_CALLS):
         return node.name.lower()
     return node.sql_name().lower() if isinstance(node, exp.Func) else node.key
 
@@ -294,16 +318,16 @@ def _packages(node: exp.Expr) -> list[str]:
     return [part.name.lower() for part in parent.this.find_all(exp.Identifier)] or [parent.this.name.lower()]
 
 
-def _named(name: str, packages: list[str]) -> Call:
+def _classify_name(name: str, packages: list[str]) -> CallKind:
     if name in STATEFUL_NAMES:
-        return Call.STATEFUL
+        return CallKind.STATEFUL
     if set(packages) & _HARMLESS_PACKAGES:
-        return Call.PURE
-    return Call.PURE if _is_pure(name) and set(packages) <= _OWN_PACKAGES else Call.UNKNOWN
+        return CallKind.PURE
+    return CallKind.PURE if _is_pure(name) and set(packages) <= _OWN_PACKAGES else CallKind.UNKNOWN
 
 
 def _is_pure(name: str) -> bool:
-    """A known name, or a known aggregate with one of the endings that combine it (`sumIf`, `uniqMerge`)."""
+    """Return True for a known name, or a known aggregate with a combinator suffix (`sumIf`, `uniqMerge`)."""
     if name in PURE_NAMES:
         return True
     return any(name.endswith(ending) and name[: -len(ending)] in PURE_NAMES for ending in _ENDINGS)

@@ -1,15 +1,15 @@
-"""Shapes that no honest query has, judged on the tree and on the tokens between."""
+"""Detection of injection in the syntax tree and in the tokens."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from sqlglot import Token, TokenType, exp
 
+from qwed.engines._sql.blind_injection import ACCOUNT_TABLES, probe_violations
 from qwed.engines._sql.columns import is_sensitive
-from qwed.engines._sql.names import Names, is_catalog, table_name
-from qwed.engines._sql.probes import ACCOUNT_TABLES, probe_violations
-from qwed.engines._sql.truth import Open, Values, always_holds, ignores_rows, truth, values_under
-from qwed.engines._sql.who import asks_who_we_are
+from qwed.engines._sql.constant_folding import UnknownValue, Values, always_holds, ignores_rows, truth, values_under
+from qwed.engines._sql.introspection import reads_identity
+from qwed.engines._sql.table_names import StatementNames, is_catalog, table_name
 
 STACKED = "stacked_statements"
 TAUTOLOGY = "tautology"
@@ -19,48 +19,52 @@ TIME_DELAY = "time_delay"
 FILE_WRITE = "file_access"
 
 _PREDICATES = (exp.Where, exp.Having, exp.Qualify, exp.Join)
-_MOST_PAIRS = 20
+_MAX_PAIRS = 20
 _LETTER = 2
 _COMPLEMENTS = ({exp.EQ, exp.NEQ}, {exp.GT, exp.LTE}, {exp.LT, exp.GTE})
-_UNREAD_VERBS = {("WAITFOR", "DELAY"): TIME_DELAY, ("WAITFOR", "TIME"): TIME_DELAY}
-_UNREAD_VERBS |= {("INTO", "OUTFILE"): FILE_WRITE, ("INTO", "DUMPFILE"): FILE_WRITE, ("DATA", "INFILE"): FILE_WRITE}
+_DANGEROUS_WORD_PAIRS = {("WAITFOR", "DELAY"): TIME_DELAY, ("WAITFOR", "TIME"): TIME_DELAY}
+_DANGEROUS_WORD_PAIRS |= {
+    ("INTO", "OUTFILE"): FILE_WRITE,
+    ("INTO", "DUMPFILE"): FILE_WRITE,
+    ("DATA", "INFILE"): FILE_WRITE,
+}
 
 
 def token_violations(tokens: Sequence[Token]) -> Iterator[str]:
-    """What the tokens show of a text that does not parse: statements behind a semicolon, waits, files."""
-    seen = False
+    """Yield what the tokens of an unparsable text show: statements after a semicolon, waits, files."""
+    started = False
     for first, second in pairwise([*tokens, None]):
         if first is None:
             return
-        seen = seen or first.token_type is not TokenType.SEMICOLON
+        started = started or first.token_type is not TokenType.SEMICOLON
         if second is None:
             return
-        if seen and first.token_type is TokenType.SEMICOLON and second.token_type is not TokenType.SEMICOLON:
+        if started and first.token_type is TokenType.SEMICOLON and second.token_type is not TokenType.SEMICOLON:
             yield STACKED
-        verb = _UNREAD_VERBS.get((first.text.upper(), second.text.upper()))
+        verb = _DANGEROUS_WORD_PAIRS.get((first.text.upper(), second.text.upper()))
         if verb:
             yield verb
 
 
-def tree_violations(statement: exp.Expr, names: Names, sensitive: frozenset[str]) -> Iterator[str]:
-    """Tautologies and foreign UNIONs anywhere in the statement."""
+def tree_violations(statement: exp.Expr, names: StatementNames, sensitive: frozenset[str]) -> Iterator[str]:
+    """Yield tautologies, foreign UNIONs and probes anywhere in the statement."""
     values = values_under(statement)
-    alone = any(_stands_alone(clause, values) for clause in statement.find_all(exp.Where, exp.Having))
+    alone = any(_is_always_true(clause, values) for clause in statement.find_all(exp.Where, exp.Having))
     if alone or (
-        names.holds(exp.Or, exp.Xor)
-        and any(_always_true_or(node, values) for node in statement.find_all(exp.Or, exp.Xor))
+        names.has_node(exp.Or, exp.Xor)
+        and any(_has_always_true_side(node, values) for node in statement.find_all(exp.Or, exp.Xor))
     ):
         yield TAUTOLOGY
-    if any(_chained(node) for node in statement.find_all(exp.EQ, exp.NEQ)):
+    if any(_is_chained(node) for node in statement.find_all(exp.EQ, exp.NEQ)):
         yield CHAINED
-    for union in statement.find_all(exp.SetOperation) if names.holds(exp.SetOperation) else ():
-        if not isinstance(union.parent, exp.SetOperation) and _foreign_union(union, names, sensitive, values):
+    for union in statement.find_all(exp.SetOperation) if names.has_node(exp.SetOperation) else ():
+        if not isinstance(union.parent, exp.SetOperation) and _is_foreign_union(union, names, sensitive, values):
             yield UNION
     yield from probe_violations(statement, names, values)
 
 
-def _stands_alone(clause: exp.Expr, values: Values) -> bool:
-    """A whole condition that is always true; `WHERE TRUE`, which some databases demand, hides nothing."""
+def _is_always_true(clause: exp.Expr, values: Values) -> bool:
+    """Return True if a whole condition is always true; `WHERE TRUE`, which some databases require, does not count."""
     condition = clause.this.unnest()
     if isinstance(condition, exp.Boolean | exp.Literal):
         return False
@@ -69,22 +73,23 @@ def _stands_alone(clause: exp.Expr, values: Values) -> bool:
     return always_holds(condition, values)
 
 
-def _always_true_or(node: exp.Expr, values: Values) -> bool:
+def _has_always_true_side(node: exp.Expr, values: Values) -> bool:
     if isinstance(node.parent, type(node)) or node.find_ancestor(*_PREDICATES, exp.Update, exp.Values) is None:
         return False
     sides = [side.unnest() for side in node.flatten()]
-    return any(ignores_rows(side, values) for side in sides) or _cover_everything(sides) or _swallowed(sides)
+    return any(ignores_rows(side, values) for side in sides) or _cover_everything(sides) or _has_subsumed_side(sides)
 
 
-def _chained(node: exp.Expr) -> bool:
-    """`name = '' = ''`: the outer comparison weighs a truth value, which coercion makes true for every row."""
+def _is_chained(node: exp.Expr) -> bool:
+    """Return True for `name = '' = ''`: the outer comparison is of a truth value, which coercion makes true for every
+    row."""
     return (
         isinstance(node.this, exp.EQ | exp.NEQ | exp.Like | exp.ILike) and node.find_ancestor(*_PREDICATES) is not None
     )
 
 
 def _cover_everything(sides: Sequence[exp.Expr]) -> bool:
-    """Whether one side is the very opposite of another: `a = 1 OR a <> 1`, `a IS NULL OR NOT a IS NULL`."""
+    """Return True if one side is the opposite of another: `a = 1 OR a <> 1`, `a IS NULL OR NOT a IS NULL`."""
     seen: dict[tuple[str, str], set[type[exp.Expr]]] = {}
     lists = {side.sql() for side in sides if isinstance(side, exp.In)}
     if any(isinstance(side, exp.Not) and isinstance(side.this, exp.In) and side.this.sql() in lists for side in sides):
@@ -100,18 +105,18 @@ def _cover_everything(sides: Sequence[exp.Expr]) -> bool:
     return False
 
 
-def _swallowed(sides: Sequence[exp.Expr]) -> bool:
-    """`id = 1 OR id > 0`, `name = '' OR name IS NOT NULL`: the second side makes the first one idle."""
-    wanted = [side for side in sides if isinstance(side, exp.EQ) and isinstance(side.expression, exp.Literal)]
-    wanted = [side for side in wanted if isinstance(side.this, exp.Column)]
-    return any(_swallows(each, side) for side in wanted[:_MOST_PAIRS] for each in sides if each is not side)
+def _has_subsumed_side(sides: Sequence[exp.Expr]) -> bool:
+    """Return True for `id = 1 OR id > 0`, `name = '' OR name IS NOT NULL`: the second side subsumes the first."""
+    equalities = [side for side in sides if isinstance(side, exp.EQ) and isinstance(side.expression, exp.Literal)]
+    equalities = [side for side in equalities if isinstance(side.this, exp.Column)]
+    return any(_subsumes(other, side) for side in equalities[:_MAX_PAIRS] for other in sides if other is not side)
 
 
-def _swallows(wide: exp.Expr, equality: exp.Expr) -> bool:
+def _subsumes(wide: exp.Expr, equality: exp.Expr) -> bool:
     if isinstance(wide, exp.Not) and isinstance(wide.this.unnest(), exp.Is):
         tested = wide.this.unnest()
-        nothing = isinstance(tested.expression, exp.Null)
-        return nothing and (tested.this == equality.this or not equality.expression.name)
+        is_null_test = isinstance(tested.expression, exp.Null)
+        return is_null_test and (tested.this == equality.this or not equality.expression.name)
     if not isinstance(wide, exp.GT | exp.GTE | exp.NEQ) or wide.this != equality.this:
         return False
     low, exact = wide.expression, equality.expression
@@ -119,80 +124,90 @@ def _swallows(wide: exp.Expr, equality: exp.Expr) -> bool:
         return False
     if isinstance(wide, exp.NEQ):
         return bool(low.name != exact.name)
-    numbers = [each.name for each in (low, exact) if not each.is_string and each.name.isdigit() and each.name.isascii()]
+    numbers = [
+        literal.name
+        for literal in (low, exact)
+        if not literal.is_string and literal.name.isdigit() and literal.name.isascii()
+    ]
     return len(numbers) == 2 and low.name == "0" and int(exact.name[:18]) > 0
 
 
-def _foreign_union(union: exp.Expr, names: Names, sensitive: frozenset[str], values: Values) -> bool:
+def _is_foreign_union(union: exp.Expr, names: StatementNames, sensitive: frozenset[str], values: Values) -> bool:
     first, *others = _branches(union)
     if any(not isinstance(branch, exp.Query | exp.Values | exp.Table) for branch in (first, *others)):
         return True
     if not _tables(first, names):
         return False
-    return any(_foreign(first, other, names, sensitive, values) for other in others)
+    return any(_is_foreign_branch(first, other, names, sensitive, values) for other in others)
 
 
 def _branches(union: exp.Expr) -> list[exp.Expr]:
-    """The selects of a chain of set operations, left to right, without recursion."""
-    waiting, found = [union], []
-    while waiting:
-        node = waiting.pop().unnest()
+    """Return the SELECTs of a chain of set operations, left to right, without recursion."""
+    pending, selects = [union], []
+    while pending:
+        node = pending.pop().unnest()
         if isinstance(node, exp.SetOperation):
-            waiting += [node.expression, node.this]
+            pending += [node.expression, node.this]
         elif isinstance(node, exp.Subquery):
-            waiting.append(node.this)
+            pending.append(node.this)
         else:
-            found.append(node)
-    return found
+            selects.append(node)
+    return selects
 
 
-def _tables(branch: exp.Expr, names: Names) -> set[str]:
+def _tables(branch: exp.Expr, names: StatementNames) -> set[str]:
     return {table_name(table) for table in branch.find_all(exp.Table) if not names.is_cte(table)} - {""}
 
 
-def _foreign(first: exp.Expr, other: exp.Expr, names: Names, sensitive: frozenset[str], values: Values) -> bool:
+def _is_foreign_branch(
+    first: exp.Expr, other: exp.Expr, names: StatementNames, sensitive: frozenset[str], values: Values
+) -> bool:
     home, away = _tables(first, names), _tables(other, names)
     if any(is_catalog(name) for name in away - home):
         return True
     if away and away <= home:
-        return other.args.get("where") is None and (_broken_out(first, values) or _picks(first, other))
-    if asks_who_we_are(other) or _probes(first, other, values):
+        return other.args.get("where") is None and (_has_empty_result(first, values) or _picks_columns(first, other))
+    if reads_identity(other) or _counts_columns(first, other, values):
         return True
     if not away:
         return False
     takes = any(is_sensitive(column.name.lower(), sensitive) for column in other.find_all(exp.Column))
-    return takes or (_pads(first, other) and _broken_out(first, values)) or _grafted(first, other, away, values)
+    return (
+        takes
+        or (_pads_with_constants(first, other) and _has_empty_result(first, values))
+        or _is_grafted(first, other, away, values)
+    )
 
 
-def _grafted(first: exp.Expr, other: exp.Expr, away: set[str], values: Values) -> bool:
-    """An unfiltered look at accounts, with other columns, behind a filter by one constant."""
-    if other.args.get("where") is not None or other.args.get("group") is not None or not _by_constant(first):
+def _is_grafted(first: exp.Expr, other: exp.Expr, away: set[str], values: Values) -> bool:
+    """Return True for an unfiltered read of accounts, with other columns, after a filter by one constant."""
+    if other.args.get("where") is not None or other.args.get("group") is not None or not _filters_by_constant(first):
         return False
     if not any(name.rpartition(".")[2] in ACCOUNT_TABLES for name in away):
-        return _broken_out(first, values) and not _alike(first, other)
-    return not _alike(first, other)
+        return _has_empty_result(first, values) and not _has_same_columns(first, other)
+    return not _has_same_columns(first, other)
 
 
-def _picks(first: exp.Expr, other: exp.Expr) -> bool:
-    """All columns of one row first, then a few columns of every row."""
+def _picks_columns(first: exp.Expr, other: exp.Expr) -> bool:
+    """Return True if the first branch reads all columns of one row, and the other a few columns of every row."""
     stars = [any(cell.is_star for cell in branch.expressions) for branch in (first, other)]
-    return stars == [True, False] and _by_constant(first)
+    return stars == [True, False] and _filters_by_constant(first)
 
 
-def _by_constant(branch: exp.Expr) -> bool:
+def _filters_by_constant(branch: exp.Expr) -> bool:
     where = branch.args.get("where")
     equalities = where.find_all(exp.EQ, exp.Like) if where is not None else ()
-    return any(isinstance(each.expression, exp.Literal | exp.Null) for each in equalities)
+    return any(isinstance(equality.expression, exp.Literal | exp.Null) for equality in equalities)
 
 
-def _alike(first: exp.Expr, other: exp.Expr) -> bool:
-    """Whether both branches name their columns alike, or both take all of them."""
+def _has_same_columns(first: exp.Expr, other: exp.Expr) -> bool:
+    """Return True if both branches have the same column names, or both read all columns."""
     ours = {cell.alias_or_name.lower() for cell in first.expressions}
     return all(cell.alias_or_name.lower() in ours for cell in other.expressions)
 
 
-def _probes(first: exp.Expr, other: exp.Expr, values: Values) -> bool:
-    """`UNION SELECT NULL, NULL` or `1, 2, 3` behind a filter: counting the columns of somebody else's query."""
+def _counts_columns(first: exp.Expr, other: exp.Expr, values: Values) -> bool:
+    """Return True for `UNION SELECT NULL, NULL` or `1, 2, 3` after a filter, which counts the columns of the query."""
     cells = [cell.unnest() for cell in other.expressions]
     numbers = [cell.name for cell in cells if isinstance(cell, exp.Literal) and not cell.is_string]
     counted = numbers == [str(number) for number in range(1, len(cells) + 1)]
@@ -200,34 +215,34 @@ def _probes(first: exp.Expr, other: exp.Expr, values: Values) -> bool:
         return counted and len(cells) > _LETTER and any(cell.is_star for cell in first.expressions)
     if other.args.get("from_") is None and other.find(exp.Column) is not None:
         return True
-    if any(values[id(cell)] is Open.ROW for cell in cells):
+    if any(values[id(cell)] is UnknownValue.ROW for cell in cells):
         return False
     if all(isinstance(cell, exp.Null) for cell in cells) or any(cell.is_star for cell in first.expressions):
         return True
     if any(isinstance(cell, exp.Null) for cell in cells):
-        return first.args.get("group") is None and all(_filler(cell) for cell in cells)
-    if _broken_out(first, values) or (counted and _by_constant(first)):
+        return first.args.get("group") is None and all(_is_filler(cell) for cell in cells)
+    if _has_empty_result(first, values) or (counted and _filters_by_constant(first)):
         return True
     return (len(cells) > 1 and counted) or any(isinstance(cell, exp.Func | exp.HexString) for cell in cells)
 
 
-def _filler(cell: exp.Expr) -> bool:
-    """NULL, a number or a letter, as columns are tried out."""
+def _is_filler(cell: exp.Expr) -> bool:
+    """Return True for NULL, a number or a letter, as used to try out columns."""
     return isinstance(cell, exp.Null) or (isinstance(cell, exp.Literal) and len(cell.name) <= _LETTER)
 
 
-def _pads(first: exp.Expr, other: exp.Expr) -> bool:
-    """A bare constant where the first branch has a column."""
+def _pads_with_constants(first: exp.Expr, other: exp.Expr) -> bool:
+    """Return True if a bare constant stands where the first branch has a column."""
     pairs = zip(first.expressions, other.expressions, strict=False)
-    return any(isinstance(theirs, exp.Literal | exp.Null) and not _bare(ours) for ours, theirs in pairs)
+    return any(isinstance(theirs, exp.Literal | exp.Null) and not _is_constant(ours) for ours, theirs in pairs)
 
 
-def _bare(cell: exp.Expr) -> bool:
+def _is_constant(cell: exp.Expr) -> bool:
     return isinstance(cell.unalias(), exp.Literal | exp.Null)
 
 
-def _broken_out(first: exp.Expr, values: Values) -> bool:
-    """The first branch was made to find nothing: `id = -1`, `name = ''`, `1 = 2`."""
+def _has_empty_result(first: exp.Expr, values: Values) -> bool:
+    """Return True if the first branch cannot match: `id = -1`, `name = ''`, `1 = 2`."""
     where = first.args.get("where")
     if where is None:
         return False

@@ -1,4 +1,4 @@
-"""From text to one syntax tree: dialects by name, bounds before the parser, and what a statement wraps."""
+"""SQL parser front end: dialects by name, size limits, and wrapped statements (EXPLAIN, REPLACE)."""
 
 import logging
 import re
@@ -11,15 +11,15 @@ from sqlglot.errors import ParseError, SqlglotError
 
 from qwed.engines._sql.tokens import (
     backtracking,
+    blank_comments,
     comments_in,
     double_quoted,
-    spoken_gaps,
-    with_known_operators,
-    with_named_binds,
-    without_comments,
+    nonblank_gaps,
+    normalize_binds,
+    normalize_operators,
 )
 
-# The parser logs the text it cannot read, and that text may hold secrets.
+# The parser logs text that it cannot parse, and that text may contain secrets.
 logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
 
 MAX_CHARACTERS = 100_000
@@ -27,9 +27,9 @@ MAX_NODES = 20_000
 MAX_BACKTRACKING = 12
 
 DOUBLE_QUOTED = "double_quoted"
-"""Where the root of a tree keeps its `double_quoted` texts, which the tree itself does not tell from others."""
+"""Key in the root's metadata for texts in double quotes, which the tree itself does not distinguish."""
 
-KNOWN_DIALECTS = tuple(sorted(each.value for each in Dialects if each.value not in {"", "prql", "dax"}))
+KNOWN_DIALECTS = tuple(sorted(dialect.value for dialect in Dialects if dialect.value not in {"", "prql", "dax"}))
 ALIASES = {
     "": "",
     "generic": "",
@@ -60,7 +60,7 @@ ALIASES = {
     "google": "bigquery",
     "googlesql": "bigquery",
 }
-_TAKEN_APART = (exp.Query, exp.DML, exp.DDL, exp.Drop, exp.Values, exp.Summarize, exp.Pivot)
+_PARSED_TYPES = (exp.Query, exp.DML, exp.DDL, exp.Drop, exp.Values, exp.Summarize, exp.Pivot)
 LIKELY_DIALECTS = (
     "postgres",
     "mysql",
@@ -76,10 +76,10 @@ LIKELY_DIALECTS = (
     "presto",
 )
 MAX_GUESSED = 10_000
-"""Texts longer than this are read in the dialect they name, or not at all."""
+"""Maximum length of a text that is tried in several dialects."""
 
-# The parser leaks these on texts its grammar does not foresee.
-PARSER_LEAKS = (TypeError, AttributeError, ValueError, LookupError, AssertionError, NotImplementedError)
+# The parser raises these on texts that its grammar does not foresee.
+PARSER_ERRORS = (TypeError, AttributeError, ValueError, LookupError, AssertionError, NotImplementedError)
 _UNACCEPTED = re.compile("[\0\ud800-\udfff]")
 _EXPLAIN_WORDS = frozenset({"ANALYZE", "ANALYSE", "VERBOSE", "QUERY", "PLAN", "EXTENDED", "FORMATTED", "COST"})
 _STATEMENT_STARTS = frozenset(
@@ -96,20 +96,20 @@ _STATEMENT_STARTS = frozenset(
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Reading:
-    """A text that parsed: its tokens and the statements in it."""
+class ParsedSql:
+    """Parsed text: its tokens and statements."""
 
     text: str
     dialect: str
     tokens: Sequence[Token]
     statements: tuple[exp.Expr, ...]
     prefix: str = ""
-    """`EXPLAIN` or `REPLACE` where the tree is the statement behind that word."""
+    """`EXPLAIN` or `REPLACE` if the tree is the statement after that word."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Unreadable:
-    """A text that did not parse; `too_large` when it was not tried to the end."""
+class UnparsableSql:
+    """Text that did not parse; `too_large` if parsing was not completed."""
 
     problem: str
     tokens: Sequence[Token] = ()
@@ -117,7 +117,7 @@ class Unreadable:
 
 
 def dialect_named(name: object) -> str | None:
-    """sqlglot's name of a dialect, or None for a name nobody knows."""
+    """Return sqlglot's name of a dialect, or None for an unknown name."""
     if not isinstance(name, str):
         return None
     word = name.strip().lower()
@@ -125,49 +125,49 @@ def dialect_named(name: object) -> str | None:
     return word if word == "" or word in KNOWN_DIALECTS else None
 
 
-def read(text: str, dialect: str) -> Reading | Unreadable:
-    """The statements of `text`, or why there are none."""
-    problem = _unfit(text)
+def parse_sql(text: str, dialect: str) -> ParsedSql | UnparsableSql:
+    """Parse the statements of `text`, or return the reason it does not parse."""
+    problem = _input_problem(text)
     if problem:
-        return Unreadable(problem=problem, too_large=len(text) > MAX_CHARACTERS)
+        return UnparsableSql(problem=problem, too_large=len(text) > MAX_CHARACTERS)
     try:
         tokens = Dialect.get_or_raise(dialect).tokenize(text)
     except SqlglotError:
-        return Unreadable(problem="a quote or a comment is not closed")
+        return UnparsableSql(problem="a quote or a comment is not closed")
     if backtracking(tokens, dialect) > MAX_BACKTRACKING:
-        return Unreadable(problem="too many joins without a condition or nested type calls", too_large=True)
+        return UnparsableSql(problem="too many joins without a condition or nested type calls", too_large=True)
     return _parse(text, dialect, tokens)
 
 
-def read_as_any(text: str) -> Reading | Unreadable:
-    """The statements of a text whose dialect nobody named: as generic SQL, else in the first dialect that reads it.
+def parse_any_dialect(text: str) -> ParsedSql | UnparsableSql:
+    """Parse a text without a stated dialect: as generic SQL, else in the first dialect that parses it.
 
-    Only readings that agree about strings and comments count, so that what is judged is what another database sees;
-    where generic SQL finds an open quote, no database without that dialect's own quotes can run the text at all.
+    Only dialects that agree on strings and comments count, so that another database sees the same statement. If generic
+    SQL finds an open quote, only a database with that dialect's own quotes can run the text.
     """
-    plain = read(text, "")
-    if isinstance(plain, Reading) and not _as_text(plain):
+    plain = parse_sql(text, "")
+    if isinstance(plain, ParsedSql) and not _is_unparsed_text(plain):
         return plain
-    if len(text) > MAX_GUESSED or (isinstance(plain, Unreadable) and plain.too_large):
+    if len(text) > MAX_GUESSED or (isinstance(plain, UnparsableSql) and plain.too_large):
         return plain
     for dialect in LIKELY_DIALECTS:
-        other = read(text, dialect)
-        if isinstance(other, Reading) and not _as_text(other) and _agree(text, plain.tokens, dialect):
+        other = parse_sql(text, dialect)
+        if isinstance(other, ParsedSql) and not _is_unparsed_text(other) and _agree(text, plain.tokens, dialect):
             return other
     return plain
 
 
-def _as_text(reading: Reading) -> bool:
-    """Whether the parser only kept the words: a command, or an expression that is no statement."""
-    return any(not isinstance(each, _TAKEN_APART) for each in reading.statements)
+def _is_unparsed_text(parsed: ParsedSql) -> bool:
+    """Return True if the parser only kept the words: a command, or an expression that is not a statement."""
+    return any(not isinstance(statement, _PARSED_TYPES) for statement in parsed.statements)
 
 
 def _agree(text: str, plain: Sequence[Token], dialect: str) -> bool:
-    return not plain or _quoted(text, plain) == _quoted(text, Dialect.get_or_raise(dialect).tokenize(text))
+    return not plain or _quoted_spans(text, plain) == _quoted_spans(text, Dialect.get_or_raise(dialect).tokenize(text))
 
 
-def _quoted(text: str, tokens: Sequence[Token]) -> set[tuple[int, int]]:
-    """Where texts in quotes stand, and where comments begin."""
+def _quoted_spans(text: str, tokens: Sequence[Token]) -> set[tuple[int, int]]:
+    """Return the positions of quoted texts, and the starts of comments."""
     quotes = {
         (token.start + offset, token.end)
         for token in tokens
@@ -175,50 +175,50 @@ def _quoted(text: str, tokens: Sequence[Token]) -> set[tuple[int, int]]:
         if token.end > token.start and text[token.start + offset : token.start + offset + 1] in ("'", '"')
     }
     return quotes | {
-        (start + offset, -1) for _, start, gap in spoken_gaps(text, tokens) for offset, _, _ in comments_in(gap)
+        (start + offset, -1) for _, start, gap in nonblank_gaps(text, tokens) for offset, _, _ in comments_in(gap)
     }
 
 
-def _unfit(text: str) -> str:
+def _input_problem(text: str) -> str:
     if len(text) > MAX_CHARACTERS:
         return f"longer than {MAX_CHARACTERS} characters"
     if not text.strip():
         return "there is no statement"
     if _UNACCEPTED.search(text):
-        return "the text holds a character no database accepts"
+        return "the text contains a character that no database accepts"
     return ""
 
 
-def _parse(text: str, dialect: str, tokens: Sequence[Token]) -> Reading | Unreadable:
+def _parse(text: str, dialect: str, tokens: Sequence[Token]) -> ParsedSql | UnparsableSql:
     try:
-        plain = with_known_operators(without_comments(text, tokens), tokens)
-        trees = _trees(with_named_binds(plain, tokens), dialect, text, tokens)
+        plain = normalize_operators(blank_comments(text, tokens), tokens)
+        trees = _trees(normalize_binds(plain, tokens), dialect, text, tokens)
     except ParseError as error:
-        return Unreadable(problem=_where(error), tokens=tokens)
+        return UnparsableSql(problem=_error_position(error), tokens=tokens)
     except RecursionError:
-        return Unreadable(problem="nested too deeply", tokens=tokens, too_large=True)
-    except PARSER_LEAKS:
-        return Unreadable(problem="not valid in this dialect", tokens=tokens)
+        return UnparsableSql(problem="nested too deeply", tokens=tokens, too_large=True)
+    except PARSER_ERRORS:
+        return UnparsableSql(problem="not valid in this dialect", tokens=tokens)
     statements = tuple(tree for tree in trees if tree is not None and not isinstance(tree, exp.Semicolon))
     if not statements:
-        return Unreadable(problem="there is no statement", tokens=tokens)
+        return UnparsableSql(problem="there is no statement", tokens=tokens)
     if _larger_than(MAX_NODES, statements):
-        return Unreadable(problem="too many terms", tokens=tokens, too_large=True)
+        return UnparsableSql(problem="too many terms", tokens=tokens, too_large=True)
     quoted = double_quoted(text, tokens)
     for statement in statements:
         _spell_out_negations(statement)
         statement.meta[DOUBLE_QUOTED] = quoted
-    return _unwrapped(Reading(text=text, dialect=dialect, tokens=tokens, statements=statements))
+    return _unwrap(ParsedSql(text=text, dialect=dialect, tokens=tokens, statements=statements))
 
 
-def _trees(written: str, dialect: str, text: str, tokens: Sequence[Token]) -> list[exp.Expr | None]:
-    """The statements as they were written down for the parser; what is still as it was sent has its tokens already."""
+def _trees(normalized: str, dialect: str, text: str, tokens: Sequence[Token]) -> list[exp.Expr | None]:
+    """Parse the normalised text; the original tokens are reused if it is unchanged."""
     reader = Dialect.get_or_raise(dialect)
-    return reader.parser().parse(list(tokens) if written == text else reader.tokenize(written), written)
+    return reader.parser().parse(list(tokens) if normalized == text else reader.tokenize(normalized), normalized)
 
 
 def _spell_out_negations(statement: exp.Expr) -> None:
-    """`x IS NOT NULL` as `NOT x IS NULL` in every dialect, so that each rule has one shape to know."""
+    """Rewrite `x IS NOT NULL` as `NOT x IS NULL` in every dialect, so that rules handle one form."""
     for node in list(statement.find_all(exp.Is, exp.Like, exp.ILike)):
         if node.args.get("negate"):
             node.set("negate", None)
@@ -227,7 +227,7 @@ def _spell_out_negations(statement: exp.Expr) -> None:
             inner.set("this", node)
 
 
-def _where(error: ParseError) -> str:
+def _error_position(error: ParseError) -> str:
     first = error.errors[0] if error.errors else {}
     if "line" not in first:
         return "not valid in this dialect"
@@ -244,34 +244,34 @@ def _larger_than(limit: int, statements: Sequence[exp.Expr]) -> bool:
     return False
 
 
-def _unwrapped(reading: Reading) -> Reading | Unreadable:
-    """EXPLAIN and REPLACE as the statement they run, where the parser hands them over as plain text."""
-    root = reading.statements[0]
-    if len(reading.statements) > 1:
-        return reading
+def _unwrap(parsed: ParsedSql) -> ParsedSql | UnparsableSql:
+    """Replace EXPLAIN and REPLACE by the statement they run, where the parser returns them as text."""
+    root = parsed.statements[0]
+    if len(parsed.statements) > 1:
+        return parsed
     if isinstance(root, exp.Describe) and isinstance(root.this, exp.Query | exp.DML):
-        return replace(reading, statements=(root.this,), prefix="EXPLAIN")
+        return replace(parsed, statements=(root.this,), prefix="EXPLAIN")
     if not isinstance(root, exp.Command):
-        return reading
+        return parsed
     body = root.expression.name if isinstance(root.expression, exp.Expr) else str(root.expression or "")
     word = str(root.this).upper()
     if word == "REPLACE":
-        return _behind(reading, f"INSERT {body}", word)
+        return _parse_wrapped(parsed, f"INSERT {body}", word)
     if word == "EXPLAIN":
-        return _behind(reading, body[_skip_options(body, reading.dialect) :], word)
-    return reading
+        return _parse_wrapped(parsed, body[_skip_options(body, parsed.dialect) :], word)
+    return parsed
 
 
-def _behind(reading: Reading, text: str, prefix: str) -> Reading | Unreadable:
-    # Comments before the word stay in the text, so that they are judged too.
-    inner = read(reading.text[: reading.tokens[0].start] + text, reading.dialect)
-    if isinstance(inner, Unreadable) or inner.prefix:
-        return reading
+def _parse_wrapped(parsed: ParsedSql, text: str, prefix: str) -> ParsedSql | UnparsableSql:
+    # Comments before the word stay in the text, so that they are checked too.
+    inner = parse_sql(parsed.text[: parsed.tokens[0].start] + text, parsed.dialect)
+    if isinstance(inner, UnparsableSql) or inner.prefix:
+        return parsed
     return replace(inner, prefix=prefix)
 
 
 def _skip_options(body: str, dialect: str) -> int:
-    """Where the statement behind EXPLAIN starts; 0 when something unknown stands before it."""
+    """Return the position of the statement after EXPLAIN; 0 if something unknown precedes it."""
     depth = 0
     for token in Dialect.get_or_raise(dialect).tokenize(body):
         if token.token_type is TokenType.L_PAREN:

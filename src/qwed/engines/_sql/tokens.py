@@ -1,4 +1,4 @@
-"""What can be told before parsing: the gaps between tokens, and how hard the parser would have to work."""
+"""Token-level preprocessing: gaps and comments, placeholders, and an estimate of the parser's work."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ _LETTERS = str.maketrans("0123456789", "abcdefghij")
 
 
 def gaps(text: str, tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
-    """Where nothing but blanks and comments stands: before the first token, between them, after the last."""
+    """Yield the spans of blanks and comments: before the first token, between tokens, after the last."""
     at = 0
     for token in tokens:
         yield at, token.start
@@ -25,31 +25,31 @@ def gaps(text: str, tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
     yield at, len(text)
 
 
-def spoken_gaps(text: str, tokens: Sequence[Token]) -> list[tuple[int, int, str]]:
-    """(tokens before it, start, text) of each gap in which more than blanks stands: in most queries none."""
-    found = enumerate(gaps(text, tokens))
+def nonblank_gaps(text: str, tokens: Sequence[Token]) -> list[tuple[int, int, str]]:
+    """Return (tokens before it, start, text) of each gap with more than blanks; most queries have none."""
+    numbered = enumerate(gaps(text, tokens))
     return [
         (index, start, text[start:end])
-        for index, (start, end) in found
+        for index, (start, end) in numbered
         if not text[start:end].isspace() and start < end
     ]
 
 
-def without_comments(text: str, tokens: Sequence[Token]) -> str:
-    """The text with each comment blank, so that `ORDER /* x */ BY` is read as what it is; positions stay."""
-    spoken = spoken_gaps(text, tokens)
-    if not spoken:
+def blank_comments(text: str, tokens: Sequence[Token]) -> str:
+    """Replace comments with blanks, so that `ORDER /* x */ BY` parses; positions stay the same."""
+    gaps_with_text = nonblank_gaps(text, tokens)
+    if not gaps_with_text:
         return text
     characters = list(text)
-    for _index, start, gap in spoken:
+    for _index, start, gap in gaps_with_text:
         for offset, length in _comment_spans(gap):
-            place = slice(start + offset, start + offset + length)
-            characters[place] = ["\n" if each == "\n" else " " for each in characters[place]]
+            span = slice(start + offset, start + offset + length)
+            characters[span] = ["\n" if character == "\n" else " " for character in characters[span]]
     return "".join(characters)
 
 
-def with_named_binds(text: str, tokens: Sequence[Token]) -> str:
-    """`?1`, `:1`, `%s` and `%(name)s` as placeholders every dialect's parser takes; positions stay."""
+def normalize_binds(text: str, tokens: Sequence[Token]) -> str:
+    """Rewrite `?1`, `:1`, `%s` and `%(name)s` as placeholders for every dialect; positions stay the same."""
     characters = list(text)
     for before, mark, after in zip((None, *tokens), tokens, tokens[1:], strict=False):
         if after.start != mark.end + 1:
@@ -61,19 +61,19 @@ def with_named_binds(text: str, tokens: Sequence[Token]) -> str:
         elif mark.token_type is TokenType.PLACEHOLDER and after.token_type is TokenType.NUMBER:
             characters[after.start : after.end + 1] = " " * (after.end + 1 - after.start)
         elif mark.token_type is TokenType.MOD and (before is None or before.token_type not in _VALUES):
-            found = _FORMAT.match(text, mark.start)
-            if found:
-                characters[mark.start : found.end()] = _bind(found[1]).ljust(len(found[0]))
+            match = _FORMAT.match(text, mark.start)
+            if match:
+                characters[mark.start : match.end()] = _bind(match[1]).ljust(len(match[0]))
     return "".join(characters)
 
 
-def with_known_operators(text: str, tokens: Sequence[Token]) -> str:
-    """Operators the parser takes for two as ones it knows, which compare the same sides; positions stay."""
+def normalize_operators(text: str, tokens: Sequence[Token]) -> str:
+    """Rewrite operators that the parser splits as known ones with the same operands; positions stay unchanged."""
     characters = list(text)
     for mark, after in pairwise(tokens):
-        known = _OPERATORS.get((mark.text, after.text)) if after.start == mark.end + 1 else None
-        if known and text[mark.start] == mark.text:
-            characters[mark.start : after.end + 1] = known
+        replacement = _OPERATORS.get((mark.text, after.text)) if after.start == mark.end + 1 else None
+        if replacement and text[mark.start] == mark.text:
+            characters[mark.start : after.end + 1] = replacement
     return "".join(characters)
 
 
@@ -82,18 +82,18 @@ def _bind(name: str | None) -> str:
 
 
 def double_quoted(text: str, tokens: Sequence[Token]) -> tuple[str, ...]:
-    """The folded texts that are strings here and names in most dialects, as sent and as read; aliases are left out."""
-    found: list[str] = []
+    """Return the folded texts that are strings here and names in most dialects, raw and unescaped, without aliases."""
+    texts: list[str] = []
     before = None
     for token in tokens:
         if token.token_type is TokenType.STRING and text[token.start] == '"' and before is not TokenType.ALIAS:
-            found += (token.text.lower(), text[token.start + 1 : token.end].lower())
+            texts += (token.text.lower(), text[token.start + 1 : token.end].lower())
         before = token.token_type
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(texts))
 
 
 def _comment_spans(gap: str) -> list[tuple[int, int]]:
-    """Where the comments of a gap are; none where more than comments stands in it, as in the body of a command."""
+    """Return the spans of the comments of a gap; none if it contains other text, such as the body of a command."""
     spans = [(offset, len(body) + 4 - 2 * line) for offset, line, body in comments_in(gap)]
     rest = list(gap)
     for offset, length in spans:
@@ -102,7 +102,7 @@ def _comment_spans(gap: str) -> list[tuple[int, int]]:
 
 
 def comments_in(gap: str) -> Iterator[tuple[int, bool, str]]:
-    """(offset, whether it ends with its line, body) of each comment in a gap."""
+    """Yield (offset, whether it ends with its line, body) of each comment in a gap."""
     at = 0
     while at < len(gap):
         if gap.startswith("/*", at):
@@ -121,22 +121,22 @@ def comments_in(gap: str) -> Iterator[tuple[int, bool, str]]:
 
 
 def backtracking(tokens: Sequence[Token], dialect: str) -> int:
-    """How often the parser may have to start again: each open join and each nested type call doubles its work."""
+    """Estimate how often the parser may restart: each open join and each nested type call doubles its work."""
     return _open_joins(tokens) + max(_type_depths(tokens, dialect), default=0)
 
 
 def _open_joins(tokens: Sequence[Token]) -> int:
-    """Joins that no ON or USING follows at their own depth."""
-    waiting: dict[int, int] = {}
+    """Return the number of joins without ON or USING at their own depth."""
+    open_joins: dict[int, int] = {}
     depth, total, before = 0, 0, None
     for token in tokens:
         kind = token.token_type
         depth += (kind is TokenType.L_PAREN) - (kind is TokenType.R_PAREN)
         if kind is TokenType.JOIN and before not in _FREE_JOINS:
-            waiting[depth] = waiting.get(depth, 0) + 1
+            open_joins[depth] = open_joins.get(depth, 0) + 1
             total += 1
-        elif kind in _CONDITIONS and waiting.get(depth):
-            waiting[depth] -= 1
+        elif kind in _CONDITIONS and open_joins.get(depth):
+            open_joins[depth] -= 1
             total -= 1
         before = kind
     return total

@@ -1,4 +1,4 @@
-"""Whether the sides of a comparison can be compared at all, as far as a schema tells their types."""
+"""Type checks of comparisons and arithmetic, with the types of a schema."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -9,8 +9,8 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 
-class Kind(Enum):
-    """What a value is, as coarsely as databases agree about comparing it."""
+class SqlKind(Enum):
+    """Kind of a value, as coarse as databases agree on comparing it."""
 
     NUMBER = "a number"
     TEXT = "a text"
@@ -19,41 +19,41 @@ class Kind(Enum):
     OTHER = "of another type"
 
 
-KindOf = Callable[[exp.Expr], Kind]
+KindOf = Callable[[exp.Expr], SqlKind]
 
-_LOOSE = frozenset({"sqlite", "mysql"})
-"""Dialects that compare a number with a text column by turning one into the other."""
+_LENIENT_DIALECTS = frozenset({"sqlite", "mysql"})
+"""Dialects that compare a number with a text column by converting one of them."""
 _T = exp.DataType.Type
 _SERIALS = {_T.SERIAL, _T.BIGSERIAL, _T.SMALLSERIAL}
-_KINDS: dict[Any, Kind] = {
-    **dict.fromkeys(exp.DataType.NUMERIC_TYPES, Kind.NUMBER),
-    **dict.fromkeys(_SERIALS, Kind.NUMBER),
-    **dict.fromkeys(exp.DataType.TEXT_TYPES, Kind.TEXT),
-    **dict.fromkeys(exp.DataType.TEMPORAL_TYPES, Kind.MOMENT),
-    _T.BOOLEAN: Kind.TRUTH,
-    _T.BIT: Kind.OTHER,
+_KINDS: dict[Any, SqlKind] = {
+    **dict.fromkeys(exp.DataType.NUMERIC_TYPES, SqlKind.NUMBER),
+    **dict.fromkeys(_SERIALS, SqlKind.NUMBER),
+    **dict.fromkeys(exp.DataType.TEXT_TYPES, SqlKind.TEXT),
+    **dict.fromkeys(exp.DataType.TEMPORAL_TYPES, SqlKind.MOMENT),
+    _T.BOOLEAN: SqlKind.TRUTH,
+    _T.BIT: SqlKind.OTHER,
 }
-_COMPARED = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ)
-_COUNTED = (exp.Mul, exp.Div, exp.Mod, exp.Add, exp.Sub)
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ)
+_ARITHMETIC = (exp.Mul, exp.Div, exp.Mod, exp.Add, exp.Sub)
 _NUMBER = re.compile(r"\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\s*")
 _MOMENT = re.compile(r"(?i)\s*(?:.*\d.*|now|today|tomorrow|yesterday|-?infinity|epoch|allballs|)\s*", re.DOTALL)
 _TRUTH = frozenset({"true", "false", "t", "f", "yes", "no", "y", "n", "on", "off", "1", "0", ""})
 
 
-def kind_of_type(datatype: object) -> Kind:
-    """The kind of a column or a cast."""
+def kind_of_type(datatype: object) -> SqlKind:
+    """Return the kind of a column or a cast."""
     if isinstance(datatype, str):
         try:
             datatype = exp.DataType.build(datatype)
         except (SqlglotError, ValueError):
-            return Kind.OTHER
-    return _KINDS.get(datatype.this, Kind.OTHER) if isinstance(datatype, exp.DataType) else Kind.OTHER
+            return SqlKind.OTHER
+    return _KINDS.get(datatype.this, SqlKind.OTHER) if isinstance(datatype, exp.DataType) else SqlKind.OTHER
 
 
-def kind_of_node(node: exp.Expr) -> Kind:
-    """The kind an annotated node has."""
+def kind_of_node(node: exp.Expr) -> SqlKind:
+    """Return the kind of an annotated node."""
     if isinstance(node, exp.Any | exp.All | exp.Tuple):
-        return Kind.OTHER
+        return SqlKind.OTHER
     select = node.unnest() if isinstance(node, exp.Subquery) else node
     if isinstance(select, exp.Select) and len(select.expressions) == 1:
         return kind_of_type(select.expressions[0].type)
@@ -61,19 +61,19 @@ def kind_of_node(node: exp.Expr) -> Kind:
 
 
 def type_problem(statement: exp.Expr, kind_of: KindOf, dialect: str) -> str:
-    """The first two values that cannot be compared or counted together, in words."""
+    """Return a message on the first two values that cannot be compared or combined, or the empty string."""
     for node in statement.walk():
-        if isinstance(node, _COUNTED):
-            problem = _counting_problem(node, kind_of, dialect)
+        if isinstance(node, _ARITHMETIC):
+            problem = _arithmetic_problem(node, kind_of, dialect)
         else:
-            problem = next((found for pair in _pairs(node) if (found := _mismatch(*pair, kind_of, dialect))), "")
+            problem = next((message for pair in _pairs(node) if (message := _mismatch(*pair, kind_of, dialect))), "")
         if problem:
             return problem
     return ""
 
 
 def _pairs(node: exp.Expr) -> Iterator[tuple[exp.Expr, exp.Expr]]:
-    if isinstance(node, _COMPARED):
+    if isinstance(node, _COMPARISONS):
         yield node.this.unnest(), node.expression.unnest()
     elif isinstance(node, exp.In):
         yield from ((node.this.unnest(), item.unnest()) for item in node.expressions)
@@ -86,49 +86,53 @@ def _mismatch(left: exp.Expr, right: exp.Expr, kind_of: KindOf, dialect: str) ->
         left, right = right, left
     if isinstance(left, exp.Literal):
         return ""
-    mine = kind_of(left)
+    left_kind = kind_of(left)
     if isinstance(right, exp.Literal) and right.is_string:
-        return "" if fits(right.name, mine) else f"{_named(left)} is {mine.value} and cannot be compared with this text"
-    theirs = Kind.NUMBER if isinstance(right, exp.Literal | exp.Neg) else kind_of(right)
-    if _comparable(mine, theirs, dialect):
+        return (
+            ""
+            if fits(right.name, left_kind)
+            else f"{_describe(left)} is {left_kind.value} and cannot be compared with this text"
+        )
+    right_kind = SqlKind.NUMBER if isinstance(right, exp.Literal | exp.Neg) else kind_of(right)
+    if _comparable(left_kind, right_kind, dialect):
         return ""
-    return f"{_named(left)} is {mine.value} and cannot be compared with {theirs.value}"
+    return f"{_describe(left)} is {left_kind.value} and cannot be compared with {right_kind.value}"
 
 
-def fits(text: str, kind: Kind) -> bool:
-    """Whether a text in quotes can stand for a value of this kind."""
-    if kind is Kind.NUMBER:
+def fits(text: str, kind: SqlKind) -> bool:
+    """Return True if a text in quotes can represent a value of this kind."""
+    if kind is SqlKind.NUMBER:
         return _NUMBER.fullmatch(text[:100]) is not None
-    if kind is Kind.MOMENT:
+    if kind is SqlKind.MOMENT:
         return _MOMENT.fullmatch(text[:100]) is not None
-    return kind is not Kind.TRUTH or text.strip().lower() in _TRUTH
+    return kind is not SqlKind.TRUTH or text.strip().lower() in _TRUTH
 
 
-def _comparable(mine: Kind, theirs: Kind, dialect: str) -> bool:
-    if Kind.OTHER in (mine, theirs) or mine is theirs:
+def _comparable(left_kind: SqlKind, right_kind: SqlKind, dialect: str) -> bool:
+    if SqlKind.OTHER in (left_kind, right_kind) or left_kind is right_kind:
         return True
-    pair = {mine, theirs}
-    if pair == {Kind.NUMBER, Kind.TRUTH}:
+    pair = {left_kind, right_kind}
+    if pair == {SqlKind.NUMBER, SqlKind.TRUTH}:
         return True
-    return Kind.MOMENT not in pair and dialect in _LOOSE
+    return SqlKind.MOMENT not in pair and dialect in _LENIENT_DIALECTS
 
 
-def _named(node: exp.Expr) -> str:
+def _describe(node: exp.Expr) -> str:
     return f"column `{node.name}`" if isinstance(node, exp.Column) else "one side"
 
 
-def _counting_problem(node: exp.Expr, kind_of: KindOf, dialect: str) -> str:
+def _arithmetic_problem(node: exp.Expr, kind_of: KindOf, dialect: str) -> str:
     sides = [node.this.unnest(), node.expression.unnest()]
-    kinds = [_counted(side, kind_of) for side in sides]
-    if Kind.TEXT in kinds and Kind.NUMBER in kinds and dialect not in _LOOSE:
-        text = sides[kinds.index(Kind.TEXT)]
-        return f"{_named(text)} is a text and cannot be counted with a number"
-    if kinds == [Kind.MOMENT, Kind.MOMENT] and not isinstance(node, exp.Sub):
-        return "two dates cannot be counted together"
+    kinds = [_arithmetic_kind(side, kind_of) for side in sides]
+    if SqlKind.TEXT in kinds and SqlKind.NUMBER in kinds and dialect not in _LENIENT_DIALECTS:
+        text = sides[kinds.index(SqlKind.TEXT)]
+        return f"{_describe(text)} is a text and cannot be combined with a number"
+    if kinds == [SqlKind.MOMENT, SqlKind.MOMENT] and not isinstance(node, exp.Sub):
+        return "two dates cannot be combined, only subtracted"
     return ""
 
 
-def _counted(side: exp.Expr, kind_of: KindOf) -> Kind:
+def _arithmetic_kind(side: exp.Expr, kind_of: KindOf) -> SqlKind:
     if isinstance(side, exp.Literal) and side.is_string:
-        return Kind.OTHER if fits(side.name, Kind.NUMBER) or fits(side.name, Kind.MOMENT) else Kind.TEXT
-    return Kind.NUMBER if isinstance(side, exp.Literal) else kind_of(side)
+        return SqlKind.OTHER if fits(side.name, SqlKind.NUMBER) or fits(side.name, SqlKind.MOMENT) else SqlKind.TEXT
+    return SqlKind.NUMBER if isinstance(side, exp.Literal) else kind_of(side)

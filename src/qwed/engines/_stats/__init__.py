@@ -1,1 +1,1 @@
-"""Parts of the stats engine: the file, the claim, and the query that settles it. `stats.py` is the door."""
+"""Implementation of the stats engine (`qwed.engines.stats`): file loading, claim grammar and queries."""

@@ -1,7 +1,7 @@
-"""The stats engine's grammar: a claim about a file to what is to be computed and compared.
+"""Claim grammar of the stats engine: parse a claim about a file into measures and comparisons.
 
 claim    = compared {"and" compared}
-compared = measure comparison value [filter] | measure comparison measure | a sentence of `_stats_sentences`
+compared = measure comparison value [filter] | measure comparison measure | a sentence of `claim_sentences`
 measure  = ("average of" | "max" | ...) column [filter] | "rows" [filter] | "correlation of" column "and" column
 filter   = ("where" | "for" | ...) condition
 """
@@ -9,10 +9,10 @@ filter   = ("where" | "for" | ...) condition
 from decimal import Decimal
 from typing import NamedTuple
 
-from qwed.engines._stats.filters import Condition, condition
-from qwed.engines._stats.words import Cursor, phrases
+from qwed.engines._stats.filters import Condition, parse_condition
+from qwed.engines._stats.tokenizer import ClaimCursor, phrase_table
 
-_COLUMN_MEASURES = phrases(
+_COLUMN_MEASURES = phrase_table(
     {
         "average|mean|avg|arithmetic mean|average value|mean value": "mean",
         "sum|total|sum total|grand total": "sum",
@@ -34,7 +34,7 @@ _COLUMN_MEASURES = phrases(
         "third quartile|upper quartile|q3": "p75",
     }
 )
-_ROWS = phrases(
+_ROWS = phrase_table(
     {
         "rows|row count|number of rows|count of rows|total rows|total number of rows|rowcount|row_count": "rows",
         "records|number of records|count of records|record count|total records|entries|number of entries": "rows",
@@ -44,29 +44,29 @@ _ROWS = phrases(
         "duplicate rows|number of duplicate rows|duplicated rows": "duplicate_rows",
     }
 )
-_SHARES = phrases(
+_SHARES = phrase_table(
     {
         "percentage of rows|percent of rows|percentage of records|percentage of the rows|percentage of all rows": 100,
         "proportion of rows|share of rows|fraction of rows|proportion of records|share of records": 1,
         "fraction of records|ratio of rows|share of all rows|proportion of all rows": 1,
     }
 )
-_PAIRS = phrases(
+_PAIRS = phrase_table(
     {
         "correlation|pearson correlation|correlation coefficient|corr|pearson correlation coefficient": "correlation",
         "covariance|covar|covar_samp|sample covariance": "covariance",
     }
 )
-_QUANTILES = phrases({"percentile": 1, "percentile_cont": 100, "quantile": 100, "quantile_cont": 100})
-_FILTERS = phrases(
+_QUANTILES = phrase_table({"percentile": 1, "percentile_cont": 100, "quantile": 100, "quantile_cont": 100})
+_FILTERS = phrase_table(
     {
         "where|for which|in which|for rows where|among rows where|of rows where|for rows with|among rows with": True,
         "for|with|when|whose|having|among|if|for all rows where|only where|given": True,
     }
 )
-_NOISE = ("values", "value", "column", "field", "variable")
+_FILLER_WORDS = ("values", "value", "column", "field", "variable")
 
-_COMPARISONS = phrases(
+_COMPARISONS = phrase_table(
     {
         "=|==|equals|equal to|exactly|the same as|equal": "=",
         "!=|<>|does not equal|do not equal|unequal to|different from": "!=",
@@ -84,7 +84,7 @@ NEGATED = {"=": "!=", "!=": "=", ">": "<=", "<": ">=", ">=": "<", "<=": ">", "be
 
 
 class Measure(NamedTuple):
-    """What is to be computed: of which columns, of which rows."""
+    """Quantity to compute: its kind, the columns and the filter on rows."""
 
     kind: str
     columns: tuple[str, ...] = ()
@@ -93,8 +93,8 @@ class Measure(NamedTuple):
     scale: int = 1
 
 
-class Value(NamedTuple):
-    """What a measure is compared with: a number with how it is meant, a text, or a range."""
+class ClaimedOperand(NamedTuple):
+    """Operand that a measure is compared with: a number with margin or percent sign, a text, or a range."""
 
     number: Decimal | None = None
     text: str | None = None
@@ -103,148 +103,154 @@ class Value(NamedTuple):
     percent: bool = False
 
 
-class Compared(NamedTuple):
-    """A measure, a comparison, and a value or another measure."""
+class ComparisonClaim(NamedTuple):
+    """Comparison of a measure with a value or another measure."""
 
     left: Measure
     operator: str
-    right: "Value | Measure"
+    right: "ClaimedOperand | Measure"
 
 
-class Best(NamedTuple):
-    """The group whose measure is the highest or the lowest, and which it is said to be."""
+class BestGroupClaim(NamedTuple):
+    """Claim that `value` is the group whose measure is the highest or the lowest."""
 
     group: str
     measure: Measure
     highest: bool
-    value: Value
+    value: ClaimedOperand
 
 
-Part = Compared | Best
+ClaimPart = ComparisonClaim | BestGroupClaim
 
 
-def comparison(cursor: Cursor) -> str | None:
-    """The comparison that stands here, such as `is at least`; `=` for a bare `is`."""
+def parse_comparison(cursor: ClaimCursor) -> str | None:
+    """Parse a comparison such as `is at least` and return its operator, `=` for a bare `is`, or None."""
     start = cursor.at
     if cursor.take("does", "not") or cursor.take("do", "not"):
-        found = cursor.phrase(_COMPARISONS) or cursor.phrase(phrases({"exceed": ">"}))
-        return NEGATED.get(found or "")
+        operator = cursor.phrase(_COMPARISONS) or cursor.phrase(phrase_table({"exceed": ">"}))
+        return NEGATED.get(operator or "")
     being = any(cursor.take(word) for word in ("is", "are", "was", "were", "lies", "stands", "stands at"))
     negative = being and cursor.take("not")
-    found = cursor.phrase(_COMPARISONS)
-    if found is None and not being:
+    operator = cursor.phrase(_COMPARISONS)
+    if operator is None and not being:
         cursor.at = start
         return None
-    found = found or "="
+    operator = operator or "="
     if negative:
-        negated = NEGATED.get(found)
+        negated = NEGATED.get(operator)
         if negated is None:
             _restart(cursor, start)
         return negated
-    return found
+    return operator
 
 
-def _restart(cursor: Cursor, start: int) -> None:
+def _restart(cursor: ClaimCursor, start: int) -> None:
     cursor.at = start
 
 
-def filter_here(cursor: Cursor) -> Condition | None:
-    """The filter that stands here, if any."""
+def parse_filter(cursor: ClaimCursor) -> Condition | None:
+    """Parse a filter and return its condition, or None without a filter."""
     if not cursor.phrase(_FILTERS):
         return None
     cursor.skip("the")
-    return condition(cursor, comparison)
+    return parse_condition(cursor, parse_comparison)
 
 
-def measure(cursor: Cursor) -> Measure:
-    """The measure that stands here, with its filter."""
+def parse_measure(cursor: ClaimCursor) -> Measure:
+    """Parse a measure with its filter."""
     cursor.skip("the", "a", "an", "overall")
-    found = _quantile(cursor) or _share(cursor) or _rows(cursor) or _pair(cursor) or _of_column(cursor)
-    if found is None:
+    measure = (
+        _parse_quantile(cursor)
+        or _parse_share(cursor)
+        or _parse_rows(cursor)
+        or _parse_pair(cursor)
+        or _parse_column_measure(cursor)
+    )
+    if measure is None:
         raise cursor.fail("a measure such as `average of`, `max(...)` or `rows`")
-    if found.where is None:
-        found = found._replace(where=filter_here(cursor))
-    return found
+    if measure.where is None:
+        measure = measure._replace(where=parse_filter(cursor))
+    return measure
 
 
-def _rows(cursor: Cursor) -> Measure | None:
+def _parse_rows(cursor: ClaimCursor) -> Measure | None:
     start = cursor.at
     if cursor.take("count", "(", "*", ")"):
         return Measure("rows")
     kind = cursor.phrase(_ROWS)
     if kind is None and cursor.take("count"):
-        # A count of nothing in particular counts rows.
-        if comparison_follows(cursor) or cursor.phrase(_FILTERS):
+        # `count` without a column counts rows.
+        if is_at_comparison(cursor) or cursor.phrase(_FILTERS):
             cursor.at = start + 1
             return Measure("rows")
         cursor.at = start
-    if kind is None or not _ends(cursor):
+    if kind is None or not _is_not_call(cursor):
         cursor.at = start
         return None
     cursor.skip("in", "the", "file", "dataset", "data", "table")
     return Measure(kind)
 
 
-def _ends(cursor: Cursor) -> bool:
+def _is_not_call(cursor: ClaimCursor) -> bool:
     return cursor.here.kind != "sign" or cursor.here.text != "("
 
 
-def comparison_follows(cursor: Cursor) -> bool:
-    """Whether a comparison stands here; nothing is read."""
+def is_at_comparison(cursor: ClaimCursor) -> bool:
+    """Return True if a comparison follows; the cursor does not move."""
     start = cursor.at
-    found = comparison(cursor)
+    operator = parse_comparison(cursor)
     cursor.at = start
-    return found is not None
+    return operator is not None
 
 
-def _share(cursor: Cursor) -> Measure | None:
+def _parse_share(cursor: ClaimCursor) -> Measure | None:
     scale = cursor.phrase(_SHARES)
     if scale is None:
         return None
-    cursor.phrase(phrases({"that have|which have|that are|having|with": True}))
-    where = filter_here(cursor) or condition(cursor, comparison)
+    cursor.phrase(phrase_table({"that have|which have|that are|having|with": True}))
+    where = parse_filter(cursor) or parse_condition(cursor, parse_comparison)
     return Measure("share", where=where, scale=scale)
 
 
-def _pair(cursor: Cursor) -> Measure | None:
+def _parse_pair(cursor: ClaimCursor) -> Measure | None:
     kind = cursor.phrase(_PAIRS)
     if kind is None:
         return None
     bracket = cursor.take("(")
     cursor.skip("of", "between", "the")
-    first = _column(cursor)
+    first = _parse_column(cursor)
     if not any(cursor.take(word) for word in ("and", "with", ",")):
         raise cursor.fail("`and` and a second column")
     cursor.skip("the")
-    second = _column(cursor)
+    second = _parse_column(cursor)
     if bracket and not cursor.take(")"):
         raise cursor.fail("`)`")
     return Measure(kind, (first, second))
 
 
-def _quantile(cursor: Cursor) -> Measure | None:
+def _parse_quantile(cursor: ClaimCursor) -> Measure | None:
     start = cursor.at
-    quantile = _ordinal(cursor)
+    quantile = _parse_ordinal(cursor)
     if quantile is not None:
-        return Measure("percentile", (_argument(cursor),), quantile=quantile)
+        return Measure("percentile", (_parse_argument(cursor),), quantile=quantile)
     scale = cursor.phrase(_QUANTILES)
     if scale is None:
         return None
     if cursor.take("("):
-        column = _column(cursor)
+        column = _parse_column(cursor)
         number = cursor.number() if cursor.take(",") else None
         closed = cursor.take(")")
     else:
         number, closed = cursor.number(), True
-        column = _argument(cursor) if number is not None else ""
+        column = _parse_argument(cursor) if number is not None else ""
     if number is None or not closed:
         cursor.at = start
         return None
     return Measure("percentile", (column,), quantile=number * scale if scale == 1 or number <= 1 else number)
 
 
-def _ordinal(cursor: Cursor) -> Decimal | None:
-    """`95th percentile`, `p95`."""
+def _parse_ordinal(cursor: ClaimCursor) -> Decimal | None:
+    """Parse `95th percentile` or `p95`."""
     word, start = cursor.here, cursor.at
     if word.kind == "ordinal":
         cursor.at += 1
@@ -257,49 +263,49 @@ def _ordinal(cursor: Cursor) -> Decimal | None:
     return None
 
 
-def _of_column(cursor: Cursor) -> Measure | None:
+def _parse_column_measure(cursor: ClaimCursor) -> Measure | None:
     kind = "distinct" if cursor.take("count", "(", "distinct") else cursor.phrase(_COLUMN_MEASURES)
     if kind is None:
-        return _trailing(cursor)
+        return _parse_trailing_measure(cursor)
     if cursor.tokens[cursor.at - 1].text.casefold() == "distinct" and cursor.here.depth:
-        column = _column(cursor)
+        column = _parse_column(cursor)
         if not cursor.take(")"):
             raise cursor.fail("`)`")
     else:
-        column = _argument(cursor)
+        column = _parse_argument(cursor)
     if kind.startswith("p") and kind[1:].isdigit():
         return Measure("percentile", (column,), quantile=Decimal(kind[1:]))
     return Measure(kind, (column,))
 
 
-def _trailing(cursor: Cursor) -> Measure | None:
-    """`sales average`, `price max`: the column first."""
+def _parse_trailing_measure(cursor: ClaimCursor) -> Measure | None:
+    """Parse a measure behind its column: `sales average`, `price max`."""
     start = cursor.at
     column = cursor.column()
     kind = cursor.phrase(_COLUMN_MEASURES) if column is not None else None
-    if column is None or kind is None or not comparison_follows(cursor):
+    if column is None or kind is None or not is_at_comparison(cursor):
         cursor.at = start
         return None
     return Measure(kind, (column.name,))
 
 
-def _argument(cursor: Cursor) -> str:
+def _parse_argument(cursor: ClaimCursor) -> str:
     if cursor.take("("):
-        name = _column(cursor)
+        name = _parse_column(cursor)
         if not cursor.take(")"):
             raise cursor.fail("`)`")
         return name
     cursor.skip("of", "in", "for", "the")
-    return _column(cursor)
+    return _parse_column(cursor)
 
 
-def _column(cursor: Cursor) -> str:
-    """The name of the column that stands here, past words that only say that it is one."""
-    found = cursor.column()
-    if found is None:
-        cursor.skip(*_NOISE, "of", "in", "the")
-        found = cursor.column()
-    if found is None:
+def _parse_column(cursor: ClaimCursor) -> str:
+    """Parse a column name, skipping filler words such as `value` and `column`."""
+    column = cursor.column()
+    if column is None:
+        cursor.skip(*_FILLER_WORDS, "of", "in", "the")
+        column = cursor.column()
+    if column is None:
         raise cursor.fail("the name of a column")
-    cursor.skip(*_NOISE)
-    return found.name
+    cursor.skip(*_FILLER_WORDS)
+    return column.name

@@ -1,1 +1,1 @@
-"""Parts of the JavaScript guard: the tree, its names and values, and the rules. `javascript_code.py` is the door."""
+"""Internals of the JavaScript guard; import `qwed.guards.javascript_code` instead."""

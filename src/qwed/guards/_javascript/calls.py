@@ -1,9 +1,10 @@
-"""What a call gives back, and what it gives to the functions it calls."""
+"""Results of calls, and the arguments they pass to functions of the program."""
 
-from qwed.guards._javascript import folding
-from qwed.guards._javascript.atoms import (
-    NOTHING,
-    SOMETHING,
+from qwed.guards._javascript import constant_folding
+from qwed.guards._javascript.abstract_ops import combine, concatenate
+from qwed.guards._javascript.abstract_values import (
+    NO_VALUE,
+    UNKNOWN_VALUE,
     Const,
     Func,
     Literal,
@@ -13,143 +14,151 @@ from qwed.guards._javascript.atoms import (
     const,
     constants,
     functions,
-    joined,
+    join,
     keys,
     paths,
     texts,
 )
-from qwed.guards._javascript.combining import combined, concatenated
-from qwed.guards._javascript.names import PASSING, PROTOTYPES, WITHIN, is_asset, module_path, rule_of
+from qwed.guards._javascript.fixpoint import MAX_INLINED_WORK, ValueResolver, without_local_paths
+from qwed.guards._javascript.module_paths import (
+    PASS_THROUGH,
+    PROPERTY_LISTERS,
+    PROTOTYPES,
+    is_asset,
+    module_path,
+    rule_of,
+)
 from qwed.guards._javascript.rules import words
 from qwed.guards._javascript.scopes import CLASSES, Variable, parameters
+from qwed.guards._javascript.syntax_tree import SyntaxNode
 from qwed.guards._javascript.tables import RULES as TABLE
-from qwed.guards._javascript.tree import Node
-from qwed.guards._javascript.values import MAX_INLINED_WORK, Values, travelling
 
 MAX_INLINED = 120
-MAX_HELD = 3
-"""How many lists deep we look for what is held."""
+MAX_LIST_DEPTH = 3
+"""Levels of nested lists that are searched for stored items."""
 
 _COLLECTIONS = words("Map Set WeakMap WeakSet")
-_WORLDS = words("globalThis require process")
-_TAKING = words("Reflect.get Object.getOwnPropertyDescriptor Reflect.getOwnPropertyDescriptor")
-"""Functions that give back one property of what they are given; what stands in a descriptor is the property itself."""
-_EACH = words("map forEach filter some every find findIndex flatMap findLast sort")
-_MAKERS = words("create extend defaults instance default promises")
-_HERE = {"process.cwd": ".", "os.homedir": "~", "os.tmpdir": "/tmp", "url.fileURLToPath": "."}  # noqa: S108 - a name
-_SINGLE = {"img": "Image()", "image": "Image()"}
+_GLOBAL_ROOTS = words("globalThis require process")
+_PROPERTY_GETTERS = words("Reflect.get Object.getOwnPropertyDescriptor Reflect.getOwnPropertyDescriptor")
+"""Functions that return one property of their argument; a descriptor counts as the property itself."""
+_ITERATING = words("map forEach filter some every find findIndex flatMap findLast sort")
+_FACTORIES = words("create extend defaults instance default promises")
+_KNOWN_DIRECTORIES = {"process.cwd": ".", "os.homedir": "~", "os.tmpdir": "/tmp", "url.fileURLToPath": "."}  # noqa: S108 - a name
+_ELEMENT_PATHS = {"img": "Image()", "image": "Image()"}
 
 
-def arguments_of(node: Node) -> list[Node]:
-    """The arguments of a call; those of a tagged template are the template."""
-    listed = node.get("arguments")
-    if listed is None:
+def arguments_of(node: SyntaxNode) -> list[SyntaxNode]:
+    """Return the arguments of a call; for a tagged template, the template."""
+    arguments = node.get("arguments")
+    if arguments is None:
         return []
-    return [listed] if listed.kind == "template_string" else listed.children
+    return [arguments] if arguments.kind == "template_string" else arguments.children
 
 
-def callee_of(node: Node) -> Node | None:
-    """What is called."""
+def callee_of(node: SyntaxNode) -> SyntaxNode | None:
+    """Return the function of a call."""
     return node.get("function") or node.get("constructor")
 
 
-def called(values: Values, node: Node) -> Value:
-    """What the call may give back."""
+def call_result(values: ValueResolver, node: SyntaxNode) -> Value:
+    """Return the possible results of the call."""
     callee, arguments = callee_of(node), arguments_of(node)
     if callee is None:
-        return SOMETHING
+        return UNKNOWN_VALUE
     if callee.kind == "import":
         return _modules(arguments)
     if callee.kind == "identifier" and callee.text == "await" and arguments:
-        return arguments[-1].value or SOMETHING
-    found = joined(_own(values, callee.value or NOTHING, arguments), _collected(node, callee))
-    if not found:
-        found = _handed_through(arguments)
-    for path in paths(callee.value or NOTHING):
-        found = joined(found, _library(values, path, arguments))
+        return arguments[-1].value or UNKNOWN_VALUE
+    result = join(_call_own(values, callee.value or NO_VALUE, arguments), _collection(node, callee))
+    if not result:
+        result = _passed_through(arguments)
+    for path in paths(callee.value or NO_VALUE):
+        result = join(result, _library(values, path, arguments))
     if callee.kind in ("member_expression", "subscript_expression"):
-        found = joined(found, _method(values, callee, arguments))
-    return found or SOMETHING
+        result = join(result, _method(values, callee, arguments))
+    return result or UNKNOWN_VALUE
 
 
-def _collected(node: Node, callee: Node) -> Value:
-    """`new Map(...)`: a literal of what it is given and of what is put in later."""
-    listed = node.get("arguments")
+def _collection(node: SyntaxNode, callee: SyntaxNode) -> Value:
+    """Return `new Map(...)` as a literal of its arguments, to which later items are added."""
+    arguments = node.get("arguments")
     holds = node.kind == "new_expression" and callee.text in _COLLECTIONS and callee.variable is None
-    return frozenset({Literal(listed)}) if holds and listed is not None else NOTHING
+    return frozenset({Literal(arguments)}) if holds and arguments is not None else NO_VALUE
 
 
-def _handed_through(arguments: list[Node]) -> Value:
-    """A function we do not know may give back the world that it was given."""
-    given = {name for argument in arguments for name in paths(argument.value or NOTHING)}
-    return frozenset(Path(name) for name in given & _WORLDS)
+def _passed_through(arguments: list[SyntaxNode]) -> Value:
+    """Return the global objects among the arguments, because an unknown function may return them."""
+    names = {name for argument in arguments for name in paths(argument.value or NO_VALUE)}
+    return frozenset(Path(name) for name in names & _GLOBAL_ROOTS)
 
 
-def _own(values: Values, callee: Value, arguments: list[Node]) -> Value:
-    """Hand the arguments to the functions of the program; what these return."""
-    found = NOTHING
+def _call_own(values: ValueResolver, callee: Value, arguments: list[SyntaxNode]) -> Value:
+    """Bind the arguments to the functions of the program and return their results."""
+    result = NO_VALUE
     for function in functions(callee):
         target = _constructor(function) if function.kind in CLASSES else function
         if target is not None:
-            give(values, target, [argument.value or SOMETHING for argument in arguments])
-        found = joined(found, values.returns.get(function, SOMETHING))
-    return found
+            bind_arguments(values, target, [argument.value or UNKNOWN_VALUE for argument in arguments])
+        result = join(result, values.returns.get(function, UNKNOWN_VALUE))
+    return result
 
 
-def _constructor(node: Node) -> Node | None:
+def _constructor(node: SyntaxNode) -> SyntaxNode | None:
     body = node.get("body")
     methods = body.children if body is not None else []
     return next(
-        (each for each in methods if (name := each.get("name")) is not None and name.text == "constructor"), None
+        (method for method in methods if (name := method.get("name")) is not None and name.text == "constructor"), None
     )
 
 
-def give(values: Values, function: Node, arguments: list[Value]) -> None:
-    """The parameters of `function` may be these."""
+def bind_arguments(values: ValueResolver, function: SyntaxNode, arguments: list[Value]) -> None:
+    """Add the arguments to the possible values of the parameters of `function`."""
     for parameter, value in zip(parameters(function), arguments, strict=False):
-        values.bind(parameter, travelling(value))
+        values.bind(parameter, without_local_paths(value))
 
 
-def _modules(arguments: list[Node]) -> Value:
-    found = NOTHING
-    for module in texts(arguments[0].value or NOTHING) if arguments else ():
-        found = joined(found, SOMETHING if is_asset(module) else frozenset({Path(module_path(module))}))
-    return found or SOMETHING
+def _modules(arguments: list[SyntaxNode]) -> Value:
+    result = NO_VALUE
+    for module in texts(arguments[0].value or NO_VALUE) if arguments else ():
+        result = join(result, UNKNOWN_VALUE if is_asset(module) else frozenset({Path(module_path(module))}))
+    return result or UNKNOWN_VALUE
 
 
-def _library(values: Values, path: str, arguments: list[Node]) -> Value:
-    first: Value = arguments[0].value if arguments and arguments[0].value else NOTHING
+def _library(values: ValueResolver, path: str, arguments: list[SyntaxNode]) -> Value:
+    first: Value = arguments[0].value if arguments and arguments[0].value else NO_VALUE
     bare = path.removesuffix(".call").removesuffix(".apply").removesuffix(".bind")
     if path.endswith(".bind"):
         return frozenset({Path(bare)})
     if bare == "require":
         return _modules(arguments[bare != path :])
-    if path in _HERE:
-        return const(_HERE[path])
+    if path in _KNOWN_DIRECTORIES:
+        return const(_KNOWN_DIRECTORIES[path])
     if f"{path}()" in TABLE and path != "?.constructor":
         return frozenset({Path(f"{path}()")})
-    if path in PASSING:
-        return joined(SOMETHING, NOTHING.union(*(argument.value or NOTHING for argument in arguments)))
+    if path in PASS_THROUGH:
+        return join(UNKNOWN_VALUE, NO_VALUE.union(*(argument.value or NO_VALUE for argument in arguments)))
     root, _, last = path.rpartition(".")
-    if last in _MAKERS and rule_of(root).effect is not None:
+    if last in _FACTORIES and rule_of(root).effect is not None:
         return frozenset({Path(root)})
-    return _computed(values, path, arguments, first)
+    return _library_result(values, path, arguments, first)
 
 
-def _computed(values: Values, path: str, arguments: list[Node], first: Value) -> Value:
-    if path in WITHIN:
+def _library_result(values: ValueResolver, path: str, arguments: list[SyntaxNode], first: Value) -> Value:
+    if path in PROPERTY_LISTERS:
         return values.element(first)
     if path in PROTOTYPES:
         return _prototype(first)
-    if path in _TAKING and len(arguments) > 1:
-        named = [values.member(first, key) for key in keys(arguments[1].value or NOTHING)]
-        return NOTHING.union(*named) if named else values.element(first)
+    if path in _PROPERTY_GETTERS and len(arguments) > 1:
+        members = [values.member(first, key) for key in keys(arguments[1].value or NO_VALUE)]
+        return NO_VALUE.union(*members) if members else values.element(first)
     if path == "document.createElement":
-        return frozenset({Path(_SINGLE[name]) for name in texts(first) if name in _SINGLE}) or SOMETHING
+        return (
+            frozenset({Path(_ELEMENT_PATHS[name]) for name in texts(first) if name in _ELEMENT_PATHS}) or UNKNOWN_VALUE
+        )
     if path == "String.raw" and arguments and arguments[0].kind == "template_string":
         return first
-    folder = folding.FUNCTIONS.get(path)
-    return _folded(folder, path, arguments) if folder is not None else SOMETHING
+    folder = constant_folding.FUNCTIONS.get(path)
+    return _fold_call(folder, path, arguments) if folder is not None else UNKNOWN_VALUE
 
 
 def _prototype(value: Value) -> Value:
@@ -160,154 +169,158 @@ def _prototype(value: Value) -> Value:
     if any(isinstance(atom, Literal) and atom.node.kind == "array" for atom in value):
         return frozenset({Path("Array.prototype")})
     plain = value and all(isinstance(atom, Literal) and atom.node.kind == "object" for atom in value)
-    return frozenset({Path("Object.prototype")}) if plain else SOMETHING
+    return frozenset({Path("Object.prototype")}) if plain else UNKNOWN_VALUE
 
 
-def _folded(folder: folding.Folder, path: str, arguments: list[Node]) -> Value:
-    given = _spread(arguments)
-    if path.startswith("path.") and given:
-        return _path_text(given)
-    return combined(folder, given)
+def _fold_call(folder: constant_folding.Folder, path: str, arguments: list[SyntaxNode]) -> Value:
+    argument_values = _argument_values(arguments)
+    if path.startswith("path.") and argument_values:
+        return _path_text(argument_values)
+    return combine(folder, argument_values)
 
 
 def _path_text(parts: list[Value]) -> Value:
     whole = parts[0]
     for part in parts[1:]:
-        whole = concatenated(concatenated(whole, const("/")), part)
+        whole = concatenate(concatenate(whole, const("/")), part)
     return whole
 
 
-def _spread(arguments: list[Node]) -> list[Value]:
-    """The values given, those of a constant `...list` one by one."""
-    given: list[Value] = []
+def _argument_values(arguments: list[SyntaxNode]) -> list[Value]:
+    """Return the argument values, with a constant `...list` expanded."""
+    values: list[Value] = []
     for argument in arguments:
-        known = constants(argument.value or NOTHING)
-        lists = [each for each in known if isinstance(each, tuple)]
+        constant_values = constants(argument.value or NO_VALUE)
+        lists = [item for item in constant_values if isinstance(item, tuple)]
         if argument.kind == "spread_element" and len(lists) == 1:
-            given += [const(each) for each in lists[0]]
+            values += [const(item) for item in lists[0]]
         else:
-            given.append(argument.value or SOMETHING)
-    return given
+            values.append(argument.value or UNKNOWN_VALUE)
+    return values
 
 
-def _method(values: Values, callee: Node, arguments: list[Node]) -> Value:
-    """A method of a constant, or one that calls back."""
+def _method(values: ValueResolver, callee: SyntaxNode, arguments: list[SyntaxNode]) -> Value:
+    """Return the result of a method of a constant, or of one with a callback."""
     target = callee.get("object")
-    receiver: Value = target.value if target is not None and target.value else SOMETHING
-    found = NOTHING
+    receiver: Value = target.value if target is not None and target.value else UNKNOWN_VALUE
+    result = NO_VALUE
     for name in values.property_names(callee):
-        found = joined(found, _callback(values, name, receiver, arguments))
-        known: Value = frozenset(atom for atom in receiver if isinstance(atom, Const))
-        for atom in known:
-            folder = folding.method(atom.value, name)  # type: ignore[union-attr]  # constants all of them
+        result = join(result, _callback(values, name, receiver, arguments))
+        constant_atoms: Value = frozenset(atom for atom in receiver if isinstance(atom, Const))
+        for atom in constant_atoms:
+            folder = constant_folding.method_folder(atom.value, name)  # type: ignore[union-attr]  # constants all of them
             if folder is not None:
-                found = joined(found, combined(folder, [frozenset({atom}), *_spread(arguments)]))
+                result = join(result, combine(folder, [frozenset({atom}), *_argument_values(arguments)]))
         if name in ("push", "unshift", "add", "set", "concat"):
-            _put(values, receiver, arguments)
+            _store_items(values, receiver, arguments)
         elif name in ("call", "apply") and target is not None:
-            found = joined(found, _applied(values, name, receiver, arguments))
+            result = join(result, _apply_call(values, name, receiver, arguments))
         elif name in ("get", "pop", "shift", "at", "slice", "reverse", "values"):
-            found = joined(found, _kept(values, receiver))
+            result = join(result, _stored_items(values, receiver))
         elif name == "decode" and arguments:
-            found = joined(found, combined(folding.FUNCTIONS["Buffer.from"], [arguments[-1].value or SOMETHING]))
-    return found
+            result = join(
+                result, combine(constant_folding.FUNCTIONS["Buffer.from"], [arguments[-1].value or UNKNOWN_VALUE])
+            )
+    return result
 
 
-def _kept(values: Values, receiver: Value) -> Value:
-    """Library names and functions that were put into a list."""
-    kept: Value = NOTHING
-    held = receiver
-    for _ in range(MAX_HELD):
-        held = values.element(frozenset(atom for atom in held if isinstance(atom, Literal)))
-        kept |= frozenset(atom for atom in held if isinstance(atom, Path | Func))
-    return kept
+def _stored_items(values: ValueResolver, receiver: Value) -> Value:
+    """Return the library names and functions stored in a list."""
+    stored: Value = NO_VALUE
+    current = receiver
+    for _ in range(MAX_LIST_DEPTH):
+        current = values.element(frozenset(atom for atom in current if isinstance(atom, Literal)))
+        stored |= frozenset(atom for atom in current if isinstance(atom, Path | Func))
+    return stored
 
 
-def _put(values: Values, receiver: Value, arguments: list[Node]) -> None:
+def _store_items(values: ValueResolver, receiver: Value, arguments: list[SyntaxNode]) -> None:
     for atom in receiver:
         if isinstance(atom, Literal):
             for argument in arguments:
-                more = argument.value or NOTHING
-                values.items[atom.node] = values.grown(values.items.get(atom.node, NOTHING), more)
+                more = argument.value or NO_VALUE
+                values.items[atom.node] = values.merge(values.items.get(atom.node, NO_VALUE), more)
 
 
-def _applied(values: Values, name: str, receiver: Value, arguments: list[Node]) -> Value:
-    """`f.call(it, a)` and `f.apply(it, [a])`."""
-    given = arguments[1:]
+def _apply_call(values: ValueResolver, name: str, receiver: Value, arguments: list[SyntaxNode]) -> Value:
+    """Return the result of `f.call(it, a)` or `f.apply(it, [a])`."""
+    call_arguments = arguments[1:]
     if name == "apply":
-        inside = [atom.node for argument in given for atom in argument.value or () if isinstance(atom, Literal)]
-        given = inside[0].children if inside else []
-    found = _own(values, receiver, given)
+        inside = [
+            atom.node for argument in call_arguments for atom in argument.value or () if isinstance(atom, Literal)
+        ]
+        call_arguments = inside[0].children if inside else []
+    result = _call_own(values, receiver, call_arguments)
     for path in paths(receiver):
-        folder = folding.FUNCTIONS.get(path)
+        folder = constant_folding.FUNCTIONS.get(path)
         if folder is not None:
-            found = joined(found, combined(folder, _spread(given)))
-    return found
+            result = join(result, combine(folder, _argument_values(call_arguments)))
+    return result
 
 
-def _callback(values: Values, name: str, receiver: Value, arguments: list[Node]) -> Value:
-    callback: Value = arguments[0].value if arguments and arguments[0].value else NOTHING
-    if name in _EACH:
+def _callback(values: ValueResolver, name: str, receiver: Value, arguments: list[SyntaxNode]) -> Value:
+    callback: Value = arguments[0].value if arguments and arguments[0].value else NO_VALUE
+    if name in _ITERATING:
         element = values.element(receiver)
         for function in functions(callback):
-            give(values, function, [element])
-        return _mapped(values, callback, receiver) if name == "map" else NOTHING
+            bind_arguments(values, function, [element])
+        return _map_call(values, callback, receiver) if name == "map" else NO_VALUE
     if name == "then":
-        handed: Value = frozenset(atom for atom in receiver if isinstance(atom, Path | Func | Literal))
+        resolved: Value = frozenset(atom for atom in receiver if isinstance(atom, Path | Func | Literal))
         for function in functions(callback):
-            give(values, function, [handed])
-        return _own(values, callback, [])
+            bind_arguments(values, function, [resolved])
+        return _call_own(values, callback, [])
     if name == "reduce":
         for function in functions(callback):
-            give(values, function, [SOMETHING, values.element(receiver)])
-    return NOTHING
+            bind_arguments(values, function, [UNKNOWN_VALUE, values.element(receiver)])
+    return NO_VALUE
 
 
-def _mapped(values: Values, callback: Value, receiver: Value) -> Value:
-    """`[101, 118].map(String.fromCharCode)`, element by element."""
-    found = NOTHING
+def _map_call(values: ValueResolver, callback: Value, receiver: Value) -> Value:
+    """Return the result of `[101, 118].map(String.fromCharCode)`, element by element."""
+    result = NO_VALUE
     for items in constants(receiver):
         if not isinstance(items, tuple) or values.nesting > 1 or len(items) > MAX_INLINED:
             continue
         for path in paths(callback):
-            folder = folding.FUNCTIONS.get(path)
+            folder = constant_folding.FUNCTIONS.get(path)
             if folder is not None:
-                found = joined(found, _gathered([combined(folder, [const(each)]) for each in items]))
+                result = join(result, _to_list([combine(folder, [const(item)]) for item in items]))
         for function in functions(callback):
-            found = joined(found, _inlined(values, function, items))
-    return found
+            result = join(result, _inline(values, function, items))
+    return result
 
 
-def _gathered(results: list[Value]) -> Value:
-    known = [constants(result) for result in results]
-    if any(len(each) != 1 or len(result) != 1 for each, result in zip(known, results, strict=True)):
-        return SOMETHING
-    return const(tuple(each[0] for each in known))
+def _to_list(results: list[Value]) -> Value:
+    choices = [constants(result) for result in results]
+    if any(len(choice) != 1 or len(result) != 1 for choice, result in zip(choices, results, strict=True)):
+        return UNKNOWN_VALUE
+    return const(tuple(choice[0] for choice in choices))
 
 
-def _inlined(values: Values, function: Node, items: tuple[Plain, ...]) -> Value:
+def _inline(values: ValueResolver, function: SyntaxNode, items: tuple[Plain, ...]) -> Value:
     body = _expression(function)
     nodes = _subtree(body) if body is not None else []
-    given = parameters(function)
-    variable = next((node.variable for node in given[:1] if node.kind == "identifier"), None)
+    function_parameters = parameters(function)
+    variable = next((node.variable for node in function_parameters[:1] if node.kind == "identifier"), None)
     values.inlined += len(items) * len(nodes)
     if body is None or not isinstance(variable, Variable) or not nodes or values.inlined > MAX_INLINED_WORK:
-        return NOTHING
+        return NO_VALUE
     before, changed, results = variable.values, values.changed, []
     values.nesting += 1
     for item in items:
         variable.values = const(item)
         values.evaluate(nodes)
         results.append(body.value)
-    # What the single elements told is told again by all of them together.
+    # Restore the state: the pass over all elements together finds the same again.
     variable.values, values.changed = before, changed
     values.nesting -= 1
     values.evaluate(nodes)
-    return _gathered(results)
+    return _to_list(results)
 
 
-def _expression(function: Node) -> Node | None:
-    """The one expression a function gives back, where it does nothing else."""
+def _expression(function: SyntaxNode) -> SyntaxNode | None:
+    """Return the expression that a function returns if it does nothing else, or None."""
     body = function.get("body")
     if body is None or body.kind != "statement_block":
         return body
@@ -316,8 +329,8 @@ def _expression(function: Node) -> Node | None:
     return single.children[0] if single is not None and returns else None
 
 
-def _subtree(top: Node) -> list[Node]:
-    """A small tree, every node after its children; nothing where it is not small."""
+def _subtree(top: SyntaxNode) -> list[SyntaxNode]:
+    """Return the nodes of a small tree, children first; empty if it is not small."""
     order, pending = [], [top]
     while pending:
         node = pending.pop()

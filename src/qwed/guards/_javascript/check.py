@@ -1,39 +1,39 @@
-"""The rules over a JavaScript program whose values are known: each kind of node that can mean something has one."""
+"""Rules over a JavaScript program with resolved values, one for each relevant kind of node."""
 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from qwed.guards._javascript import sinks
-from qwed.guards._javascript.atoms import ANY, NOTHING, Const, Func, Path, Value, paths, texts
+from qwed.guards._javascript.abstract_values import ANY, NO_VALUE, Const, Func, Path, Value, paths, texts
 from qwed.guards._javascript.calls import arguments_of, callee_of
-from qwed.guards._javascript.names import (
-    STRANGE,
+from qwed.guards._javascript.effect_targets import targets_of
+from qwed.guards._javascript.fixpoint import ValueResolver
+from qwed.guards._javascript.module_paths import (
+    UNKNOWN_PACKAGE,
+    display_path,
     is_asset,
     is_global,
     is_namespace,
     is_remote,
     module_path,
     rule_of,
-    shown,
 )
-from qwed.guards._javascript.positions import (
+from qwed.guards._javascript.node_context import (
     descendants,
     is_assigned,
     is_inherited,
     is_plain_call,
     is_read,
     is_tested,
-    topmost,
-    unwrapped,
+    outermost,
+    unwrap,
 )
 from qwed.guards._javascript.rules import UNKNOWN, Rule, words
+from qwed.guards._javascript.syntax_tree import ParsedScript, SyntaxNode
 from qwed.guards._javascript.tables import METHODS, RULES
-from qwed.guards._javascript.targets import targets_of
-from qwed.guards._javascript.tree import Node, Source
-from qwed.guards._javascript.values import Values
-from qwed.guards.code_words import Danger, Report
-from qwed.words import EffectKind
+from qwed.guards.code_findings import CodeReport, ViolationKind
+from qwed.model import EffectKind
 
 _POLLUTION = re.compile(
     r"""["']__proto__["']\s*:|\[__proto__\]|\A__proto__[.\[]|\A(?:\w+\.)?constructor\.prototype\b|["']constructor["']\s*:\s*\{\s*["']prototype["']"""
@@ -44,10 +44,10 @@ ternary_expression expression_statement export_statement field_definition public
 object_assignment_pattern sequence_expression required_parameter optional_parameter augmented_assignment_expression
 """)
 _HOLDING = words("pair array export_statement")
-_PLACES = words("member_expression subscript_expression")
+_PROPERTY_NODES = words("member_expression subscript_expression")
 
 
-def check(source: Source, values: Values, report: Report) -> None:
+def check(source: ParsedScript, values: ValueResolver, report: CodeReport) -> None:
     """Report what the program would do."""
     checker = Checker(values, report)
     for node in source.nodes:
@@ -58,225 +58,233 @@ def check(source: Source, values: Values, report: Report) -> None:
 
 @dataclass(slots=True)
 class Checker:
-    """The report and what it is read off."""
+    """Report of one program, and the values it is based on."""
 
-    values: Values
-    report: Report
+    values: ValueResolver
+    report: CodeReport
     seen: set[tuple[int, str]] = field(default_factory=set)
 
-    def reference(self, node: Node) -> None:
-        """A name that is read."""
+    def reference(self, node: SyntaxNode) -> None:
+        """Check a name that is read."""
         if not is_read(node):
             return
         if node.variable is None and not is_global(node.text) and not is_tested(node):
-            self.report.effect(EffectKind.UNRESOLVED, node.text, node.line)
-        self.use(node)
+            self.report.add_effect(EffectKind.UNRESOLVED, node.text, node.line)
+        self.report_use(node)
 
-    def place(self, node: Node) -> None:
-        """A property."""
+    def property_access(self, node: SyntaxNode) -> None:
+        """Check a property access."""
         names = self.values.property_names(node)
         if "__proto__" in names and not is_tested(node) and not is_inherited(node):
-            self.report.danger(Danger.REFLECT, "__proto__", node.line)
-        self.use(node)
+            self.report.add_violation(ViolationKind.REFLECT, "__proto__", node.line)
+        self.report_use(node)
         self._literal(node)
-        if not paths(node.value or NOTHING):
+        if not paths(node.value or NO_VALUE):
             for name in names:
                 self._method(node, name)
 
-    def _literal(self, node: Node) -> None:
-        """`[][x]` with a hidden name: nobody looks up a property of an empty literal."""
+    def _literal(self, node: SyntaxNode) -> None:
+        """Report `[][x]` with a computed name: no legitimate code looks up a property of an empty literal."""
         target, index = node.get("object"), node.get("index")
         if target is None or index is None or all(isinstance(atom, Const) for atom in index.value or ()):
             return
-        here, owner = unwrapped(target), index.get("object")
+        target_node, owner = unwrap(target), index.get("object")
         if owner is not None and owner.text == "Symbol":
             return
-        empty = here.kind in ("array", "object", "string", "template_string") and not here.children
-        if empty or here.kind in ("function_expression", "arrow_function", "true", "false", "number", "regex"):
-            self.report.danger(Danger.REFLECT, "property with a computed name", node.line)
+        empty = target_node.kind in ("array", "object", "string", "template_string") and not target_node.children
+        if empty or target_node.kind in ("function_expression", "arrow_function", "true", "false", "number", "regex"):
+            self.report.add_violation(ViolationKind.REFLECT, "property with a computed name", node.line)
 
-    def _method(self, node: Node, name: str) -> None:
+    def _method(self, node: SyntaxNode, name: str) -> None:
         rule = METHODS.get(name)
-        if rule is None or any(isinstance(atom, Func) for atom in self.values.fields.get(name, NOTHING)):
+        if rule is None or any(isinstance(atom, Func) for atom in self.values.fields.get(name, NO_VALUE)):
             return
         if is_tested(node) or is_assigned(node):
             return
         self._apply(rule, name, node)
 
-    def use(self, node: Node) -> None:
-        """Judge the library names that `node` may be, by what is done with them."""
+    def report_use(self, node: SyntaxNode) -> None:
+        """Report the library names that `node` may be, depending on how they are used."""
         target = node.get("object")
-        several = sum(map(is_namespace, paths(target.value or NOTHING))) > 1 if target is not None else False
-        for path in paths(node.value or NOTHING):
-            # Of several libraries a name may stand for, only those that have the property are meant.
-            if not (several and path not in RULES and rule_of(path) == UNKNOWN and not path.startswith(STRANGE)):
-                self._use(path, node)
+        several = sum(map(is_namespace, paths(target.value or NO_VALUE))) > 1 if target is not None else False
+        for path in paths(node.value or NO_VALUE):
+            # If a name may stand for several libraries, only those with the property count.
+            if not (
+                several and path not in RULES and rule_of(path) == UNKNOWN and not path.startswith(UNKNOWN_PACKAGE)
+            ):
+                self._report_path(path, node)
 
-    def _use(self, path: str, node: Node) -> None:
-        here = topmost(node)
-        parent = here.parent
-        if parent is None or (parent.kind in _PLACES and here.role == "object") or is_tested(here):
+    def _report_path(self, path: str, node: SyntaxNode) -> None:
+        outer = outermost(node)
+        parent = outer.parent
+        if parent is None or (parent.kind in _PROPERTY_NODES and outer.role == "object") or is_tested(outer):
             return
-        if is_assigned(here):
-            self._assigned(path, node)
-        elif here.role in ("function", "constructor") and parent.kind in ("call_expression", "new_expression"):
-            called = "?.constructor()" if path == "?.constructor" and is_plain_call(parent) else path
-            self._apply(rule_of(called), called, node)
-        elif not is_namespace(path) or not self._is_renamed(path, here, parent):
+        if is_assigned(outer):
+            self._check_assignment_target(path, node)
+        elif outer.role in ("function", "constructor") and parent.kind in ("call_expression", "new_expression"):
+            called_path = "?.constructor()" if path == "?.constructor" and is_plain_call(parent) else path
+            self._apply(rule_of(called_path), called_path, node)
+        elif not is_namespace(path) or not self._is_only_aliased(path, outer, parent):
             self._apply(rule_of(path), path, node)
 
-    def _is_renamed(self, path: str, here: Node, parent: Node) -> bool:
-        """Whether a module, or a name that does nothing until it is called, is only given another name."""
-        # Inside of something else the whole environment goes where that goes.
-        if path == "process.env" and (parent.kind in _HOLDING or here.kind == "shorthand_property_identifier"):
+    def _is_only_aliased(self, path: str, outer: SyntaxNode, parent: SyntaxNode) -> bool:
+        """Return True if a module, or a name without effect until it is called, only gets another name."""
+        # Stored in an object or array, the whole environment is passed on with it.
+        if path == "process.env" and (parent.kind in _HOLDING or outer.kind == "shorthand_property_identifier"):
             return False
-        if parent.kind in _RENAMING or here.kind == "shorthand_property_identifier":
-            return path != "Function" or not (parent.kind in _GIVING or _is_mixed(parent))
+        if parent.kind in _RENAMING or outer.kind == "shorthand_property_identifier":
+            return path != "Function" or not (parent.kind in _RETURNING or _is_mixed(parent))
         if parent.kind == "binary_expression":
             return any(word in ("||", "&&", "??") for word in parent.words)
         call = parent.parent
         if parent.kind != "arguments" or call is None:
-            # A child of Function is a function made of text.
+            # A subclass of Function creates functions from text.
             inherits = parent.kind in ("extends_clause", "class_heritage") and path != "Function"
             return inherits or parent.kind.startswith("jsx_") or parent.kind == "export_specifier"
         callee = callee_of(call)
-        known: Value = callee.value if callee is not None and callee.value else NOTHING
+        callee_value: Value = callee.value if callee is not None and callee.value else NO_VALUE
         method = callee.get("property") if callee is not None else None
         if path == "Function" and method is not None and method.text in _TYPE_TESTS:
             return True
-        if any(isinstance(atom, Func) for atom in known):
+        if any(isinstance(atom, Func) for atom in callee_value):
             return True
-        harmless = [each for each in paths(known) if rule_of(each) == Rule() and not each.startswith("Reflect.")]
+        harmless = [
+            callee_path
+            for callee_path in paths(callee_value)
+            if rule_of(callee_path) == Rule() and not callee_path.startswith("Reflect.")
+        ]
         return bool(harmless) and path in _PASSED
 
-    def _assigned(self, path: str, node: Node) -> None:
+    def _check_assignment_target(self, path: str, node: SyntaxNode) -> None:
         rule = rule_of(path)
-        told = rule.effect in (EffectKind.SECRET, EffectKind.UNRESOLVED) or rule.danger is Danger.REFLECT
-        if told or path.startswith("Image()"):
+        reported = rule.effect in (EffectKind.SECRET, EffectKind.UNRESOLVED) or rule.violation is ViolationKind.REFLECT
+        if reported or path.startswith("Image()"):
             self._apply(rule, path, node)
 
-    def _apply(self, rule: Rule, path: str, node: Node) -> None:
-        if rule.danger is not None:
-            self.report.danger(rule.danger, shown(path), node.line)
-        if rule.danger is Danger.PROCESS:
+    def _apply(self, rule: Rule, path: str, node: SyntaxNode) -> None:
+        if rule.violation is not None:
+            self.report.add_violation(rule.violation, display_path(path), node.line)
+        if rule.violation is ViolationKind.PROCESS:
             for kind, target in targets_of(EffectKind.EXECUTE, path, node):
-                self.report.effect(kind, target or shown(path), node.line)
+                self.report.add_effect(kind, target or display_path(path), node.line)
         if rule.effect is EffectKind.UNRESOLVED:
-            self.report.effect(rule.effect, shown(path), node.line)
+            self.report.add_effect(rule.effect, display_path(path), node.line)
         elif rule.effect is not None:
             for kind, target in targets_of(rule.effect, path, node):
-                self.report.effect(kind, target or shown(path), node.line)
+                self.report.add_effect(kind, target or display_path(path), node.line)
 
-    def call(self, node: Node) -> None:
-        """A call or `new`."""
+    def call(self, node: SyntaxNode) -> None:
+        """Check a call or `new`."""
         callee = callee_of(node)
         if callee is None:
             return
         arguments = arguments_of(node)
-        known = paths(callee.value or NOTHING)
+        callee_paths = paths(callee.value or NO_VALUE)
         method = callee.get("property")
         if callee.kind == "import" or any(
-            path.removesuffix(".call").removesuffix(".apply") == "require" for path in known
+            path.removesuffix(".call").removesuffix(".apply") == "require" for path in callee_paths
         ):
-            self._loads(node, arguments[1:] if any(path.endswith(("call", "apply")) for path in known) else arguments)
+            self._check_import_call(
+                node, arguments[1:] if any(path.endswith(("call", "apply")) for path in callee_paths) else arguments
+            )
         elif method is not None and method.text == "require":
-            for module in texts(arguments[0].value or NOTHING) if arguments else ():
-                self._imported(module, node.line)
-        sinks.judge_call(self.values, self.report, node)
-        for path in paths(node.value or NOTHING):
-            imported = path.startswith(STRANGE) or (is_namespace(path) and path not in ("Function", "require"))
-            if imported or path.endswith(".*") or rule_of(path).danger is not None:
-                self._use(path, node)
+            for module in texts(arguments[0].value or NO_VALUE) if arguments else ():
+                self._check_module(module, node.line)
+        sinks.check_call(self.values, self.report, node)
+        for path in paths(node.value or NO_VALUE):
+            imported = path.startswith(UNKNOWN_PACKAGE) or (is_namespace(path) and path not in ("Function", "require"))
+            if imported or path.endswith(".*") or rule_of(path).violation is not None:
+                self._report_path(path, node)
 
-    def _loads(self, node: Node, arguments: list[Node]) -> None:
-        """`require` and `import()`."""
+    def _check_import_call(self, node: SyntaxNode, arguments: list[SyntaxNode]) -> None:
+        """Check `require` and `import()`."""
         value: Value = arguments[0].value if arguments and arguments[0].value else frozenset({ANY})
         if any(not isinstance(atom, Const) for atom in value):
-            self.report.danger(Danger.DYNAMIC, "import with a computed name", node.line)
+            self.report.add_violation(ViolationKind.DYNAMIC, "import with a computed name", node.line)
         for module in texts(value):
             if is_remote(module):
-                self.report.danger(Danger.DYNAMIC, "import from an address", node.line)
+                self.report.add_violation(ViolationKind.DYNAMIC, "import from an address", node.line)
             else:
-                self._imported(module, node.line)
+                self._check_module(module, node.line)
 
-    def _imported(self, module: str, line: int) -> None:
+    def _check_module(self, module: str, line: int) -> None:
         if is_asset(module):
             return
         if module.endswith(".json"):
-            self.report.effect(EffectKind.READ, module, line)
+            self.report.add_effect(EffectKind.READ, module, line)
             return
         if module.endswith((".node", ".wasm")):
-            self.report.danger(Danger.DYNAMIC, module, line)
+            self.report.add_violation(ViolationKind.DYNAMIC, module, line)
         path = module_path(module)
         rule = rule_of(path)
-        if rule.danger is not None:
-            self.report.danger(rule.danger, shown(path), line)
-        elif path.startswith(STRANGE):
-            self.report.effect(EffectKind.UNRESOLVED, module, line)
+        if rule.violation is not None:
+            self.report.add_violation(rule.violation, display_path(path), line)
+        elif path.startswith(UNKNOWN_PACKAGE):
+            self.report.add_effect(EffectKind.UNRESOLVED, module, line)
 
-    def imports(self, node: Node) -> None:
-        """`import` and `export ... from`."""
+    def imports(self, node: SyntaxNode) -> None:
+        """Check `import` and `export ... from`."""
         clause = next((child for child in node.children if child.get("source") is not None), None)
         source = node.get("source") or (clause.get("source") if clause is not None else None)
         if source is None or "type" in node.words:
             return
         module = "".join(child.text for child in source.children)
-        self._imported(module, node.line)
+        self._check_module(module, node.line)
         if len(node.children) == 1 and rule_of(module_path(module)).effect is EffectKind.SECRET:
-            self.report.effect(EffectKind.SECRET, module, node.line)
+            self.report.add_effect(EffectKind.SECRET, module, node.line)
         for child in descendants(node):
             if child.kind in ("import_specifier", "export_specifier"):
                 name = child.get("name")
                 for path in (
                     paths(self.values.member(frozenset({Path(module_path(module))}), name.text)) if name else ()
                 ):
-                    if rule_of(path).danger is not None and not is_namespace(path):
+                    if rule_of(path).violation is not None and not is_namespace(path):
                         self._apply(rule_of(path), path, child)
 
-    def text(self, node: Node) -> None:
-        """A string that carries a polluting object."""
-        for text in texts(node.value or NOTHING):
+    def text(self, node: SyntaxNode) -> None:
+        """Report a string that contains a prototype-polluting object."""
+        for text in texts(node.value or NO_VALUE):
             if "proto" in text and _POLLUTION.search(text):
-                self.report.danger(Danger.REFLECT, "__proto__ in text", node.line)
+                self.report.add_violation(ViolationKind.REFLECT, "__proto__ in text", node.line)
 
-    def pair(self, node: Node) -> None:
-        """An entry of an object."""
+    def pair(self, node: SyntaxNode) -> None:
+        """Check an entry of an object."""
         key = node.get("key")
         names = self.values.key_names(key)
         if key is not None and key.kind == "computed_property_name" and "__proto__" in names:
-            self.report.danger(Danger.REFLECT, "__proto__", node.line)
+            self.report.add_violation(ViolationKind.REFLECT, "__proto__", node.line)
         value = node.get("value")
         if "__html" in names and value is not None:
-            sinks.judge_html(self.report, value, "dangerouslySetInnerHTML")
+            sinks.check_html(self.report, value, "dangerouslySetInnerHTML")
 
-    def scoped(self, node: Node) -> None:
-        """`with`: every name inside may be a property."""
-        self.report.danger(Danger.REFLECT, "with", node.line)
+    def with_statement(self, node: SyntaxNode) -> None:
+        """Report `with`, inside which every name may be a property."""
+        self.report.add_violation(ViolationKind.REFLECT, "with", node.line)
 
-    def assignment(self, node: Node) -> None:
-        """What is written to."""
-        sinks.judge_assignment(self.values, self.report, node)
+    def assignment(self, node: SyntaxNode) -> None:
+        """Check the target of an assignment."""
+        sinks.check_assignment(self.values, self.report, node)
 
-    def attribute(self, node: Node) -> None:
-        """An attribute of an element."""
-        sinks.judge_attribute(self.report, node)
+    def attribute(self, node: SyntaxNode) -> None:
+        """Check an attribute of an element."""
+        sinks.check_attribute(self.report, node)
 
 
-def _is_mixed(array: Node) -> bool:
-    """Whether an array holds more than types: `[String, Function]` only names them."""
+def _is_mixed(array: SyntaxNode) -> bool:
+    """Return True if an array holds more than types; `[String, Function]` only names types."""
     return array.kind == "array" and not all(child.text[:1].isupper() for child in array.children)
 
 
-_GIVING = words("return_statement arrow_function ternary_expression")
+_RETURNING = words("return_statement arrow_function ternary_expression")
 _TYPE_TESTS = words("any a an instanceOf instanceof isInstanceOf toBeInstanceOf")
 _PASSED = words("Function require globalThis document console")
 
 
-_RULES_OF: dict[str, Callable[[Checker, Node], None]] = {
+_RULES_OF: dict[str, Callable[[Checker, SyntaxNode], None]] = {
     "identifier": Checker.reference,
     "shorthand_property_identifier": Checker.reference,
-    "member_expression": Checker.place,
-    "subscript_expression": Checker.place,
+    "member_expression": Checker.property_access,
+    "subscript_expression": Checker.property_access,
     "call_expression": Checker.call,
     "new_expression": Checker.call,
     "import_statement": Checker.imports,
@@ -284,7 +292,7 @@ _RULES_OF: dict[str, Callable[[Checker, Node], None]] = {
     "string": Checker.text,
     "template_string": Checker.text,
     "pair": Checker.pair,
-    "with_statement": Checker.scoped,
+    "with_statement": Checker.with_statement,
     "assignment_expression": Checker.assignment,
     "augmented_assignment_expression": Checker.assignment,
     "jsx_attribute": Checker.attribute,

@@ -1,8 +1,8 @@
-"""What well-known packages of JavaScript do; a dot in a package's name is written `_`, its subpaths are left off."""
+"""Rules for well-known JavaScript packages; a dot in a package name is written `_`, subpaths are omitted."""
 
-from qwed.guards._javascript.rules import HARMLESS, UNKNOWN, Rule, danger, effect, rows
-from qwed.guards.code_words import Danger
-from qwed.words import EffectKind
+from qwed.guards._javascript.rules import HARMLESS, UNKNOWN, Rule, effect_rules, rows, violation_rules
+from qwed.guards.code_findings import ViolationKind
+from qwed.model import EffectKind
 
 _PURE = """
 lodash lodash-es underscore ramda immutable immer rxjs date-fns dayjs moment moment-timezone luxon uuid nanoid zod yup
@@ -50,59 +50,101 @@ PACKAGE_RULES: dict[str, Rule] = {
     **rows(
         HARMLESS, "@tanstack/react-query react-query swr @apollo/client rxjs express() koa() fastify() express.Router"
     ),
-    **effect(EffectKind.NETWORK, "express().listen koa().listen fastify().listen restify().listen polka().listen"),
-    **effect(EffectKind.NETWORK, "rxjs.ajax rxjs.fromFetch rxjs.webSocket @hapi/hapi.server hono().fire"),
-    **effect(EffectKind.NETWORK, "fetch axios got request request-promise request-promise-native superagent ky needle"),
-    **effect(EffectKind.NETWORK, "undici ws socket_io socket_io-client isomorphic-ws bent phin wretch http-proxy"),
-    **effect(EffectKind.NETWORK, "http-proxy-middleware follow-redirects ssh2 ssh2-sftp-client node-ssh ftp basic-ftp"),
-    **effect(EffectKind.NETWORK, "mqtt amqplib kafkajs nats zeromq redis ioredis memcached pg mysql mysql2 mariadb"),
-    **effect(EffectKind.NETWORK, "tedious mssql oracledb mongodb mongoose sequelize typeorm knex @prisma/client"),
-    **effect(EffectKind.NETWORK, "aws-sdk @aws-sdk @google-cloud @azure googleapis firebase firebase-admin octokit"),
-    **effect(EffectKind.NETWORK, "@octokit/rest openai @anthropic-ai/sdk langchain @supabase/supabase-js web3 ethers"),
-    **effect(
+    **effect_rules(
+        EffectKind.NETWORK, "express().listen koa().listen fastify().listen restify().listen polka().listen"
+    ),
+    **effect_rules(EffectKind.NETWORK, "rxjs.ajax rxjs.fromFetch rxjs.webSocket @hapi/hapi.server hono().fire"),
+    **effect_rules(
+        EffectKind.NETWORK, "fetch axios got request request-promise request-promise-native superagent ky needle"
+    ),
+    **effect_rules(
+        EffectKind.NETWORK, "undici ws socket_io socket_io-client isomorphic-ws bent phin wretch http-proxy"
+    ),
+    **effect_rules(
+        EffectKind.NETWORK, "http-proxy-middleware follow-redirects ssh2 ssh2-sftp-client node-ssh ftp basic-ftp"
+    ),
+    **effect_rules(
+        EffectKind.NETWORK, "mqtt amqplib kafkajs nats zeromq redis ioredis memcached pg mysql mysql2 mariadb"
+    ),
+    **effect_rules(EffectKind.NETWORK, "tedious mssql oracledb mongodb mongoose sequelize typeorm knex @prisma/client"),
+    **effect_rules(
+        EffectKind.NETWORK, "aws-sdk @aws-sdk @google-cloud @azure googleapis firebase firebase-admin octokit"
+    ),
+    **effect_rules(
+        EffectKind.NETWORK, "@octokit/rest openai @anthropic-ai/sdk langchain @supabase/supabase-js web3 ethers"
+    ),
+    **effect_rules(
         EffectKind.NETWORK, "puppeteer puppeteer-core playwright selenium-webdriver webdriverio discord_js telegraf"
     ),
-    **effect(EffectKind.NETWORK, "node-telegram-bot-api imap mailparser bullmq bull agenda elasticsearch dockerode"),
-    **effect(EffectKind.NETWORK, "@elastic/elasticsearch apollo-server graphql-request http-server serve live-server"),
-    **effect(EffectKind.NETWORK, "jquery.ajax jquery.get jquery.post jquery.getJSON jquery.load"),
+    **effect_rules(
+        EffectKind.NETWORK, "node-telegram-bot-api imap mailparser bullmq bull agenda elasticsearch dockerode"
+    ),
+    **effect_rules(
+        EffectKind.NETWORK, "@elastic/elasticsearch apollo-server graphql-request http-server serve live-server"
+    ),
+    **effect_rules(EffectKind.NETWORK, "jquery.ajax jquery.get jquery.post jquery.getJSON jquery.load"),
     **rows(HARMLESS, "axios.isAxiosError axios.isCancel axios.CancelToken axios.AxiosError mongoose.Schema"),
     **rows(HARMLESS, "mongoose.Types typeorm.Entity typeorm.Column typeorm.PrimaryGeneratedColumn typeorm.OneToMany"),
     **rows(HARMLESS, "typeorm.ManyToOne typeorm.JoinColumn typeorm.Repository sequelize.DataTypes sequelize.Op"),
     **rows(HARMLESS, "ethers.utils web3.utils ws.OPEN ws.CLOSED"),
-    **effect(EffectKind.COMMUNICATE, "nodemailer @sendgrid/mail twilio @slack/web-api @slack/bolt mailgun-js postmark"),
-    **effect(EffectKind.COMMUNICATE, "web-push node-notifier emailjs mailchimp resend messagebird vonage"),
-    **effect(EffectKind.SPEND, "stripe braintree paypal-rest-sdk @paypal/checkout-server-sdk square plaid razorpay"),
-    **effect(
+    **effect_rules(
+        EffectKind.COMMUNICATE, "nodemailer @sendgrid/mail twilio @slack/web-api @slack/bolt mailgun-js postmark"
+    ),
+    **effect_rules(EffectKind.COMMUNICATE, "web-push node-notifier emailjs mailchimp resend messagebird vonage"),
+    **effect_rules(
+        EffectKind.SPEND, "stripe braintree paypal-rest-sdk @paypal/checkout-server-sdk square plaid razorpay"
+    ),
+    **effect_rules(
         EffectKind.READ, "glob globby fast-glob tiny-glob klaw recursive-readdir readdirp chokidar find-up pkg-dir"
     ),
-    **effect(
+    **effect_rules(
         EffectKind.READ, "pkg-up read-pkg cosmiconfig n-readlines line-reader systeminformation exceljs xlsx sharp"
     ),
-    **effect(EffectKind.READ, "express.static koa-static serve-static locate-path walkdir config file-type"),
-    **effect(EffectKind.WRITE, "mkdirp write-file-atomic tmp tmp-promise temp tempy unzipper adm-zip archiver tar"),
-    **effect(EffectKind.WRITE, "extract-zip decompress winston pino log4js sqlite3 better-sqlite3 nedb lowdb level"),
-    **effect(EffectKind.WRITE, "leveldb conf configstore multer formidable pdfkit jimp node-localstorage node-persist"),
+    **effect_rules(EffectKind.READ, "express.static koa-static serve-static locate-path walkdir config file-type"),
+    **effect_rules(
+        EffectKind.WRITE, "mkdirp write-file-atomic tmp tmp-promise temp tempy unzipper adm-zip archiver tar"
+    ),
+    **effect_rules(
+        EffectKind.WRITE, "extract-zip decompress winston pino log4js sqlite3 better-sqlite3 nedb lowdb level"
+    ),
+    **effect_rules(
+        EffectKind.WRITE, "leveldb conf configstore multer formidable pdfkit jimp node-localstorage node-persist"
+    ),
     **rows(HARMLESS, "xlsx.utils winston.format pino.stdTimeFunctions"),
-    **effect(EffectKind.DELETE, "rimraf del trash"),
-    **effect(EffectKind.SECRET, "dotenv dotenv-expand dotenv-safe dotenv-flow keytar node-keytar clipboardy iohook"),
-    **effect(EffectKind.SECRET, "node-global-key-listener screenshot-desktop chrome-cookies-secure env-var envalid"),
-    **effect(EffectKind.ADMIN, "robotjs node-windows node-linux winreg regedit pm2 forever"),
-    **danger(Danger.PROCESS, "shelljs execa cross-spawn cross-spawn-async node-cmd node-pty node-pty-prebuilt zx"),
-    **danger(Danger.PROCESS, "spawn-sync exec-sh open opn ps-node npm-run-all concurrently nodemon"),
-    **danger(Danger.PROCESS, "workerpool piscina threads tinypool child-process-promise promisify-child-process"),
-    **danger(Danger.PROCESS, "simple-git sudo-prompt foreground-child tree-kill python-shell sh"),
-    **danger(Danger.DYNAMIC, "vm2 isolated-vm safe-eval static-eval notevil node-eval require-from-string esm jiti"),
-    **danger(
-        Danger.DYNAMIC, "ts-node tsx @babel/register @swc-node/register sandboxjs new-function ffi ffi-napi koffi"
+    **effect_rules(EffectKind.DELETE, "rimraf del trash"),
+    **effect_rules(
+        EffectKind.SECRET, "dotenv dotenv-expand dotenv-safe dotenv-flow keytar node-keytar clipboardy iohook"
     ),
-    **danger(Danger.DYNAMIC, "node-ffi ref-napi edge-js import-fresh import-from require-uncached vm-browserify"),
-    **danger(
-        Danger.DYNAMIC, "jquery.globalEval jquery.getScript quickjs-emscripten eval5 sval bindings node-gyp-build"
+    **effect_rules(
+        EffectKind.SECRET, "node-global-key-listener screenshot-desktop chrome-cookies-secure env-var envalid"
     ),
-    **danger(Danger.DESERIALISE, "node-serialize serialize-to-js funcster cryo js-yaml-js-types"),
-    **danger(Danger.DESERIALISE, "js-yaml.DEFAULT_FULL_SCHEMA serialijse"),
+    **effect_rules(EffectKind.ADMIN, "robotjs node-windows node-linux winreg regedit pm2 forever"),
+    **violation_rules(
+        ViolationKind.PROCESS, "shelljs execa cross-spawn cross-spawn-async node-cmd node-pty node-pty-prebuilt zx"
+    ),
+    **violation_rules(ViolationKind.PROCESS, "spawn-sync exec-sh open opn ps-node npm-run-all concurrently nodemon"),
+    **violation_rules(
+        ViolationKind.PROCESS, "workerpool piscina threads tinypool child-process-promise promisify-child-process"
+    ),
+    **violation_rules(ViolationKind.PROCESS, "simple-git sudo-prompt foreground-child tree-kill python-shell sh"),
+    **violation_rules(
+        ViolationKind.DYNAMIC, "vm2 isolated-vm safe-eval static-eval notevil node-eval require-from-string esm jiti"
+    ),
+    **violation_rules(
+        ViolationKind.DYNAMIC,
+        "ts-node tsx @babel/register @swc-node/register sandboxjs new-function ffi ffi-napi koffi",
+    ),
+    **violation_rules(
+        ViolationKind.DYNAMIC, "node-ffi ref-napi edge-js import-fresh import-from require-uncached vm-browserify"
+    ),
+    **violation_rules(
+        ViolationKind.DYNAMIC,
+        "jquery.globalEval jquery.getScript quickjs-emscripten eval5 sval bindings node-gyp-build",
+    ),
+    **violation_rules(ViolationKind.DESERIALISE, "node-serialize serialize-to-js funcster cryo js-yaml-js-types"),
+    **violation_rules(ViolationKind.DESERIALISE, "js-yaml.DEFAULT_FULL_SCHEMA serialijse"),
     **rows(HARMLESS, "serialize-javascript devalue superjson ejs handlebars mustache pug nunjucks dot eta liquidjs"),
-    **effect(EffectKind.READ, "renderFile compileFile render.file ejs.renderFile pug.renderFile pug.compileFile"),
+    **effect_rules(EffectKind.READ, "renderFile compileFile render.file ejs.renderFile pug.renderFile pug.compileFile"),
 }
 
 TEMPLATES = frozenset({
@@ -110,7 +152,7 @@ TEMPLATES = frozenset({
     "pug.compile", "handlebars.compile", "nunjucks.renderString", "nunjucks.compile", "dot.template", "dot.compile",
     "eta.render", "eta.compile",
 })  # fmt: skip
-"""Template languages that hold code: harmless where the template is written out."""
+"""Template languages that contain code: harmless if the template is a literal."""
 
 UNDECLARED = {
     "$": "jquery",

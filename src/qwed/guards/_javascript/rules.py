@@ -1,17 +1,17 @@
-"""How the tables of JavaScript's names are written: one rule, and the rows that give it to many names."""
+"""Building blocks of the JavaScript rule tables."""
 
 from dataclasses import dataclass
 
-from qwed.guards.code_words import Danger
-from qwed.words import EffectKind
+from qwed.guards.code_findings import ViolationKind
+from qwed.model import EffectKind
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One of: harmless, an effect, a violation, unknown."""
+    """Rule for a name: harmless, an effect, a violation, or unknown."""
 
     effect: EffectKind | None = None
-    danger: Danger | None = None
+    violation: ViolationKind | None = None
 
 
 HARMLESS = Rule()
@@ -19,20 +19,20 @@ UNKNOWN = Rule(effect=EffectKind.UNRESOLVED)
 
 
 def words(text: str) -> frozenset[str]:
-    """The names in `text`."""
+    """Return the set of names in `text`."""
     return frozenset(text.split())
 
 
 def rows(rule: Rule, names: str, prefix: str = "") -> dict[str, Rule]:
-    """The same rule for each of `names`."""
+    """Return the same rule for each of `names`."""
     return {prefix + name: rule for name in names.split()}
 
 
-def effect(kind: EffectKind, names: str, prefix: str = "") -> dict[str, Rule]:
-    """Rows for names that do something to the world."""
+def effect_rules(kind: EffectKind, names: str, prefix: str = "") -> dict[str, Rule]:
+    """Return rules for names with an effect."""
     return rows(Rule(effect=kind), names, prefix)
 
 
-def danger(kind: Danger, names: str, prefix: str = "") -> dict[str, Rule]:
-    """Rows for names that are refused whoever asks."""
-    return rows(Rule(danger=kind), names, prefix)
+def violation_rules(kind: ViolationKind, names: str, prefix: str = "") -> dict[str, Rule]:
+    """Return rules for names that are refused at every trust level."""
+    return rows(Rule(violation=kind), names, prefix)

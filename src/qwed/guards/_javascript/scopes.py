@@ -1,12 +1,12 @@
-"""Which declaration each name of a JavaScript program belongs to."""
+"""Resolution of the names of a JavaScript program to their declarations."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from qwed.guards._javascript.rules import words
+from qwed.guards._javascript.syntax_tree import ParsedScript, SyntaxNode, UnparsableScriptError
 from qwed.guards._javascript.tables import GLOBAL_NAMES
-from qwed.guards._javascript.tree import Node, Source, Unreadable
 
 MAX_SCOPES_DEEP = 400
 
@@ -35,13 +35,13 @@ _ESCAPE = re.compile(r"\\u\{([0-9a-fA-F]{1,6})\}|\\u([0-9a-fA-F]{4})")
 
 @dataclass(eq=False, slots=True)
 class Variable:
-    """One declared name and everything it may be."""
+    """Declared name and its possible values."""
 
     name: str
     keyword: str
     values: frozenset[object] = frozenset()
     bare: bool = False
-    """Whether a script declares it by `var` and no value: a global of that name stays what it is."""
+    """True if a script declares it by `var` without a value, which does not change a global of that name."""
 
 
 @dataclass(eq=False, slots=True)
@@ -53,30 +53,30 @@ class _Scope:
 
     def inner(self, kind: str) -> "_Scope":
         if self.depth >= MAX_SCOPES_DEEP:
-            raise Unreadable(f"blocks nested deeper than {MAX_SCOPES_DEEP}, write it plainly")
+            raise UnparsableScriptError(f"blocks nested deeper than {MAX_SCOPES_DEEP}, simplify the code")
         return _Scope(kind, self, self.depth + 1)
 
     def function(self) -> "_Scope":
-        here = self
-        while here.kind == "block" and here.parent is not None:
-            here = here.parent
-        return here
+        scope = self
+        while scope.kind == "block" and scope.parent is not None:
+            scope = scope.parent
+        return scope
 
     def declare(self, name: str, keyword: str) -> Variable:
         return self.names.setdefault(name, Variable(name, keyword))
 
     def find(self, name: str) -> Variable | None:
-        here: _Scope | None = self
-        while here is not None:
-            if name in here.names:
-                return here.names[name]
-            here = here.parent
+        scope: _Scope | None = self
+        while scope is not None:
+            if name in scope.names:
+                return scope.names[name]
+            scope = scope.parent
         return None
 
 
-def plain(name: str) -> str:
-    """An identifier without its escapes: `\\u0065val` is `eval`."""
-    return _ESCAPE.sub(lambda found: _character(found[1] or found[2]), name) if "\\" in name else name
+def unescape_identifier(name: str) -> str:
+    r"""Return an identifier without its escapes: `\\u0065val` is `eval`."""
+    return _ESCAPE.sub(lambda match: _character(match[1] or match[2]), name) if "\\" in name else name
 
 
 def _character(digits: str) -> str:
@@ -84,17 +84,17 @@ def _character(digits: str) -> str:
     return chr(code) if code < 0x110000 else ""
 
 
-def settle(source: Source) -> None:
-    """Give every identifier of `source` its variable; one without is a global."""
+def resolve_variables(source: ParsedScript) -> None:
+    """Assign every identifier of `source` its variable; globals have none."""
     top = _Scope("program")
-    homes: list[tuple[Node, _Scope]] = []
+    homes: list[tuple[SyntaxNode, _Scope]] = []
     pending = [(source.top, top)]
     while pending:
         node, scope = pending.pop()
         if node.kind in _REFERENCES:
-            node.text = plain(node.text)
+            node.text = unescape_identifier(node.text)
             homes.append((node, scope))
-        inner = _entered(node, scope)
+        inner = _enter(node, scope)
         pending.extend((child, scope if child.role == "decorator" else inner) for child in node.children)
     for node, scope in homes:
         if _is_reference(node):
@@ -102,38 +102,38 @@ def settle(source: Source) -> None:
     _implicit(homes, top)
 
 
-def _entered(node: Node, scope: _Scope) -> _Scope:
-    """Declare what `node` declares; the scope its children live in."""
+def _enter(node: SyntaxNode, scope: _Scope) -> _Scope:
+    """Declare the names of `node` and return the scope of its children."""
     _declare(node, scope)
     if node.kind in FUNCTIONS:
         inner = scope.inner("function")
         own = node.get("name")
         if node.kind.endswith("expression") and own is not None:
-            inner.declare(plain(own.text), "function")
+            inner.declare(unescape_identifier(own.text), "function")
         for parameter in parameters(node):
-            for name in names_in(parameter):
-                inner.declare(plain(name.text), "parameter")
+            for name in bound_names(parameter):
+                inner.declare(unescape_identifier(name.text), "parameter")
         return inner
     if node.kind in CLASSES:
         inner = scope.inner("block")
         own = node.get("name")
         if own is not None and node.kind == "class":
-            inner.declare(plain(own.text), "class")
+            inner.declare(unescape_identifier(own.text), "class")
         return inner
     return _block(node, scope) if node.kind in _BLOCKS else scope
 
 
-def _block(node: Node, scope: _Scope) -> _Scope:
+def _block(node: SyntaxNode, scope: _Scope) -> _Scope:
     inner = scope.inner("block")
     parameter = node.get("parameter")
-    for name in names_in(parameter) if parameter is not None and node.kind == "catch_clause" else ():
-        inner.declare(plain(name.text), "parameter")
+    for name in bound_names(parameter) if parameter is not None and node.kind == "catch_clause" else ():
+        inner.declare(unescape_identifier(name.text), "parameter")
     if node.kind == "for_in_statement":
         _declare_loop(node, inner)
     return inner
 
 
-def _declare(node: Node, scope: _Scope) -> None:
+def _declare(node: SyntaxNode, scope: _Scope) -> None:
     if node.kind in _NAMED:
         _declare_named(node, scope)
     elif node.kind == "variable_declarator":
@@ -142,53 +142,53 @@ def _declare(node: Node, scope: _Scope) -> None:
         _declare_import(node, scope)
 
 
-def _declare_import(node: Node, scope: _Scope) -> None:
+def _declare_import(node: SyntaxNode, scope: _Scope) -> None:
     for child in node.children:
         if child.kind == "identifier" and (child.role == "alias" or node.get("alias") is None):
-            scope.declare(plain(child.text), "import")
+            scope.declare(unescape_identifier(child.text), "import")
 
 
-def _declare_named(node: Node, scope: _Scope) -> None:
+def _declare_named(node: SyntaxNode, scope: _Scope) -> None:
     own = node.get("name")
-    if own is None or _is_ambient(node, plain(own.text)):
+    if own is None or _is_ambient(node, unescape_identifier(own.text)):
         return
-    variable = scope.declare(plain(own.text), "function")
-    # A function in a block is also a name of the function around it, where the program is not strict; where it is
-    # strict a global of that name stays what it is.
+    variable = scope.declare(unescape_identifier(own.text), "function")
+    # In sloppy mode a function in a block is also visible in the enclosing function; in strict mode it does not hide a
+    # global of that name.
     if node.kind in FUNCTIONS and variable.name not in GLOBAL_NAMES:
         scope.function().names.setdefault(variable.name, variable)
 
 
-def _declare_variable(node: Node, scope: _Scope) -> None:
+def _declare_variable(node: SyntaxNode, scope: _Scope) -> None:
     parent = node.parent
     keyword = parent.words[0] if parent is not None and parent.words else "var"
     home = scope.function() if parent is not None and parent.kind == "variable_declaration" else scope
     pattern = node.get("name")
-    for name in names_in(pattern) if pattern is not None else ():
-        if not _is_ambient(node, plain(name.text)):
-            variable = home.declare(plain(name.text), keyword)
+    for name in bound_names(pattern) if pattern is not None else ():
+        if not _is_ambient(node, unescape_identifier(name.text)):
+            variable = home.declare(unescape_identifier(name.text), keyword)
             variable.bare |= keyword == "var" and home.kind == "program" and node.get("value") is None
 
 
-def _declare_loop(node: Node, scope: _Scope) -> None:
+def _declare_loop(node: SyntaxNode, scope: _Scope) -> None:
     keyword = next((word for word in node.words if word in ("const", "let", "var")), "")
     left = node.get("left")
     if keyword and left is not None:
         home = scope.function() if keyword == "var" else scope
-        for name in names_in(left):
-            home.declare(plain(name.text), keyword)
+        for name in bound_names(left):
+            home.declare(unescape_identifier(name.text), keyword)
 
 
-def _is_ambient(node: Node, name: str) -> bool:
-    """`declare const process: any` makes no value: a global stays what it is."""
-    here: Node | None = node
-    while here is not None and here.kind != "ambient_declaration":
-        here = here.parent if here.kind not in ("statement_block", "program") else None
-    return here is not None and name in GLOBAL_NAMES
+def _is_ambient(node: SyntaxNode, name: str) -> bool:
+    """Return True for `declare const process: any`, which does not change the global."""
+    current: SyntaxNode | None = node
+    while current is not None and current.kind != "ambient_declaration":
+        current = current.parent if current.kind not in ("statement_block", "program") else None
+    return current is not None and name in GLOBAL_NAMES
 
 
-def _implicit(homes: list[tuple[Node, _Scope]], top: _Scope) -> None:
-    """`x = 1` without a declaration makes a global of its own."""
+def _implicit(homes: list[tuple[SyntaxNode, _Scope]], top: _Scope) -> None:
+    """Declare a global for `x = 1` without a declaration."""
     for node, _ in homes:
         assigned = node.role == "left" and node.parent is not None and node.parent.kind == "assignment_expression"
         looped = node.role == "left" and node.parent is not None and node.parent.kind == "for_in_statement"
@@ -199,7 +199,7 @@ def _implicit(homes: list[tuple[Node, _Scope]], top: _Scope) -> None:
             node.variable = top.names[node.text]
 
 
-def _is_reference(node: Node) -> bool:
+def _is_reference(node: SyntaxNode) -> bool:
     parent = node.parent
     if parent is None:
         return True
@@ -213,24 +213,28 @@ def _is_reference(node: Node) -> bool:
     return True
 
 
-def parameters(function: Node) -> list[Node]:
-    """The parameter patterns of a function."""
+def parameters(function: SyntaxNode) -> list[SyntaxNode]:
+    """Return the parameter patterns of a function."""
     single = function.get("parameter")
     if single is not None:
         return [single]
-    listed = function.get("parameters")
-    return [child for child in listed.children if child.kind != "decorator"] if listed is not None else []
+    parameter_list = function.get("parameters")
+    return (
+        [child for child in parameter_list.children if child.kind != "decorator"] if parameter_list is not None else []
+    )
 
 
-def names_in(pattern: Node) -> Iterator[Node]:
-    """The identifiers a pattern binds."""
+def bound_names(pattern: SyntaxNode) -> Iterator[SyntaxNode]:
+    """Yield the identifiers a pattern binds."""
     pending = [pattern]
     while pending:
-        here = pending.pop()
-        if here.kind in _IDENTIFIERS:
-            yield here
-        elif here.kind in _PATTERNS:
-            pending.extend(child for child in here.children if child.role not in ("right", "key", "value", "decorator"))
-            inner = here.get("value") if here.kind == "pair_pattern" else None
+        current = pending.pop()
+        if current.kind in _IDENTIFIERS:
+            yield current
+        elif current.kind in _PATTERNS:
+            pending.extend(
+                child for child in current.children if child.role not in ("right", "key", "value", "decorator")
+            )
+            inner = current.get("value") if current.kind == "pair_pattern" else None
             if inner is not None:
                 pending.append(inner)

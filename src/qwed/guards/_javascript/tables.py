@@ -1,12 +1,12 @@
-"""What each name of JavaScript itself, of Node.js, Deno, Bun and the browser does.
+"""Rules for the names of JavaScript itself, Node.js, Deno, Bun and the browser.
 
-The longest dotted prefix that has a row speaks for a name. A name that is called is written `name()`.
+The longest dotted prefix with a rule applies to a name. A name that is called is written `name()`.
 """
 
 from qwed.guards._javascript.packages import PACKAGE_RULES
-from qwed.guards._javascript.rules import HARMLESS, UNKNOWN, Rule, danger, effect, rows, words
-from qwed.guards.code_words import Danger
-from qwed.words import EffectKind
+from qwed.guards._javascript.rules import HARMLESS, UNKNOWN, Rule, effect_rules, rows, violation_rules, words
+from qwed.guards.code_findings import ViolationKind
+from qwed.model import EffectKind
 
 _LANGUAGE = """
 undefined NaN Infinity isNaN isFinite parseInt parseFloat encodeURI encodeURIComponent decodeURI decodeURIComponent
@@ -77,104 +77,133 @@ _DENO: dict[str, Rule] = {
     **rows(UNKNOWN, "Deno"),
     **rows(HARMLESS, "args exit build version errors test bench inspect pid mainModule stdin stdout stderr", "Deno."),
     **rows(HARMLESS, "memoryUsage hrtime addSignalListener noColor SeekMode", "Deno."),
-    **effect(EffectKind.READ, "readTextFile readTextFileSync readFile readFileSync readDir readDirSync cwd", "Deno."),
-    **effect(EffectKind.READ, "stat statSync lstat lstatSync realPath realPathSync readLink watchFs hostname", "Deno."),
-    **effect(EffectKind.READ, "osRelease systemMemoryInfo networkInterfaces uid gid loadavg osUptime", "Deno."),
-    **effect(EffectKind.WRITE, "writeTextFile writeTextFileSync writeFile writeFileSync mkdir mkdirSync", "Deno."),
-    **effect(EffectKind.WRITE, "open openSync create createSync rename renameSync copyFile copyFileSync", "Deno."),
-    **effect(EffectKind.WRITE, "chmod chmodSync chown truncate symlink link makeTempFile makeTempDir chdir", "Deno."),
-    **effect(EffectKind.WRITE, "utime openKv", "Deno."),
-    **effect(EffectKind.DELETE, "remove removeSync", "Deno."),
-    **effect(EffectKind.NETWORK, "connect connectTls listen listenTls serve resolveDns serveHttp startTls", "Deno."),
-    **effect(EffectKind.NETWORK, "listenDatagram createHttpClient upgradeWebSocket", "Deno."),
-    **effect(EffectKind.SECRET, "env", "Deno."),
-    **effect(EffectKind.ADMIN, "kill permissions umask", "Deno."),
-    **danger(Danger.PROCESS, "run Command", "Deno."),
-    **danger(Danger.DYNAMIC, "dlopen UnsafePointer UnsafeFnPointer emit", "Deno."),
-    **danger(Danger.REFLECT, "core internal [Deno.internal]", "Deno."),
+    **effect_rules(
+        EffectKind.READ, "readTextFile readTextFileSync readFile readFileSync readDir readDirSync cwd", "Deno."
+    ),
+    **effect_rules(
+        EffectKind.READ, "stat statSync lstat lstatSync realPath realPathSync readLink watchFs hostname", "Deno."
+    ),
+    **effect_rules(EffectKind.READ, "osRelease systemMemoryInfo networkInterfaces uid gid loadavg osUptime", "Deno."),
+    **effect_rules(
+        EffectKind.WRITE, "writeTextFile writeTextFileSync writeFile writeFileSync mkdir mkdirSync", "Deno."
+    ),
+    **effect_rules(
+        EffectKind.WRITE, "open openSync create createSync rename renameSync copyFile copyFileSync", "Deno."
+    ),
+    **effect_rules(
+        EffectKind.WRITE, "chmod chmodSync chown truncate symlink link makeTempFile makeTempDir chdir", "Deno."
+    ),
+    **effect_rules(EffectKind.WRITE, "utime openKv", "Deno."),
+    **effect_rules(EffectKind.DELETE, "remove removeSync", "Deno."),
+    **effect_rules(
+        EffectKind.NETWORK, "connect connectTls listen listenTls serve resolveDns serveHttp startTls", "Deno."
+    ),
+    **effect_rules(EffectKind.NETWORK, "listenDatagram createHttpClient upgradeWebSocket", "Deno."),
+    **effect_rules(EffectKind.SECRET, "env", "Deno."),
+    **effect_rules(EffectKind.ADMIN, "kill permissions umask", "Deno."),
+    **violation_rules(ViolationKind.PROCESS, "run Command", "Deno."),
+    **violation_rules(ViolationKind.DYNAMIC, "dlopen UnsafePointer UnsafeFnPointer emit", "Deno."),
+    **violation_rules(ViolationKind.REFLECT, "core internal [Deno.internal]", "Deno."),
     **rows(UNKNOWN, "Bun"),
     **rows(HARMLESS, "hash version revision sleep sleepSync inspect argv nanoseconds deepEquals escapeHTML", "Bun."),
     **rows(HARMLESS, "password gzipSync gunzipSync semver stringWidth peek randomUUIDv7 main CryptoHasher", "Bun."),
-    **effect(EffectKind.READ, "file Glob resolve which mmap", "Bun."),
-    **effect(EffectKind.WRITE, "write", "Bun."),
-    **effect(EffectKind.NETWORK, "serve connect listen udpSocket dns sql SQL redis", "Bun."),
-    **effect(EffectKind.SECRET, "env secrets", "Bun."),
-    **danger(Danger.PROCESS, "spawn spawnSync $ openInEditor", "Bun."),
-    **danger(Danger.DYNAMIC, "build Transpiler plugin FFI", "Bun."),
+    **effect_rules(EffectKind.READ, "file Glob resolve which mmap", "Bun."),
+    **effect_rules(EffectKind.WRITE, "write", "Bun."),
+    **effect_rules(EffectKind.NETWORK, "serve connect listen udpSocket dns sql SQL redis", "Bun."),
+    **effect_rules(EffectKind.SECRET, "env secrets", "Bun."),
+    **violation_rules(ViolationKind.PROCESS, "spawn spawnSync $ openInEditor", "Bun."),
+    **violation_rules(ViolationKind.DYNAMIC, "build Transpiler plugin FFI", "Bun."),
 }
 
 _GLOBALS: dict[str, Rule] = {
     **rows(HARMLESS, _LANGUAGE),
     **rows(HARMLESS, _BROWSER),
     **rows(HARMLESS, _TESTS),
-    **danger(Danger.DYNAMIC, "eval Function execScript importScripts GeneratorFunction AsyncGeneratorFunction"),
-    **danger(Danger.DYNAMIC, "WebAssembly ?.constructor() AsyncFunction ShadowRealm crypto.setEngine"),
+    **violation_rules(
+        ViolationKind.DYNAMIC, "eval Function execScript importScripts GeneratorFunction AsyncGeneratorFunction"
+    ),
+    **violation_rules(ViolationKind.DYNAMIC, "WebAssembly ?.constructor() AsyncFunction ShadowRealm crypto.setEngine"),
     **rows(
         HARMLESS,
         "Function.prototype Function.name Function.length Object.prototype ?.constructor ?.constructor.prototype",
     ),
-    **danger(Danger.REFLECT, "globalThis.* require.* module.* process.*"),
+    **violation_rules(ViolationKind.REFLECT, "globalThis.* require.* module.* process.*"),
     **rows(HARMLESS, "this"),
-    **danger(Danger.DYNAMIC, "this.eval this.Function"),
+    **violation_rules(ViolationKind.DYNAMIC, "this.eval this.Function"),
     **rows(UNKNOWN, "require.cache require.extensions require.main.children"),
-    **danger(Danger.REFLECT, "module._load module._compile module._extensions module._cache module.constructor"),
-    **danger(Danger.REFLECT, "Error.prepareStackTrace arguments.callee.caller arguments.caller"),
-    **effect(EffectKind.NETWORK, "fetch XMLHttpRequest WebSocket EventSource RTCPeerConnection WebTransport"),
-    **effect(EffectKind.NETWORK, "navigator.sendBeacon Image().src Image().srcset RTCDataChannel open"),
-    **effect(EffectKind.SECRET, "document.cookie cookieStore navigator.credentials navigator.clipboard.read"),
-    **effect(EffectKind.SECRET, "navigator.clipboard.readText navigator.mediaDevices navigator.getUserMedia"),
-    **effect(EffectKind.SECRET, "navigator.geolocation showOpenFilePicker showDirectoryPicker navigator.usb"),
-    **effect(EffectKind.WRITE, "navigator.clipboard.writeText navigator.clipboard.write showSaveFilePicker"),
-    **effect(EffectKind.WRITE, "localStorage sessionStorage indexedDB caches navigator.storage openDatabase"),
-    **effect(EffectKind.READ, "localStorage.getItem sessionStorage.getItem localStorage.length localStorage.key"),
-    **effect(EffectKind.READ, "caches.match caches.has caches.keys sessionStorage.length sessionStorage.key"),
-    **effect(EffectKind.DELETE, "localStorage.clear localStorage.removeItem indexedDB.deleteDatabase caches.delete"),
-    **effect(EffectKind.DELETE, "sessionStorage.clear sessionStorage.removeItem"),
-    **effect(EffectKind.EXECUTE, "Worker SharedWorker navigator.serviceWorker.register"),
+    **violation_rules(
+        ViolationKind.REFLECT, "module._load module._compile module._extensions module._cache module.constructor"
+    ),
+    **violation_rules(ViolationKind.REFLECT, "Error.prepareStackTrace arguments.callee.caller arguments.caller"),
+    **effect_rules(EffectKind.NETWORK, "fetch XMLHttpRequest WebSocket EventSource RTCPeerConnection WebTransport"),
+    **effect_rules(EffectKind.NETWORK, "navigator.sendBeacon Image().src Image().srcset RTCDataChannel open"),
+    **effect_rules(EffectKind.SECRET, "document.cookie cookieStore navigator.credentials navigator.clipboard.read"),
+    **effect_rules(EffectKind.SECRET, "navigator.clipboard.readText navigator.mediaDevices navigator.getUserMedia"),
+    **effect_rules(EffectKind.SECRET, "navigator.geolocation showOpenFilePicker showDirectoryPicker navigator.usb"),
+    **effect_rules(EffectKind.WRITE, "navigator.clipboard.writeText navigator.clipboard.write showSaveFilePicker"),
+    **effect_rules(EffectKind.WRITE, "localStorage sessionStorage indexedDB caches navigator.storage openDatabase"),
+    **effect_rules(EffectKind.READ, "localStorage.getItem sessionStorage.getItem localStorage.length localStorage.key"),
+    **effect_rules(EffectKind.READ, "caches.match caches.has caches.keys sessionStorage.length sessionStorage.key"),
+    **effect_rules(
+        EffectKind.DELETE, "localStorage.clear localStorage.removeItem indexedDB.deleteDatabase caches.delete"
+    ),
+    **effect_rules(EffectKind.DELETE, "sessionStorage.clear sessionStorage.removeItem"),
+    **effect_rules(EffectKind.EXECUTE, "Worker SharedWorker navigator.serviceWorker.register"),
     **rows(UNKNOWN, "chrome browser WScript external"),
-    **effect(EffectKind.SECRET, "chrome.cookies browser.cookies chrome.history chrome.passwordsPrivate"),
-    **effect(EffectKind.NETWORK, "chrome.webRequest chrome.proxy browser.webRequest chrome.runtime.sendMessage"),
-    **danger(Danger.DYNAMIC, "chrome.scripting chrome.tabs.executeScript chrome.debugger chrome.userScripts"),
-    **danger(Danger.PROCESS, "WScript.Shell WScript.CreateObject ActiveXObject"),
+    **effect_rules(EffectKind.SECRET, "chrome.cookies browser.cookies chrome.history chrome.passwordsPrivate"),
+    **effect_rules(EffectKind.NETWORK, "chrome.webRequest chrome.proxy browser.webRequest chrome.runtime.sendMessage"),
+    **violation_rules(
+        ViolationKind.DYNAMIC, "chrome.scripting chrome.tabs.executeScript chrome.debugger chrome.userScripts"
+    ),
+    **violation_rules(ViolationKind.PROCESS, "WScript.Shell WScript.CreateObject ActiveXObject"),
 }
 
 _NODE: dict[str, Rule] = {
     **rows(HARMLESS, _NODE_PURE),
     **rows(UNKNOWN, "fs os process http https v8 trace_events worker_threads module test_runner"),
     **rows(HARMLESS, "constants F_OK R_OK W_OK X_OK Dirent Stats Dir close closeSync", "fs."),
-    **effect(EffectKind.READ, _FS_READ, "fs."),
-    **effect(EffectKind.WRITE, _FS_WRITE, "fs."),
-    **effect(EffectKind.DELETE, _FS_DELETE, "fs."),
+    **effect_rules(EffectKind.READ, _FS_READ, "fs."),
+    **effect_rules(EffectKind.WRITE, _FS_WRITE, "fs."),
+    **effect_rules(EffectKind.DELETE, _FS_DELETE, "fs."),
     **rows(HARMLESS, _OS_PURE, "os."),
-    **effect(EffectKind.READ, "homedir tmpdir hostname networkInterfaces userInfo getPriority", "os."),
-    **effect(EffectKind.ADMIN, "os.setPriority"),
+    **effect_rules(EffectKind.READ, "homedir tmpdir hostname networkInterfaces userInfo getPriority", "os."),
+    **effect_rules(EffectKind.ADMIN, "os.setPriority"),
     **rows(HARMLESS, _PROCESS_PURE, "process."),
-    **effect(EffectKind.READ, "process.cwd process.openStdin"),
-    **effect(EffectKind.SECRET, "process.env process.loadEnvFile"),
-    **effect(EffectKind.WRITE, "process.chdir process.report process.setSourceMapsEnabled"),
-    **effect(EffectKind.ADMIN, "kill setuid setgid seteuid setegid setgroups initgroups umask permission", "process."),
-    **effect(EffectKind.COMMUNICATE, "process.send process.disconnect"),
-    **danger(Danger.REFLECT, "binding _linkedBinding mainModule moduleLoadList _kill _debugProcess", "process."),
-    **danger(
-        Danger.REFLECT, "_getActiveHandles _getActiveRequests _rawDebug _tickCallback getBuiltinModule", "process."
+    **effect_rules(EffectKind.READ, "process.cwd process.openStdin"),
+    **effect_rules(EffectKind.SECRET, "process.env process.loadEnvFile"),
+    **effect_rules(EffectKind.WRITE, "process.chdir process.report process.setSourceMapsEnabled"),
+    **effect_rules(
+        EffectKind.ADMIN, "kill setuid setgid seteuid setegid setgroups initgroups umask permission", "process."
     ),
-    **danger(Danger.DYNAMIC, "process.dlopen process.constructor"),
-    **effect(EffectKind.NETWORK, "http https http2 net tls dgram dns"),
+    **effect_rules(EffectKind.COMMUNICATE, "process.send process.disconnect"),
+    **violation_rules(
+        ViolationKind.REFLECT, "binding _linkedBinding mainModule moduleLoadList _kill _debugProcess", "process."
+    ),
+    **violation_rules(
+        ViolationKind.REFLECT,
+        "_getActiveHandles _getActiveRequests _rawDebug _tickCallback getBuiltinModule",
+        "process.",
+    ),
+    **violation_rules(ViolationKind.DYNAMIC, "process.dlopen process.constructor"),
+    **effect_rules(EffectKind.NETWORK, "http https http2 net tls dgram dns"),
     **rows(HARMLESS, "http.STATUS_CODES http.METHODS net.isIP net.isIPv4 net.isIPv6 http2.constants"),
     **rows(HARMLESS, "http.IncomingMessage http.ServerResponse http.OutgoingMessage"),
-    **danger(Danger.PROCESS, "child_process cluster worker_threads.Worker test.run"),
+    **violation_rules(ViolationKind.PROCESS, "child_process cluster worker_threads.Worker test.run"),
     **rows(HARMLESS, "isMainThread parentPort workerData threadId MessageChannel MessagePort", "worker_threads."),
-    **danger(
-        Danger.DYNAMIC, "vm repl inspector module.createRequire module.register module.runMain module.Module wasi"
+    **violation_rules(
+        ViolationKind.DYNAMIC,
+        "vm repl inspector module.createRequire module.register module.runMain module.Module wasi",
     ),
-    **danger(Danger.REFLECT, "module._resolveFilename module._nodeModulePaths module.prototype module.wrap"),
+    **violation_rules(
+        ViolationKind.REFLECT, "module._resolveFilename module._nodeModulePaths module.prototype module.wrap"
+    ),
     **rows(HARMLESS, "module.builtinModules module.isBuiltin module.exports module.id module.filename module.loaded"),
     **rows(HARMLESS, "module.hot module.children module.parent module.paths module.path"),
-    **danger(Danger.DESERIALISE, "v8.deserialize v8.Deserializer v8.DefaultDeserializer"),
+    **violation_rules(ViolationKind.DESERIALISE, "v8.deserialize v8.Deserializer v8.DefaultDeserializer"),
     **rows(HARMLESS, "v8.serialize v8.getHeapStatistics v8.getHeapSpaceStatistics v8.cachedDataVersionTag"),
-    **danger(Danger.DYNAMIC, "v8.setFlagsFromString v8.startupSnapshot"),
-    **effect(EffectKind.WRITE, "v8.writeHeapSnapshot sqlite"),
-    **danger(Danger.REFLECT, "util._extend.constructor async_hooks.constructor"),
+    **violation_rules(ViolationKind.DYNAMIC, "v8.setFlagsFromString v8.startupSnapshot"),
+    **effect_rules(EffectKind.WRITE, "v8.writeHeapSnapshot sqlite"),
+    **violation_rules(ViolationKind.REFLECT, "util._extend.constructor async_hooks.constructor"),
 }
 
 RULES: dict[str, Rule] = {**PACKAGE_RULES, **_DENO, **_NODE, **_GLOBALS}
@@ -207,15 +236,17 @@ MODULE_ALIASES = {
     "inspector/promises": "inspector",
 }
 OBJECTS = words("globalThis process console Math JSON Reflect Atomics Intl document navigator location module exports")
-"""Names of plain objects: their constructor is `Object`, everybody else's is `Function`."""
+"""Names of plain objects: their constructor is `Object`; that of any other name is `Function`."""
 
 METHODS: dict[str, Rule] = {
-    **rows(Rule(danger=Danger.PROCESS), "execSync spawnSync execFileSync execFile"),
-    **rows(Rule(danger=Danger.DYNAMIC), "runInNewContext runInThisContext runInContext createContextualFragment"),
-    **rows(Rule(danger=Danger.DYNAMIC), "globalEval getScript compileFunction importScripts"),
-    **rows(Rule(danger=Danger.REFLECT), "__defineGetter__ __defineSetter__ __lookupGetter__ __lookupSetter__ dlopen"),
-    **rows(Rule(danger=Danger.REFLECT), "_linkedBinding mainModule prepareStackTrace getBuiltinModule"),
-    **effect(EffectKind.NETWORK, "sendBeacon requestSubmit"),
+    **rows(Rule(violation=ViolationKind.PROCESS), "execSync spawnSync execFileSync execFile"),
+    **rows(Rule(violation=ViolationKind.DYNAMIC), "runInNewContext runInThisContext runInContext"),
+    **rows(Rule(violation=ViolationKind.DYNAMIC), "createContextualFragment"),
+    **rows(Rule(violation=ViolationKind.DYNAMIC), "globalEval getScript compileFunction importScripts"),
+    **rows(Rule(violation=ViolationKind.REFLECT), "__defineGetter__ __defineSetter__ __lookupGetter__"),
+    **rows(Rule(violation=ViolationKind.REFLECT), "__lookupSetter__ dlopen"),
+    **rows(Rule(violation=ViolationKind.REFLECT), "_linkedBinding mainModule prepareStackTrace getBuiltinModule"),
+    **effect_rules(EffectKind.NETWORK, "sendBeacon requestSubmit"),
     **{
         name.removeprefix("fs."): rule
         for name, rule in _NODE.items()
@@ -223,9 +254,9 @@ METHODS: dict[str, Rule] = {
         and rule.effect is not None
     },
 }  # fmt: skip
-"""What a method does whatever it is called on: names that nobody else uses."""
+"""Rules for methods of any object: names that nothing else uses."""
 
 HTML_SINKS = words("innerHTML outerHTML srcdoc")
 HTML_CALLS = words("insertAdjacentHTML write writeln setHTMLUnsafe parseFromString")
 TAINTED = words("location document.URL document.documentURI document.referrer document.cookie document.baseURI")
-"""What whoever sends a link can choose."""
+"""Values that the sender of a link can choose."""

@@ -1,1 +1,1 @@
-"""Parts of the path guard: the forms of a path, and the sensitive places. `path.py` is the door."""
+"""Internals of the path guard; import `qwed.guards.path` instead."""

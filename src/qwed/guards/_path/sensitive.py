@@ -1,4 +1,4 @@
-"""Which paths are known to hold secrets: keys, credentials, password stores, histories, memory of processes."""
+"""Paths known to hold secrets: keys, credentials, password stores, histories, process memory."""
 
 import re
 from fnmatch import fnmatchcase
@@ -131,7 +131,7 @@ _ENDINGS = (
 _COPY_ENDINGS = re.compile(
     r"(?:\.(?:bak|old|orig|copy|backup|save|swp|swo|tmp|\d{1,2})|~|[-_](?:old|bak|backup)|[. ]+)\Z"
 )
-# Certificates alone are public; a file of keys is not called so.
+# Certificates are public; files with these names do not hold private keys.
 _PUBLIC = re.compile(
     r"(?:.*[._-])?(?:cacerts?|ca[._-](?:bundle|certificates?|certs?|chain)|(?:full)?chain|public(?:[._-]?key)?|pub"
     r"|root[._-]ca|trusted[._-]certs?)\.(?:pem|key|jks)"
@@ -171,19 +171,19 @@ kubeconfig ntds.dit
 _GLOB_NAMES = tuple(_GLOB_NAMES_TEXT.split())
 _MIN_LITERAL = 3
 _MIN_UNLIKE = 2
-"""For names unlike any other: `.e*` and `id*` are meant for them."""
+"""Literal characters required for distinctive names: `.e*` and `id*` are meant to match them."""
 
 
 _CLIMB = re.compile(r"\A(?:\.\./)+")
 
 
 def is_sensitive(path: str) -> bool:
-    """Whether what lies at a normalised path is known to hold secrets, on any system that ignores case or not."""
+    """Return True if the normalised path is known to hold secrets, on case-sensitive and case-insensitive systems."""
     folded = path.casefold()
     if folded.startswith("env:"):
         return True
     if folded.startswith("../"):
-        # How far up it climbs is unknown; the worst is the top.
+        # The number of levels up is unknown; assume the file system root, which is the worst case.
         folded = "/" + _CLIMB.sub("", folded)
     if folded.startswith(_PUBLIC_PLACES) and folded.endswith((".pem", ".crt")):
         return False
@@ -196,7 +196,7 @@ def is_sensitive(path: str) -> bool:
 
 
 def _plain_name(name: str) -> str:
-    """The name without a data stream and without the endings of copies."""
+    """Return the file name without a data stream and without the suffixes of copies."""
     name = name.partition(":")[0] or name
     for _ in range(3):
         shorter = _COPY_ENDINGS.sub("", name)
@@ -211,22 +211,22 @@ def _may_match_sensitive(pattern: str) -> bool:
     parts = pattern.split("/")
     if any(_matches(target, parts) for target in _GLOB_TARGETS):
         return True
-    telling = [(part, _literals(part)) for part in parts if _GLOB.search(part)]
+    patterns = [(part, _literals(part)) for part in parts if _GLOB.search(part)]
     return any(
         literals >= (_MIN_UNLIKE if name.startswith((".", "id_")) else _MIN_LITERAL) and fnmatchcase(name, part)
-        for part, literals in telling[:8]
+        for part, literals in patterns[:8]
         for name in _GLOB_NAMES
     )
 
 
 def _literals(part: str) -> int:
-    """How many characters of a pattern, its ending aside, say which file is meant."""
+    """Return the number of characters of a pattern that identify the file, without its extension."""
     stem = part if part.startswith(".") else part.partition(".")[0]
     return len(stem) - sum(map(stem.count, "*?[]"))
 
 
 def _matches(target: tuple[str, ...], parts: list[str]) -> bool:
     if len(target) != len(parts) or (target[0] == "~") != (parts[0] == "~"):
-        # No pattern picks a home directory: it is put in its place before patterns are.
+        # No pattern matches a home directory: `~` is expanded before patterns are.
         return False
     return all(map(fnmatchcase, target, parts))

@@ -1,1 +1,1 @@
-"""Parts of the guard for personal data. `pii.py` is the door."""
+"""Internals of the personal data guard; import `qwed.guards.pii` instead."""

@@ -1,1 +1,1 @@
-"""Parts of the Python guard: names, values, calls, and the tables of what they do. `python_code.py` is the door."""
+"""Internals of the Python guard; import `qwed.guards.python_code` instead."""

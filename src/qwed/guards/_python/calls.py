@@ -1,20 +1,20 @@
-"""Calls whose arguments decide what they do."""
+"""Rules for calls whose effect depends on their arguments."""
 
 import ast
 import re
 
 from qwed.guards._python import file_calls as files
-from qwed.guards._python import text_calls
-from qwed.guards._python.attributes import INNER, WALKS
-from qwed.guards._python.choices import UNKNOWN
-from qwed.guards._python.file_calls import Handler, spread, word_of
-from qwed.guards._python.look import ENVIRONS, Look, lists_names
+from qwed.guards._python import string_eval_calls
+from qwed.guards._python.abstract_values import UNKNOWN
+from qwed.guards._python.analysis import ENVIRONS, PythonAnalysis, is_dir_call
+from qwed.guards._python.attributes import INTERNALS, TRAVERSALS
+from qwed.guards._python.file_calls import Handler, argument_of, has_unpacking
+from qwed.guards._python.library_rules import words
+from qwed.guards._python.name_resolution import canonical_path
 from qwed.guards._python.report import rule_of
 from qwed.guards._python.scopes import Scope
-from qwed.guards._python.tables import words
-from qwed.guards._python.values import canonical
-from qwed.guards.code_words import Danger
-from qwed.words import EffectKind
+from qwed.guards.code_findings import ViolationKind
+from qwed.model import EffectKind
 
 _NAMESPACES = frozenset({"globals", "locals", "vars"})
 _OWN_MODULE = words("__name__ __package__ __module__")
@@ -23,252 +23,262 @@ _PLAIN_CODECS = re.compile(
 )
 
 
-def only_looked_at(look: Look, node: ast.expr) -> None:
-    """`name in globals()` and `name in sys.modules` answer yes or no."""
+def allow_membership_test(analysis: PythonAnalysis, node: ast.expr) -> None:
+    """Allow `name in globals()` and `name in sys.modules`, which only return a boolean."""
     here = node.func if isinstance(node, ast.Call) and not node.args else node
     if ast.unparse(here) in ("globals", "locals", "vars", "sys.modules"):
-        look.done.update({id(here), id(node)})
-        _close(look, here)
+        analysis.handled.update({id(here), id(node)})
+        _mark_handled(analysis, here)
 
 
-def _close(look: Look, node: ast.expr) -> None:
+def _mark_handled(analysis: PythonAnalysis, node: ast.expr) -> None:
     while isinstance(node, ast.Attribute):
-        look.done.add(id(node))
+        analysis.handled.add(id(node))
         node = node.value
-    look.done.add(id(node))
+    analysis.handled.add(id(node))
 
 
-def looks_up(look: Look, node: ast.Subscript, scope: Scope) -> None:
-    """`globals()["name"]` is that name, and `sys.modules[__name__]` the program itself."""
-    held = node.value
-    if isinstance(held, ast.Attribute) and "sys.modules" in look.values.paths(held, scope):
+def check_namespace_lookup(analysis: PythonAnalysis, node: ast.Subscript, scope: Scope) -> None:
+    """Check `globals()["name"]` as that name, and `sys.modules[__name__]` as the program itself."""
+    owner = node.value
+    if isinstance(owner, ast.Attribute) and "sys.modules" in analysis.values.paths(owner, scope):
         if ast.unparse(node.slice).rpartition(".")[2] in _OWN_MODULE:
-            _close(look, held)
+            _mark_handled(analysis, owner)
         return
-    call = isinstance(held, ast.Call) and not held.args and isinstance(node.ctx, ast.Load)
-    if not call or not isinstance(held, ast.Call) or not isinstance(held.func, ast.Name):
+    call = isinstance(owner, ast.Call) and not owner.args and isinstance(node.ctx, ast.Load)
+    if not call or not isinstance(owner, ast.Call) or not isinstance(owner.func, ast.Name):
         return
-    found = look.folder.possible(node.slice, scope)
-    if look.values.named(held.func.id, scope) & _NAMESPACES and all(_plain(text) for text in found):
-        look.done.update({id(held), id(held.func)})
-        for text in found:
-            for path in look.values.named(text, look.program.module):
-                look.renamed.discard(id(node))
-                look.use(path, node, scope)
+    texts = analysis.folder.possible(node.slice, scope)
+    if analysis.values.paths_of_name(owner.func.id, scope) & _NAMESPACES and all(
+        _is_plain_name(text) for text in texts
+    ):
+        analysis.handled.update({id(owner), id(owner.func)})
+        for text in texts:
+            for path in analysis.values.paths_of_name(text, analysis.program.module):
+                analysis.aliased.discard(id(node))
+                analysis.report_use(path, node, scope)
 
 
-def names_variable(look: Look, node: ast.Subscript, scope: Scope) -> None:
-    """`os.environ["NAME"]` is that variable, not all of them."""
-    held = node.value
-    if not isinstance(held, ast.Name | ast.Attribute):
+def check_environment_lookup(analysis: PythonAnalysis, node: ast.Subscript, scope: Scope) -> None:
+    """Report `os.environ["NAME"]` as access to that variable, not to all of them."""
+    owner = node.value
+    if not isinstance(owner, ast.Name | ast.Attribute):
         return
-    if isinstance(held, ast.Name) and look.values.assumed(held.id, scope):
+    if isinstance(owner, ast.Name) and analysis.values.is_assumed(owner.id, scope):
         return
-    paths = look.values.paths(held, scope)
+    paths = analysis.values.paths(owner, scope)
     if paths and paths <= ENVIRONS:
-        _close(look, held)
-        look.report.effect(EffectKind.SECRET, look.target(node.slice, scope) or min(paths), node.lineno)
+        _mark_handled(analysis, owner)
+        analysis.report.add_effect(EffectKind.SECRET, analysis.target(node.slice, scope) or min(paths), node.lineno)
 
 
-def _plain(text: object) -> bool:
+def _is_plain_name(text: object) -> bool:
     return isinstance(text, str) and not (text.startswith("__") and text.endswith("__"))
 
 
-def _namespace(look: Look, node: ast.Call, scope: Scope, path: str) -> None:
-    """A namespace as a value: the module's own holds everything, a function's only what was judged already."""
-    if id(node) in look.done or id(node.func) in look.done:
+def _namespace(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> None:
+    """Report a namespace used as a value: that of the module contains everything, that of a function only what was
+    checked."""
+    if id(node) in analysis.handled or id(node.func) in analysis.handled:
         return
     if node.args:
-        if look.foreign(node.args[0], scope):
-            look.report.danger(Danger.REFLECT, f"{path}()", node.lineno)
+        if analysis.is_foreign(node.args[0], scope):
+            analysis.report.add_violation(ViolationKind.REFLECT, f"{path}()", node.lineno)
         return
     if path == "globals" or not _in_function(scope):
-        look.report.danger(Danger.REFLECT, path if path != "vars" else "vars()", node.lineno)
+        analysis.report.add_violation(ViolationKind.REFLECT, path if path != "vars" else "vars()", node.lineno)
 
 
 def _in_function(scope: Scope) -> bool:
-    here: Scope | None = scope
-    while here is not None and here.kind != "function":
-        here = here.parent
-    return here is not None
+    current: Scope | None = scope
+    while current is not None and current.kind != "function":
+        current = current.parent
+    return current is not None
 
 
-def spelled(look: Look, node: ast.Call, scope: Scope) -> None:
-    """`object.__setattr__(self, "x", 1)` and the like, where the attribute is no inner one."""
+def check_attribute_call(analysis: PythonAnalysis, node: ast.Call, scope: Scope) -> None:
+    """Check `object.__setattr__(self, "x", 1)` and similar calls; they are allowed if the attribute is not internal."""
     func = node.func
     assert isinstance(func, ast.Attribute)  # noqa: S101 - the caller says so
-    on_super = isinstance(func.value, ast.Call) and "super" in look.values.paths(func.value.func, scope)
-    on_object = "object" in look.values.paths(func.value, scope) or func.value.__class__ is ast.Name
+    on_super = isinstance(func.value, ast.Call) and "super" in analysis.values.paths(func.value.func, scope)
+    on_object = "object" in analysis.values.paths(func.value, scope) or func.value.__class__ is ast.Name
     unbound = not on_super and len(node.args) > 1 + (func.attr == "__setattr__")
     names = node.args[unbound : unbound + 1]
     owner = node.args[0] if unbound and node.args else func.value
-    if not names or not (on_super or on_object) or (not on_super and look.foreign(owner, scope)):
+    if not names or not (on_super or on_object) or (not on_super and analysis.is_foreign(owner, scope)):
         return
-    found = look.folder.possible(names[0], scope)
-    if not any(text in INNER or text in WALKS for text in found if isinstance(text, str)):
-        look.spelled.add(id(func))
-        if UNKNOWN in found:
-            look.computed[node.lineno] = func.attr
+    texts = analysis.folder.possible(names[0], scope)
+    if not any(text in INTERNALS or text in TRAVERSALS for text in texts if isinstance(text, str)):
+        analysis.checked_attribute_calls.add(id(func))
+        if UNKNOWN in texts:
+            analysis.computed_lookups[node.lineno] = func.attr
 
 
-def _reflect(look: Look, node: ast.Call, scope: Scope, path: str) -> None:
-    """getattr, setattr and delattr: fine with a name that is no inner one."""
+def _reflect(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> None:
+    """Check getattr, setattr and delattr, which are allowed if the name is not internal."""
     if len(node.args) < 2 or any(isinstance(argument, ast.Starred) for argument in node.args):
-        look.report.danger(Danger.REFLECT, f"{path} with a computed name", node.lineno)
+        analysis.report.add_violation(ViolationKind.REFLECT, f"{path} with a computed name", node.lineno)
         return
     base, name = node.args[:2]
-    look.rename(base)
-    bases = look.values.paths(base, scope)
-    found = look.folder.possible(name, scope)
-    for text in sorted({text for text in found if isinstance(text, str)}):
-        look.attribute_name(text, base, scope, node.lineno)
-        if text in _STEPS and not isinstance(name, ast.Constant):
-            look.report.danger(Danger.REFLECT, text, node.lineno)
-        for each in bases:
-            look.use(canonical(f"{each}.{text}"), node, scope)
-    if UNKNOWN in found:
-        _computed(look, node, name, scope, f"{path} with a computed name")
+    analysis.allow_module(base)
+    bases = analysis.values.paths(base, scope)
+    texts = analysis.folder.possible(name, scope)
+    for text in sorted({text for text in texts if isinstance(text, str)}):
+        analysis.attribute_name(text, base, scope, node.lineno)
+        if text in _TRAVERSAL_STEPS and not isinstance(name, ast.Constant):
+            analysis.report.add_violation(ViolationKind.REFLECT, text, node.lineno)
+        for base_path in bases:
+            analysis.report_use(canonical_path(f"{base_path}.{text}"), node, scope)
+    if UNKNOWN in texts:
+        _report_computed_name(analysis, node, name, scope, f"{path} with a computed name")
 
 
-def _kind(look: Look, node: ast.Call, scope: Scope, _path: str) -> None:
-    """`type(value)` is its `__class__`: a danger where that loads modules by their names, and else only shown."""
-    for each in sorted(look.values.paths(node.args[0], scope)) if len(node.args) == 1 else ():
-        found = rule_of(canonical(f"{each}.__class__"))
-        if found.danger is not None:
-            look.report.danger(found.danger, f"{each}.__class__", node.lineno)
+def _kind(analysis: PythonAnalysis, node: ast.Call, scope: Scope, _path: str) -> None:
+    """Check `type(value)` like its `__class__`: a violation if that class loads modules by name, otherwise harmless."""
+    for path in sorted(analysis.values.paths(node.args[0], scope)) if len(node.args) == 1 else ():
+        rule = rule_of(canonical_path(f"{path}.__class__"))
+        if rule.violation is not None:
+            analysis.report.add_violation(rule.violation, f"{path}.__class__", node.lineno)
 
 
-_STEPS = WALKS - {"__dict__", "__func__"}
-"""Attributes that nobody spells in a roundabout way without a reason."""
+_TRAVERSAL_STEPS = TRAVERSALS - {"__dict__", "__func__"}
+"""Attributes that have no legitimate reason to be spelt indirectly."""
 
 
-def _computed(look: Look, node: ast.Call, name: ast.expr, scope: Scope, what: str) -> None:
-    """A name nobody can tell: a way in on a module, or where the text is hidden."""
+def _report_computed_name(analysis: PythonAnalysis, node: ast.Call, name: ast.expr, scope: Scope, what: str) -> None:
+    """Report an unknown attribute name: a violation on a module or if the text is obfuscated."""
     base = node.args[0]
-    modules = any(look.is_module(each) for each in look.values.paths(base, scope))
-    prefix = look.folder.begins_plainly(name, scope)
-    blind = modules and not _constants_only(look, base, scope, name)
-    if blind or (not prefix and look.hidden(name, scope)):
-        look.report.danger(Danger.REFLECT, what, node.lineno)
+    modules = any(analysis.is_module(path) for path in analysis.values.paths(base, scope))
+    prefix = analysis.folder.has_plain_prefix(name, scope)
+    blind = modules and not _constants_only(analysis, base, scope, name)
+    if blind or (not prefix and analysis.is_obfuscated(name, scope)):
+        analysis.report.add_violation(ViolationKind.REFLECT, what, node.lineno)
     elif not prefix:
-        look.computed[node.lineno] = what.partition(" ")[0]
+        analysis.computed_lookups[node.lineno] = what.partition(" ")[0]
 
 
-def _constants_only(look: Look, base: ast.expr, scope: Scope, name: ast.expr) -> bool:
-    """`getattr(logging, level.upper())` reaches constants, `getattr(hashlib, name)` functions on data."""
-    shouted = isinstance(name, ast.Call) and isinstance(name.func, ast.Attribute) and name.func.attr == "upper"
-    known = look.values.paths(base, scope) <= _DATA_MODULES
-    return known and not look.hidden(name, scope) and (shouted or not look.says(lists_names))
+def _constants_only(analysis: PythonAnalysis, base: ast.expr, scope: Scope, name: ast.expr) -> bool:
+    """Return True for lookups such as `getattr(logging, level.upper())` (constants) and `getattr(hashlib, name)`
+    (functions on data)."""
+    is_upper = isinstance(name, ast.Call) and isinstance(name.func, ast.Attribute) and name.func.attr == "upper"
+    on_data_module = analysis.values.paths(base, scope) <= _DATA_MODULES
+    return (
+        on_data_module and not analysis.is_obfuscated(name, scope) and (is_upper or not analysis.has_node(is_dir_call))
+    )
 
 
 _DATA_MODULES = words("logging hashlib math operator torch.nn torch.optim numpy numpy.random torch random")
 
 
-def _look(look: Look, node: ast.Call, _scope: Scope, _path: str) -> None:
-    """hasattr answers yes or no, dir gives names."""
-    look.rename(node.args[0] if node.args else None)
+def _inspect(analysis: PythonAnalysis, node: ast.Call, _scope: Scope, _path: str) -> None:
+    """Allow hasattr and dir, which only return a boolean and names."""
+    analysis.allow_module(node.args[0] if node.args else None)
 
 
-def _fetch(look: Look, node: ast.Call, scope: Scope, path: str) -> None:
-    """operator.attrgetter and methodcaller, and a field of a format: attributes named by text."""
+def _attribute_getter(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> None:
+    """Check operator.attrgetter, methodcaller and format fields, which name attributes by text."""
     for argument in node.args if path.endswith("attrgetter") else node.args[:1]:
-        found = look.folder.possible(argument, scope)
-        for text in sorted({text for text in found if isinstance(text, str)}):
+        texts = analysis.folder.possible(argument, scope)
+        for text in sorted({text for text in texts if isinstance(text, str)}):
             for part in text.split("."):
-                if part in INNER or part in WALKS:
-                    look.report.danger(Danger.REFLECT, part, node.lineno)
-        if UNKNOWN in found and (look.hidden(argument, scope) or isinstance(argument, ast.Starred)):
-            look.report.danger(Danger.REFLECT, "attribute with a computed name", node.lineno)
-        elif UNKNOWN in found:
-            look.computed[node.lineno] = path
+                if part in INTERNALS or part in TRAVERSALS:
+                    analysis.report.add_violation(ViolationKind.REFLECT, part, node.lineno)
+        if UNKNOWN in texts and (analysis.is_obfuscated(argument, scope) or isinstance(argument, ast.Starred)):
+            analysis.report.add_violation(ViolationKind.REFLECT, "attribute with a computed name", node.lineno)
+        elif UNKNOWN in texts:
+            analysis.computed_lookups[node.lineno] = path
 
 
-def _reduce(look: Look, node: ast.Call, scope: Scope, _path: str) -> None:
-    """`functools.reduce(getattr, names, value)` walks attributes."""
-    if not node.args or "getattr" not in look.values.paths(node.args[0], scope) or len(node.args) < 3:
+def _reduce(analysis: PythonAnalysis, node: ast.Call, scope: Scope, _path: str) -> None:
+    """Check `functools.reduce(getattr, names, value)`, which traverses attributes."""
+    if not node.args or "getattr" not in analysis.values.paths(node.args[0], scope) or len(node.args) < 3:
         return
     names, base = node.args[1:3]
-    for items in look.folder.possible(names, scope):
+    for items in analysis.folder.possible(names, scope):
         for text in items if isinstance(items, tuple) else (items,):
             if isinstance(text, str):
-                look.attribute_name(text, base, scope, node.lineno)
+                analysis.attribute_name(text, base, scope, node.lineno)
             else:
-                look.computed[node.lineno] = "getattr"
-    if not look.foreign(base, scope) and not look.hidden(names, scope):
-        look.done.add(id(node.args[0]))
+                analysis.computed_lookups[node.lineno] = "getattr"
+    if not analysis.is_foreign(base, scope) and not analysis.is_obfuscated(names, scope):
+        analysis.handled.add(id(node.args[0]))
 
 
-def _yaml(look: Look, node: ast.Call, scope: Scope, path: str) -> None:
-    loader = word_of(node, "Loader", 1)
-    paths = look.values.paths(loader, scope) if loader is not None else frozenset()
+def _yaml(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> None:
+    loader = argument_of(node, "Loader", 1)
+    paths = analysis.values.paths(loader, scope) if loader is not None else frozenset()
     if not paths or not paths <= {"yaml.SafeLoader", "yaml.CSafeLoader", "yaml.BaseLoader"}:
-        look.report.danger(Danger.DESERIALISE, path, node.lineno)
+        analysis.report.add_violation(ViolationKind.DESERIALISE, path, node.lineno)
 
 
-def _recodes(look: Look, node: ast.Call, scope: Scope, path: str) -> None:
-    """Character encodings are data; anything else turns one text into another."""
-    encoding = word_of(node, "encoding", 1)
-    found = look.folder.possible(encoding, scope) if encoding is not None else ("utf-8",)
-    if not all(isinstance(text, str) and _PLAIN_CODECS.fullmatch(text) for text in found):
-        look.report.danger(Danger.OBFUSCATE, path, node.lineno)
+def _codec(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> None:
+    """Report codecs that are not character encodings, because they transform one text into another."""
+    encoding = argument_of(node, "encoding", 1)
+    encodings = analysis.folder.possible(encoding, scope) if encoding is not None else ("utf-8",)
+    if not all(isinstance(text, str) and _PLAIN_CODECS.fullmatch(text) for text in encodings):
+        analysis.report.add_violation(ViolationKind.OBFUSCATE, path, node.lineno)
 
 
-def _members(look: Look, node: ast.Call, scope: Scope, path: str) -> None:
-    """The members of a module are everything it has imported."""
-    if any(look.is_module(each) for argument in node.args[:1] for each in look.values.paths(argument, scope)):
-        look.report.danger(Danger.REFLECT, path, node.lineno)
+def _members(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> None:
+    """Report a listing of a module's members, which include everything it has imported."""
+    if any(
+        analysis.is_module(module_path)
+        for argument in node.args[:1]
+        for module_path in analysis.values.paths(argument, scope)
+    ):
+        analysis.report.add_violation(ViolationKind.REFLECT, path, node.lineno)
 
 
-def _runs_tests(look: Look, node: ast.Call, _scope: Scope, path: str) -> None:
-    """`unittest.main()` runs the program's own tests; a module or tests named by text may be anybody's."""
-    if node.args or spread(node) or any(word.arg in ("module", "defaultTest", "argv") for word in node.keywords):
-        look.report.danger(Danger.DYNAMIC, path, node.lineno)
+def _runs_tests(analysis: PythonAnalysis, node: ast.Call, _scope: Scope, path: str) -> None:
+    """Allow `unittest.main()` for the program's own tests; report modules or tests named by text."""
+    if node.args or has_unpacking(node) or any(word.arg in ("module", "defaultTest", "argv") for word in node.keywords):
+        analysis.report.add_violation(ViolationKind.DYNAMIC, path, node.lineno)
 
 
-def _with_arguments(danger: Danger) -> Handler:
-    """A call that asks for nothing but facts unless it is given something."""
+def _violation_with_arguments(kind: ViolationKind) -> Handler:
+    """Return a rule for a call that is harmless only without arguments."""
 
-    def judge(look: Look, node: ast.Call, _scope: Scope, path: str) -> None:
+    def rule(analysis: PythonAnalysis, node: ast.Call, _scope: Scope, path: str) -> None:
         if node.args or node.keywords:
-            look.report.danger(danger, path, node.lineno)
+            analysis.report.add_violation(kind, path, node.lineno)
 
-    return judge
-
-
-def _unsafe_yaml(look: Look, node: ast.Call, scope: Scope, path: str) -> None:
-    kind = word_of(node, "typ", 0)
-    found = look.folder.possible(kind, scope) if kind is not None else ("rt",)
-    if spread(node) or not all(text in ("rt", "safe", "pure", ("rt",), ("safe",)) for text in found):
-        look.report.danger(Danger.DESERIALISE, path, node.lineno)
+    return rule
 
 
-def risky_words(look: Look, node: ast.Call) -> None:
-    """Options that mean a danger whatever function they are given to."""
+def _unsafe_yaml(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> None:
+    kind = argument_of(node, "typ", 0)
+    types = analysis.folder.possible(kind, scope) if kind is not None else ("rt",)
+    if has_unpacking(node) or not all(text in ("rt", "safe", "pure", ("rt",), ("safe",)) for text in types):
+        analysis.report.add_violation(ViolationKind.DESERIALISE, path, node.lineno)
+
+
+def check_keywords(analysis: PythonAnalysis, node: ast.Call) -> None:
+    """Report keyword arguments that are a violation in any call."""
     for word in node.keywords:
-        danger = RISKY_WORDS.get(word.arg or "")
-        if danger is not None and isinstance(word.value, ast.Constant) and word.value.value is True:
-            look.report.danger(danger, f"{word.arg}=True", node.lineno)
+        kind = KEYWORD_VIOLATIONS.get(word.arg or "")
+        if kind is not None and isinstance(word.value, ast.Constant) and word.value.value is True:
+            analysis.report.add_violation(kind, f"{word.arg}=True", node.lineno)
 
 
-RISKY_WORDS = {"shell": Danger.PROCESS, "trust_remote_code": Danger.DYNAMIC}
+KEYWORD_VIOLATIONS = {"shell": ViolationKind.PROCESS, "trust_remote_code": ViolationKind.DYNAMIC}
 
 BY_NAME: dict[str, Handler] = {
     **files.BY_NAME,
-    **text_calls.BY_NAME,
+    **string_eval_calls.BY_NAME,
     **dict.fromkeys(("getattr", "setattr", "delattr", "inspect.getattr_static"), _reflect),
     **dict.fromkeys(("builtins.getattr", "builtins.setattr", "builtins.delattr"), _reflect),
-    **dict.fromkeys(("hasattr", "dir"), _look),
+    **dict.fromkeys(("hasattr", "dir"), _inspect),
     "type": _kind,
     **dict.fromkeys(_NAMESPACES, _namespace),
     **dict.fromkeys(("yaml.load", "yaml.load_all"), _yaml),
-    **dict.fromkeys(("codecs.decode", "codecs.encode", "codecs.getdecoder", "codecs.getencoder"), _recodes),
+    **dict.fromkeys(("codecs.decode", "codecs.encode", "codecs.getdecoder", "codecs.getencoder"), _codec),
     **dict.fromkeys(("inspect.getmembers", "inspect.getmembers_static"), _members),
     "unittest.main": _runs_tests,
-    "xml.sax.make_parser": _with_arguments(Danger.DYNAMIC),
-    "platform.architecture": _with_arguments(Danger.PROCESS),
+    "xml.sax.make_parser": _violation_with_arguments(ViolationKind.DYNAMIC),
+    "platform.architecture": _violation_with_arguments(ViolationKind.PROCESS),
     "ruamel.yaml.YAML": _unsafe_yaml,
-    "operator.attrgetter": _fetch,
-    "operator.methodcaller": _fetch,
-    "string.Formatter().get_field": _fetch,
+    "operator.attrgetter": _attribute_getter,
+    "operator.methodcaller": _attribute_getter,
+    "string.Formatter().get_field": _attribute_getter,
     "functools.reduce": _reduce,
 }

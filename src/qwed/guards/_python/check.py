@@ -1,334 +1,341 @@
-"""The rules over a syntax tree: each kind of node that can mean something has one function."""
+"""Rules over a Python syntax tree, one function for each relevant kind of node."""
 
 import ast
 import re
 from collections.abc import Callable
 
-from qwed.guards._python import binders, calls, text_calls
-from qwed.guards._python.annotations import TYPES, annotated, excuse, only_type
+from qwed.guards._python import calls, scope_builder, string_eval_calls
+from qwed.guards._python.analysis import LIBRARIES, PythonAnalysis
+from qwed.guards._python.annotations import TYPES, check_annotation, excuse, mark_type_only
 from qwed.guards._python.attributes import (
     ATTRIBUTE_CALLS,
     DANGEROUS_METHODS,
-    DOUBTFUL_METHODS,
-    INNER,
+    INTERNALS,
+    LIBRARY_METHOD_EFFECTS,
+    METHOD_EFFECTS,
     REACHING,
-    TELLING_METHODS,
 )
-from qwed.guards._python.fold import Folder
-from qwed.guards._python.look import LIBRARIES, Look
+from qwed.guards._python.constant_folding import ConstantFolder
+from qwed.guards._python.library_rules import ASSUMED, KNOWN_PREFIXES, RULES, words
+from qwed.guards._python.name_resolution import REACHABLE_MODULES, NameResolver, canonical_path
 from qwed.guards._python.report import PythonReport, rule_of
 from qwed.guards._python.scopes import Program, Scope
-from qwed.guards._python.tables import ASSUMED, KNOWN, RULES, words
-from qwed.guards._python.values import REROOTED, Values, canonical
-from qwed.guards.code_words import Danger
-from qwed.words import EffectKind
+from qwed.guards.code_findings import ViolationKind
+from qwed.model import EffectKind
 
 _FORMAT_FIELD = re.compile(r"\{[^{}]*[.\[][^{}]*\}")
 _FORMAT_STEP = re.compile(r"[.\[](\w+)")
 _PLAIN_FORMAT = re.compile(r"\.__class__(?=\.__(?:name|qualname|module|doc)__)")
 _FUNCTIONS = {name for name in ASSUMED.values() if name.rpartition(".")[2].islower() and "." in name}
-_INNER_TEXT = INNER - ATTRIBUTE_CALLS - {"__code__", "__main__", "load_module", "exec_module"}
-_DUNDERS = {name for name in _INNER_TEXT if name.startswith("__")}
-_PIECES = {name[:end] for name in _DUNDERS for end in range(5, len(name))} | {
+_INTERNAL_TEXTS = INTERNALS - ATTRIBUTE_CALLS - {"__code__", "__main__", "load_module", "exec_module"}
+_DUNDERS = {name for name in _INTERNAL_TEXTS if name.startswith("__")}
+_INTERNAL_FRAGMENTS = {name[:end] for name in _DUNDERS for end in range(5, len(name))} | {
     name[start:] for name in _DUNDERS for start in range(1, len(name) - 4)
 }
-"""What is left of an inner name that somebody took apart."""
+"""Parts of interpreter attribute names that were split to hide them."""
 
 
 def check(program: Program) -> PythonReport:
-    """The findings of a whole module; TooComplex where its names cannot be followed."""
-    values = Values(program)
-    folder = Folder(program, values)
+    """Return the report on a whole module; raise TooComplexError if its names cannot be followed."""
+    values = NameResolver(program)
+    folder = ConstantFolder(program, values)
     values.texts = folder.texts
-    values.settle()
-    look = Look(program, values, folder)
+    values.resolve_all()
+    analysis = PythonAnalysis(program, values, folder)
     for node, scope in program.visits:
         for rule in _RULES_OF.get(type(node), ()):
-            rule(look, node, scope)
-    _reflections(look)
-    for line, what in look.evaluated.items() if look.annotations else ():
-        look.report.danger(Danger.DYNAMIC, f"{what} of annotations put in later", line)
-    return look.report
+            rule(analysis, node, scope)
+    _report_computed_lookups(analysis)
+    for line, what in analysis.evaluated.items() if analysis.annotations else ():
+        analysis.report.add_violation(ViolationKind.DYNAMIC, f"{what} of annotations put in later", line)
+    return analysis.report
 
 
-def _reflections(look: Look) -> None:
-    """An attribute looked up by an unknown name is a way in where a text names an inner attribute."""
-    for line, what in look.computed.items() if look.inner_texts else ():
-        look.report.danger(Danger.REFLECT, f"{what} with a computed name", line)
-        for text, where in look.inner_texts.items():
-            look.report.danger(Danger.REFLECT, text, where)
+def _report_computed_lookups(analysis: PythonAnalysis) -> None:
+    """Report lookups by an unknown name if some text of the program names an interpreter attribute."""
+    for line, what in analysis.computed_lookups.items() if analysis.inner_texts else ():
+        analysis.report.add_violation(ViolationKind.REFLECT, f"{what} with a computed name", line)
+        for text, where in analysis.inner_texts.items():
+            analysis.report.add_violation(ViolationKind.REFLECT, text, where)
 
 
-def _name(look: Look, node: ast.Name, scope: Scope) -> None:
-    if not isinstance(node.ctx, ast.Load) or id(node) in look.done:
+def _name(analysis: PythonAnalysis, node: ast.Name, scope: Scope) -> None:
+    if not isinstance(node.ctx, ast.Load) or id(node) in analysis.handled:
         return
-    _undefined(look, node, node, scope)
-    # A module that is only assumed is one where its attributes are used, a function where it is called.
-    assumed = look.values.assumed(node.id, scope)
-    for path in sorted(look.values.named(node.id, scope)):
-        if not assumed or (id(node) in look.callers and not look.is_module(path)):
-            look.use(path, node, scope)
+    _undefined(analysis, node, node, scope)
+    # An assumed name counts as a module only if its attributes are used, and as a function only if it is called.
+    assumed = analysis.values.is_assumed(node.id, scope)
+    for path in sorted(analysis.values.paths_of_name(node.id, scope)):
+        if not assumed or (id(node) in analysis.callers and not analysis.is_module(path)):
+            analysis.report_use(path, node, scope)
 
 
-def _undefined(look: Look, node: ast.Name, whole: ast.expr, scope: Scope) -> None:
-    """A name from nowhere that the module itself calls; inside a function it is some other part of the program."""
-    if look.values.defined(node.id, scope) or id(node) in look.excused or id(whole) not in look.callers:
+def _undefined(analysis: PythonAnalysis, node: ast.Name, whole: ast.expr, scope: Scope) -> None:
+    """Report an undefined name that is called at module level; inside a function it may belong to another part of the
+    program."""
+    if analysis.values.is_defined(node.id, scope) or id(node) in analysis.excused or id(whole) not in analysis.callers:
         return
-    here: Scope | None = scope
-    while here is not None and here.kind not in ("function", "class"):
-        here = here.parent
-    if here is None:
-        look.report.effect(EffectKind.UNRESOLVED, node.id, node.lineno)
+    current: Scope | None = scope
+    while current is not None and current.kind not in ("function", "class"):
+        current = current.parent
+    if current is None:
+        analysis.report.add_effect(EffectKind.UNRESOLVED, node.id, node.lineno)
 
 
-def _attribute(look: Look, node: ast.Attribute, scope: Scope) -> None:
-    if id(node) in look.done:
+def _attribute(analysis: PythonAnalysis, node: ast.Attribute, scope: Scope) -> None:
+    if id(node) in analysis.handled:
         return
-    base, attributes = _chain(look, node)
+    base, attributes = _chain(analysis, node)
     if "__annotations__" in attributes and (attributes[-1] in _CHANGING or not isinstance(node.ctx, ast.Load)):
-        look.annotations[node.lineno] = None
-    _judge_names(look, node, base, attributes, scope)
-    look.rename(base)
-    paths = look.values.paths(node, scope)
-    assumed = isinstance(base, ast.Name) and look.values.assumed(base.id, scope)
+        analysis.annotations[node.lineno] = None
+    _check_attribute_names(analysis, node, base, attributes, scope)
+    analysis.allow_module(base)
+    paths = analysis.values.paths(node, scope)
+    assumed = isinstance(base, ast.Name) and analysis.values.is_assumed(base.id, scope)
     for path in sorted(paths):
-        if not assumed or (look.listed(path) and path.rpartition(".")[0] not in _FUNCTIONS):
-            look.use(path, node, scope)
+        if not assumed or (analysis.has_effect(path) and path.rpartition(".")[0] not in _FUNCTIONS):
+            analysis.report_use(path, node, scope)
     if isinstance(base, ast.Name):
-        _undefined(look, base, node, scope)
+        _undefined(analysis, base, node, scope)
     if not paths:
-        _method(look, node, attributes, scope)
+        _method(analysis, node, attributes, scope)
 
 
 _CHANGING = words("update setdefault __setitem__ __ior__")
 
 
-def _chain(look: Look, node: ast.Attribute) -> tuple[ast.expr, list[str]]:
-    """`a.b.c` as a and [b, c]; the inner links are judged with it."""
-    attributes, here = [node.attr], node.value
-    while isinstance(here, ast.Attribute):
-        look.done.add(id(here))
-        attributes.append(here.attr)
-        here = here.value
-    if isinstance(here, ast.Name):
-        look.done.add(id(here))
-    return here, attributes[::-1]
+def _chain(analysis: PythonAnalysis, node: ast.Attribute) -> tuple[ast.expr, list[str]]:
+    """Return `a.b.c` as a and [b, c], and mark the inner attributes as handled."""
+    attributes, current = [node.attr], node.value
+    while isinstance(current, ast.Attribute):
+        analysis.handled.add(id(current))
+        attributes.append(current.attr)
+        current = current.value
+    if isinstance(current, ast.Name):
+        analysis.handled.add(id(current))
+    return current, attributes[::-1]
 
 
-def _judge_names(look: Look, node: ast.Attribute, base: ast.expr, attributes: list[str], scope: Scope) -> None:
+def _check_attribute_names(
+    analysis: PythonAnalysis, node: ast.Attribute, base: ast.expr, attributes: list[str], scope: Scope
+) -> None:
     for index, attribute in enumerate(attributes):
         last = index == len(attributes) - 1
-        if last and (id(node) in look.spelled or _own_subclasses(look, node, scope)):
+        if last and (id(node) in analysis.checked_attribute_calls or _own_subclasses(analysis, node, scope)):
             continue
         if last and attribute == "__class__" and not isinstance(node.ctx, ast.Load) and not _is_own_object(node.value):
-            look.report.danger(Danger.REFLECT, attribute, node.lineno)
-        elif not look.reads_fact(attributes, index):
-            look.attribute_name(attribute, base, scope, node.lineno)
+            analysis.report.add_violation(ViolationKind.REFLECT, attribute, node.lineno)
+        elif not analysis.reads_fact(attributes, index):
+            analysis.attribute_name(attribute, base, scope, node.lineno)
 
 
-def _own_subclasses(look: Look, node: ast.Attribute, scope: Scope) -> bool:
-    return node.attr == "__subclasses__" and look.own_class(node.value, scope)
+def _own_subclasses(analysis: PythonAnalysis, node: ast.Attribute, scope: Scope) -> bool:
+    return node.attr == "__subclasses__" and analysis.is_own_class(node.value, scope)
 
 
-def _method(look: Look, node: ast.Attribute, attributes: list[str], scope: Scope) -> None:
-    """A method of a value that nobody knows."""
-    _rerooted(look, node, attributes, scope)
+def _method(analysis: PythonAnalysis, node: ast.Attribute, attributes: list[str], scope: Scope) -> None:
+    """Report a method of an unknown value by its name."""
+    _check_reachable_module(analysis, node, attributes, scope)
     name = node.attr
-    if name in look.program.methods or not isinstance(node.ctx, ast.Load) or _on_itself(look, node):
+    if name in analysis.program.methods or not isinstance(node.ctx, ast.Load) or _is_own_method(analysis, node):
         return
-    if name in DANGEROUS_METHODS and id(node) in look.callers:
-        look.report.danger(DANGEROUS_METHODS[name], name, node.lineno)
-    kinds = {TELLING_METHODS[name]} if name in TELLING_METHODS and not _gives_text(look, node) else set()
-    if id(node) in look.callers:
-        for root in look.program.roots & DOUBTFUL_METHODS.keys():
-            kinds |= {DOUBTFUL_METHODS[root][name]} & set(EffectKind) if name in DOUBTFUL_METHODS[root] else set()
+    if name in DANGEROUS_METHODS and id(node) in analysis.callers:
+        analysis.report.add_violation(DANGEROUS_METHODS[name], name, node.lineno)
+    kinds = {METHOD_EFFECTS[name]} if name in METHOD_EFFECTS and not _returns_text(analysis, node) else set()
+    if id(node) in analysis.callers:
+        for root in analysis.program.roots & LIBRARY_METHOD_EFFECTS.keys():
+            kinds |= (
+                {LIBRARY_METHOD_EFFECTS[root][name]} & set(EffectKind)
+                if name in LIBRARY_METHOD_EFFECTS[root]
+                else set()
+            )
     for kind in sorted(kinds):
-        look.report.deed(kind, next(iter(look.targets(node, scope)), "") or name, node.lineno)
+        analysis.report.add_access(kind, next(iter(analysis.targets(node, scope)), "") or name, node.lineno)
 
 
-def _gives_text(look: Look, node: ast.Attribute) -> bool:
-    call = look.callers.get(id(node))
+def _returns_text(analysis: PythonAnalysis, node: ast.Attribute) -> bool:
+    call = analysis.callers.get(id(node))
     return node.attr == "to_csv" and call is not None and not call.args and not call.keywords
 
 
-def _on_itself(look: Look, node: ast.Attribute) -> bool:
-    """A method of the program's own object, which may come from a part of the program that is not here."""
-    return _is_own_object(node.value) and "pathlib" not in look.program.roots
+def _is_own_method(analysis: PythonAnalysis, node: ast.Attribute) -> bool:
+    """Return True for a method of the program's own object, which may be defined in another part of the program."""
+    return _is_own_object(node.value) and "pathlib" not in analysis.program.roots
 
 
 def _is_own_object(node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and node.id in ("self", "cls")
 
 
-def _rerooted(look: Look, node: ast.Attribute, attributes: list[str], scope: Scope) -> None:
-    """`anything.os.system` is `os.system`, whatever holds the module."""
+def _check_reachable_module(analysis: PythonAnalysis, node: ast.Attribute, attributes: list[str], scope: Scope) -> None:
+    """Check `anything.os.system` like `os.system`."""
     for index, attribute in enumerate(attributes[:-1]):
-        if attribute.lstrip("_") in REROOTED:
-            path = canonical(".".join(["_", *attributes[index:]]))
+        if attribute.lstrip("_") in REACHABLE_MODULES:
+            path = canonical_path(".".join(["_", *attributes[index:]]))
             rule = rule_of(path)
-            if rule.danger is not None or (path in RULES and rule.effects and not rule.unknown):
-                look.mention(path, node, scope)
+            if rule.violation is not None or (path in RULES and rule.effects and not rule.unknown):
+                analysis.report_path(path, node, scope)
 
 
 def _annotations_of(node: ast.expr | None) -> bool:
-    """Whether it is the mapping of annotations itself."""
+    """Return True if the node is `__annotations__` itself."""
     name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
     return name == "__annotations__"
 
 
-def _assign(look: Look, node: ast.Assign | ast.AnnAssign, scope: Scope) -> None:
+def _assign(analysis: PythonAnalysis, node: ast.Assign | ast.AnnAssign, scope: Scope) -> None:
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-    held = [target.value for target in targets if isinstance(target, ast.Subscript)]
+    owners = [target.value for target in targets if isinstance(target, ast.Subscript)]
     if all(map(_annotations_of, [*targets, node.value])):
-        # One function's annotations given to another were written down with the first.
-        look.done.update(map(id, targets))
-    elif any(map(_annotations_of, [*targets, *held, node.value])):
-        look.annotations[node.lineno] = None
-    # A class attribute is reached as `A.name`, which whoever gets the class can do, so there a module is handed on.
+        # Annotations copied from another function were checked there.
+        analysis.handled.update(map(id, targets))
+    elif any(map(_annotations_of, [*targets, *owners, node.value])):
+        analysis.annotations[node.lineno] = None
+    # A class attribute is accessible as `A.name` to all code that gets the class, so there a module is a value.
     if scope.kind != "class":
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-            for _, value in binders.pairs(target, node.value):
-                look.rename(value)
+            for _, value in scope_builder.assignment_pairs(target, node.value):
+                analysis.allow_module(value)
 
 
-def _defaults(look: Look, node: ast.arguments, _scope: Scope) -> None:
+def _defaults(analysis: PythonAnalysis, node: ast.arguments, _scope: Scope) -> None:
     for default in (*node.defaults, *node.kw_defaults):
-        look.rename(default)
-        excuse(look, default)
+        analysis.allow_module(default)
+        excuse(analysis, default)
 
 
-def _comparison(look: Look, node: ast.Compare, _scope: Scope) -> None:
+def _comparison(analysis: PythonAnalysis, node: ast.Compare, _scope: Scope) -> None:
     nothing = [isinstance(other, ast.Constant) and other.value is None for other in node.comparators]
     if all(nothing) and all(isinstance(operator, ast.Is | ast.IsNot) for operator in node.ops):
-        look.rename(node.left)
+        analysis.allow_module(node.left)
     for operator, other in zip(node.ops, node.comparators, strict=True):
         if isinstance(operator, ast.In | ast.NotIn):
-            calls.only_looked_at(look, other)
-            look.rename(other)
+            calls.allow_membership_test(analysis, other)
+            analysis.allow_module(other)
         elif isinstance(operator, ast.Is | ast.IsNot | ast.Eq | ast.NotEq):
-            only_type(look, other)
-            only_type(look, node.left)
+            mark_type_only(analysis, other)
+            mark_type_only(analysis, node.left)
 
 
-def _subscript(look: Look, node: ast.Subscript, scope: Scope) -> None:
-    calls.looks_up(look, node, scope)
-    calls.names_variable(look, node, scope)
-    only_type(look, node.slice if isinstance(node.slice, ast.Attribute) else None)
+def _subscript(analysis: PythonAnalysis, node: ast.Subscript, scope: Scope) -> None:
+    calls.check_namespace_lookup(analysis, node, scope)
+    calls.check_environment_lookup(analysis, node, scope)
+    mark_type_only(analysis, node.slice if isinstance(node.slice, ast.Attribute) else None)
     key = node.slice
-    if isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value in INNER:
-        look.report.danger(Danger.REFLECT, key.value, node.lineno)
+    if isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value in INTERNALS:
+        analysis.report.add_violation(ViolationKind.REFLECT, key.value, node.lineno)
 
 
-def _imports(look: Look, node: ast.Import, _scope: Scope) -> None:
+def _imports(analysis: PythonAnalysis, node: ast.Import, _scope: Scope) -> None:
     for alias in node.names:
-        _imported(look, alias.name, node.lineno)
+        _check_module(analysis, alias.name, node.lineno)
 
 
-def _imports_from(look: Look, node: ast.ImportFrom, _scope: Scope) -> None:
+def _imports_from(analysis: PythonAnalysis, node: ast.ImportFrom, _scope: Scope) -> None:
     module = "." * node.level + (node.module or "")
-    _imported(look, module, node.lineno)
+    _check_module(analysis, module, node.lineno)
     for alias in node.names:
-        path = canonical(f"{module}.{alias.name}")
+        path = canonical_path(f"{module}.{alias.name}")
         rule = rule_of(path)
-        if rule.danger is not None and path not in calls.BY_NAME and path not in TYPES:
-            look.report.danger(rule.danger, path, node.lineno)
+        if rule.violation is not None and path not in calls.BY_NAME and path not in TYPES:
+            analysis.report.add_violation(rule.violation, path, node.lineno)
 
 
-def _imported(look: Look, module: str, line: int) -> None:
-    path = canonical(module)
+def _check_module(analysis: PythonAnalysis, module: str, line: int) -> None:
+    path = canonical_path(module)
     rule, root = rule_of(path), path.partition(".")[0]
-    if rule.danger is not None and path != "builtins":
-        look.report.danger(rule.danger, path, line)
-    elif (root not in LIBRARIES and root not in RULES) or (rule.unknown and path not in KNOWN):
-        look.report.effect(EffectKind.UNRESOLVED, module, line)
+    if rule.violation is not None and path != "builtins":
+        analysis.report.add_violation(rule.violation, path, line)
+    elif (root not in LIBRARIES and root not in RULES) or (rule.unknown and path not in KNOWN_PREFIXES):
+        analysis.report.add_effect(EffectKind.UNRESOLVED, module, line)
 
 
-def _text(look: Look, node: ast.Constant, _scope: Scope) -> None:
+def _text(analysis: PythonAnalysis, node: ast.Constant, _scope: Scope) -> None:
     value = node.value
     if not isinstance(value, str) or "_" not in value:
         return
     if value == "__annotations__":
-        look.annotations[node.lineno] = None
+        analysis.annotations[node.lineno] = None
     for part in value.split(".") if len(value) < 200 else ():
-        if part in _INNER_TEXT or part in _PIECES:
-            look.inner_texts.setdefault(part, node.lineno)
-    _format(look, value, node.lineno)
+        if part in _INTERNAL_TEXTS or part in _INTERNAL_FRAGMENTS:
+            analysis.inner_texts.setdefault(part, node.lineno)
+    _format(analysis, value, node.lineno)
 
 
-def _format(look: Look, text: str, line: int) -> None:
-    if reaching_format(text):
-        look.report.danger(Danger.REFLECT, "attribute lookup in a format string", line)
+def _format(analysis: PythonAnalysis, text: str, line: int) -> None:
+    if is_reaching_format(text):
+        analysis.report.add_violation(ViolationKind.REFLECT, "attribute lookup in a format string", line)
 
 
-def reaching_format(text: str) -> bool:
-    """Whether a field of a format string looks up an inner attribute."""
+def is_reaching_format(text: str) -> bool:
+    """Return True if a field of a format string looks up an interpreter attribute."""
     fields = _FORMAT_FIELD.findall(_PLAIN_FORMAT.sub("", text))
-    return any(step in REACHING for each in fields for step in _FORMAT_STEP.findall(each))
+    return any(step in REACHING for field in fields for step in _FORMAT_STEP.findall(field))
 
 
-def _annotation(look: Look, node: ast.arg | ast.AnnAssign, scope: Scope) -> None:
-    annotated(look, node.annotation, scope)
+def _annotation(analysis: PythonAnalysis, node: ast.arg | ast.AnnAssign, scope: Scope) -> None:
+    check_annotation(analysis, node.annotation, scope)
 
 
-def _returns(look: Look, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> None:
-    annotated(look, node.returns, scope)
+def _returns(analysis: PythonAnalysis, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> None:
+    check_annotation(analysis, node.returns, scope)
     for decorator in node.decorator_list:
-        excuse(look, decorator)
+        excuse(analysis, decorator)
 
 
-def _class(look: Look, node: ast.ClassDef, scope: Scope) -> None:
+def _class(analysis: PythonAnalysis, node: ast.ClassDef, scope: Scope) -> None:
     for outside in (*node.decorator_list, *node.bases, *(word.value for word in node.keywords)):
-        excuse(look, outside)
+        excuse(analysis, outside)
     for base in node.bases:
-        if "sqlite3.Connection" in look.values.paths(base, scope):
-            look.report.deed(EffectKind.WRITE, "sqlite3.Connection", node.lineno)
+        if "sqlite3.Connection" in analysis.values.paths(base, scope):
+            analysis.report.add_access(EffectKind.WRITE, "sqlite3.Connection", node.lineno)
 
 
-def _pattern(look: Look, node: ast.MatchClass, scope: Scope) -> None:
+def _pattern(analysis: PythonAnalysis, node: ast.MatchClass, scope: Scope) -> None:
     for attribute in node.kwd_attrs:
-        look.attribute_name(attribute, node.cls, scope, node.lineno)
+        analysis.attribute_name(attribute, node.cls, scope, node.lineno)
 
 
-def _handler(look: Look, node: ast.ExceptHandler, _scope: Scope) -> None:
-    only_type(look, node.type)
+def _handler(analysis: PythonAnalysis, node: ast.ExceptHandler, _scope: Scope) -> None:
+    mark_type_only(analysis, node.type)
 
 
-def _call(look: Look, node: ast.Call, scope: Scope) -> None:
-    look.callers[id(node.func)] = node
-    calls.risky_words(look, node)
+def _call(analysis: PythonAnalysis, node: ast.Call, scope: Scope) -> None:
+    analysis.callers[id(node.func)] = node
+    calls.check_keywords(analysis, node)
     if any(map(_annotations_of, node.args)):
-        look.annotations[node.lineno] = None
+        analysis.annotations[node.lineno] = None
     if isinstance(node.func, ast.Attribute):
-        _method_call(look, node, node.func, scope)
-    paths = look.values.paths(node.func, scope) if isinstance(node.func, ast.Name | ast.Attribute) else frozenset()
-    text_calls.formulas(look, node, scope, paths)
+        _method_call(analysis, node, node.func, scope)
+    paths = analysis.values.paths(node.func, scope) if isinstance(node.func, ast.Name | ast.Attribute) else frozenset()
+    string_eval_calls.check_formulas(analysis, node, scope, paths)
     for path in paths & _TYPE_ARGUMENTS.keys():
         for argument in node.args[_TYPE_ARGUMENTS[path]]:
-            only_type(look, argument)
+            mark_type_only(analysis, argument)
     for path in sorted(paths & calls.BY_NAME.keys()):
-        calls.BY_NAME[path](look, node, scope, path)
+        calls.BY_NAME[path](analysis, node, scope, path)
     if paths and paths <= calls.BY_NAME.keys():
-        look.done.add(id(node.func))
+        analysis.handled.add(id(node.func))
         if isinstance(node.func, ast.Attribute):
-            _chain(look, node.func)
+            _chain(analysis, node.func)
 
 
 _TYPE_ARGUMENTS = {"isinstance": slice(1, 2), "issubclass": slice(1, 2), "typing.cast": slice(0, 1)}
-"""Arguments that say which kind a value is."""
+"""Arguments that only name a type."""
 
 
-def _method_call(look: Look, node: ast.Call, func: ast.Attribute, scope: Scope) -> None:
+def _method_call(analysis: PythonAnalysis, node: ast.Call, func: ast.Attribute, scope: Scope) -> None:
     if func.attr in ATTRIBUTE_CALLS:
-        calls.spelled(look, node, scope)
+        calls.check_attribute_call(analysis, node, scope)
     if func.attr in ("format", "format_map"):
-        for text in look.folder.texts(func.value, scope):
-            _format(look, text, node.lineno)
+        for text in analysis.folder.texts(func.value, scope):
+            _format(analysis, text, node.lineno)
 
 
 _RULES_OF: dict[type[ast.AST], tuple[Callable[..., None], ...]] = {
     ast.Name: (_name,),
     ast.Attribute: (_attribute,),
-    ast.Assign: (_assign, text_calls.kept),
+    ast.Assign: (_assign, string_eval_calls.check_item_assignment),
     ast.AnnAssign: (_assign, _annotation),
     ast.arguments: (_defaults,),
     ast.arg: (_annotation,),
@@ -336,8 +343,8 @@ _RULES_OF: dict[type[ast.AST], tuple[Callable[..., None], ...]] = {
     ast.AsyncFunctionDef: (_returns,),
     ast.ClassDef: (_class,),
     ast.Compare: (_comparison,),
-    ast.For: (text_calls.kept,),
-    ast.Subscript: (_subscript, text_calls.index),
+    ast.For: (string_eval_calls.check_item_assignment,),
+    ast.Subscript: (_subscript, string_eval_calls.check_index),
     ast.Import: (_imports,),
     ast.ImportFrom: (_imports_from,),
     ast.Constant: (_text,),

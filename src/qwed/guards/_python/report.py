@@ -1,12 +1,12 @@
-"""A report that knows what the names of Python's libraries do."""
+"""Report that applies the rules for Python library names."""
 
 import re
 
-from qwed.guards._python.attributes import INNER, PLAIN_PRIVATE, WALKS
-from qwed.guards._python.tables import BUILTINS, HARMLESS, RULES, TOLD_OF, UNKNOWN, Rule, words
-from qwed.guards.code_words import Danger, Report
+from qwed.guards._python.attributes import INTERNALS, PLAIN_PRIVATE, TRAVERSALS
+from qwed.guards._python.library_rules import BUILTINS, EFFECT_NAMES, HARMLESS, RULES, UNKNOWN, Rule, words
+from qwed.guards.code_findings import CodeReport, ViolationKind
 from qwed.guards.path import resolve
-from qwed.words import EffectKind
+from qwed.model import EffectKind
 
 _ADDRESS = re.compile(r"(?i)(?!file:)[a-z][a-z0-9+.-]*://")
 _PRIVATE = re.compile(r"_(?!_)[a-z0-9]|__[a-z]\w*(?<!__)$")
@@ -20,61 +20,62 @@ email typing argparse ipaddress difflib lzma bz2 zlib
 """Libraries whose private names only compute."""
 
 
-class PythonReport(Report):
+class PythonReport(CodeReport):
     """Findings in Python source."""
 
-    def judged(self, path: str, rule: Rule, line: int, targets: list[str]) -> None:
-        """What a library name stands for, done to `targets` in turn."""
-        if rule.danger is not None:
-            self.danger(rule.danger, path.rpartition("().")[2], line)
-        if rule.danger is Danger.PROCESS:
-            self.effect(EffectKind.EXECUTE, path.rpartition("().")[2], line)
+    def add_rule(self, path: str, rule: Rule, line: int, targets: list[str]) -> None:
+        """Add the effects and the violation of a library name, applied to `targets` in turn."""
+        if rule.violation is not None:
+            self.add_violation(rule.violation, path.rpartition("().")[2], line)
+        if rule.violation is ViolationKind.PROCESS:
+            self.add_effect(EffectKind.EXECUTE, path.rpartition("().")[2], line)
         for index, kind in enumerate(rule.effects):
             unknown = kind is EffectKind.UNRESOLVED
             first = targets[min(index, len(targets) - 1)] if targets and not unknown else ""
-            self.deed(kind, first or path, line)
+            self.add_access(kind, first or path, line)
             for other in targets:
                 if other != first and resolve(other, None).sensitive:
-                    self.deed(kind, other, line)
+                    self.add_access(kind, other, line)
 
-    def deed(self, kind: EffectKind, target: str, line: int) -> None:
-        """An effect; what reads an address reads the network."""
+    def add_access(self, kind: EffectKind, target: str, line: int) -> None:
+        """Add an effect; reading a URL counts as network access."""
         fetched = kind is EffectKind.READ and _ADDRESS.match(target)
-        self.effect(EffectKind.NETWORK if fetched else kind, target, line)
+        self.add_effect(EffectKind.NETWORK if fetched else kind, target, line)
 
 
 def rule_of(path: str) -> Rule:
-    """The row of the longest prefix of `path`; unknown where there is none."""
+    """Return the rule of the longest prefix of `path` that has one, otherwise unknown."""
     if "()" in path:
         return RULES.get(path, HARMLESS)
-    here = path
-    while here:
-        if here in RULES:
-            rule = _private(path, path[len(here) :], RULES[here])
-            return _elsewhere(path) if rule == HARMLESS and here != path else rule
-        here = here.rpartition(".")[0]
+    prefix = path
+    while prefix:
+        if prefix in RULES:
+            rule = _private(path, path[len(prefix) :], RULES[prefix])
+            return _rule_of_alias(path) if rule == HARMLESS and prefix != path else rule
+        prefix = prefix.rpartition(".")[0]
     return HARMLESS if path.partition(".")[0] in BUILTINS else UNKNOWN
 
 
-def _elsewhere(path: str) -> Rule:
-    """The row of the same thing at another place: `asyncio.streams.open_connection`, `pathlib.Path.touch(a_path)`."""
+def _rule_of_alias(path: str) -> Rule:
+    """Return the rule of the same thing under another path: `asyncio.streams.open_connection`,
+    `pathlib.Path.touch(a_path)`."""
     above, _, last = path.rpartition(".")
-    if last not in TOLD_OF.get(path.partition(".")[0], ()):
+    if last not in EFFECT_NAMES.get(path.partition(".")[0], ()):
         return HARMLESS
     while above:
-        for place in (f"{above}().{last}", f"{above}.{last}"):
-            if place in RULES:
-                return RULES[place]
+        for candidate in (f"{above}().{last}", f"{above}.{last}"):
+            if candidate in RULES:
+                return RULES[candidate]
         above = above.rpartition(".")[0]
     return HARMLESS
 
 
 def _private(path: str, rest: str, rule: Rule) -> Rule:
-    """A library's private function or module is no interface: nobody knows what it leads to."""
+    """Return the rule for a private part of a library: unknown, because it is not an interface."""
     parts = rest.split(".")
-    if rule.danger is not None:
+    if rule.violation is not None:
         return rule
-    if any(part in INNER or part in WALKS for part in parts):
-        return Rule(danger=Danger.REFLECT)
+    if any(part in INTERNALS or part in TRAVERSALS for part in parts):
+        return Rule(violation=ViolationKind.REFLECT)
     hidden = any(_PRIVATE.match(part) and part not in PLAIN_PRIVATE for part in parts)
     return UNKNOWN if hidden and path.partition(".")[0] not in _PURE else rule

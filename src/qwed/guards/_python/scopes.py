@@ -1,106 +1,106 @@
-"""Which name is bound to what, scope by scope, without regard to order: every binding of a name counts."""
+"""Scopes and bindings of a program; all bindings of a name count, in any order."""
 
 import ast
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 
-class TooComplex(Exception):
-    """The program binds names in a way we do not follow."""
+class TooComplexError(Exception):
+    """The program binds names in a way that is not followed."""
 
 
 @dataclass(eq=False, slots=True)
 class Scope:
-    """A module, class, function or comprehension and the names it binds."""
+    """Module, class, function or comprehension, and the names it binds."""
 
     kind: str
     parent: "Scope | None" = None
     label: str = ""
-    """What a class or function is called."""
+    """Name of a class or function."""
     names: dict[str, list["Binding"]] = field(default_factory=dict)
 
 
 class Binding(NamedTuple):
-    """One way a name gets its value; all empty means we cannot say."""
+    """One way a name gets its value; all fields empty if the value is unknown."""
 
     path: str = ""
-    """A dotted name, from an import."""
+    """Dotted name from an import."""
     value: ast.expr | None = None
-    each: ast.expr | None = None
-    """The name runs over the elements of this."""
+    iterates: ast.expr | None = None
+    """Expression over whose elements the name iterates."""
     scope: Scope | None = None
-    """Where `value`, `each` or `kind` is evaluated."""
+    """Scope in which `value`, `iterates` or `kind` is evaluated."""
     kind: ast.expr | None = None
-    """An annotation: the name holds an instance of it."""
-    grows: ast.AugAssign | None = None
-    """The name is extended in place."""
+    """Annotation: the name holds an instance of it."""
+    augments: ast.AugAssign | None = None
+    """Statement that extends the name in place."""
     loop: ast.For | None = None
-    """The loop in which it is extended."""
-    handed: tuple[str, ...] = ()
-    """A parameter: what calls hand over under these names."""
+    """Loop in which it is extended."""
+    call_arguments: tuple[str, ...] = ()
+    """For a parameter: keys of the call arguments passed to it."""
 
 
 class Signature(NamedTuple):
-    """A function of the program's own."""
+    """Function of the program."""
 
     parameters: tuple[str, ...]
     scope: Scope
 
 
 Visit = tuple[ast.AST, Scope]
-"""A node and the scope it is evaluated in; one is made of every node, so it is no type of its own."""
+"""Node and the scope in which it is evaluated; a plain tuple because there is one for every node."""
 
 
 @dataclass(slots=True)
 class Program:
-    """The nodes in order, parents first, and every binding."""
+    """All nodes in order, parents first, and every binding."""
 
     module: Scope = field(default_factory=lambda: Scope("module"))
     scopes: list[Scope] = field(default_factory=list)
     visits: list[Visit] = field(default_factory=list)
-    loose: set[str] = field(default_factory=set)
-    """Names declared global or nonlocal somewhere: their bindings in all scopes are taken together."""
-    stars: set[str] = field(default_factory=set)
+    global_names: set[str] = field(default_factory=set)
+    """Names declared global or nonlocal somewhere: their bindings in all scopes are merged."""
+    star_imports: set[str] = field(default_factory=set)
     modules: set[str] = field(default_factory=set)
-    """Every module the program imports."""
+    """All imported modules."""
     roots: set[str] = field(default_factory=set)
-    """The first word of each."""
+    """Top-level names of the imported modules."""
     shared: Scope = field(default_factory=lambda: Scope("module"))
-    """Holds every binding of the loose names."""
-    settled: set[int] = field(default_factory=set)
-    """Names that an assignment has bound already, by id."""
+    """Scope with every binding of the global names."""
+    bound_targets: set[int] = field(default_factory=set)
+    """Ids of names that an assignment has already bound."""
     results: Scope = field(default_factory=lambda: Scope("module"))
-    """What functions of a name give back, whichever function it is."""
+    """Return values by function name, merged over all functions of that name."""
     fields: Scope = field(default_factory=lambda: Scope("module"))
-    """What attributes of a name are set to, whichever object has them."""
+    """Assigned values by attribute name, merged over all objects."""
     functions: dict[str, list[Signature]] = field(default_factory=dict)
     methods: set[str] = field(default_factory=set)
-    """Every name that the program defines in a class."""
+    """All names defined in a class."""
     classes: set[str] = field(default_factory=set)
     attributes: set[str] = field(default_factory=set)
-    """Every attribute the program names, without leading underscores."""
+    """All attributes used, without leading underscores."""
     lambdas: dict[int, str] = field(default_factory=dict)
-    """The name each lambda is given, by id."""
-    handed: Scope = field(default_factory=lambda: Scope("module"))
-    """What calls hand over, as `function:position` and `function=keyword`, whichever function of that name it is."""
+    """Name of each lambda, by id."""
+    call_arguments: Scope = field(default_factory=lambda: Scope("module"))
+    """Call arguments as `function:position` and `function=keyword`, merged over all functions of that name."""
     mutated: set[str] = field(default_factory=set)
     """Names whose value is changed in place."""
     deleted: set[str] = field(default_factory=set)
     shadowed: set[str] = field(default_factory=set)
-    """Names that the module binds for itself before it uses them."""
+    """Names that the module defines before it uses them."""
     comprehensions: dict[int, Scope] = field(default_factory=dict)
-    """The scope of each comprehension, by id."""
+    """Scope of each comprehension, by id."""
 
     def lookup(self, name: str, scope: Scope) -> tuple[list[Scope], bool]:
-        """The scopes that may hold `name`, and whether it may also be a builtin."""
-        if name in self.loose:
+        """Return the scopes that may hold `name`, and True if it may also be a builtin."""
+        if name in self.global_names:
             return [self.shared] if name in self.shared.names else [], True
-        found: list[Scope] = []
-        here: Scope | None = scope
-        while here is not None:
-            if name in here.names and (here is scope or here.kind != "class"):
-                found.append(here)
-                if here.kind in ("function", "comprehension"):
-                    return found, False
-            here = here.parent
-        return found, True
+        scopes: list[Scope] = []
+        current: Scope | None = scope
+        while current is not None:
+            if name in current.names and (current is scope or current.kind != "class"):
+                scopes.append(current)
+                if current.kind in ("function", "comprehension"):
+                    return scopes, False
+            current = current.parent
+        return scopes, True

@@ -1,4 +1,4 @@
-"""The standard library, row by row; `_python_tables` says how they read."""
+"""Rule tables of the standard library; `library_rules` describes the format."""
 
 TABLE = """
 HARMLESS : __future__ abc argparse array ast base64 binascii bisect calendar cmath collections colorsys contextlib
@@ -207,7 +207,7 @@ RETURNS: dict[str, str] = {
     "tarfile.TarFile.open": "tarfile.open",
     "tarfile.TarFile.open()": "tarfile.open()",
 }
-"""Also: the classes of a library under one name."""
+"""Names with the meaning of another, including aliases of classes."""
 
 _ASSUMED_MODULES = """
 os sys subprocess shutil socket pickle marshal shelve ctypes importlib runpy pty codecs base64 inspect gc
@@ -294,4 +294,4 @@ ALIASES = {
     "Queue": "queue",
     "__builtin__": "builtins",
 }
-"""The same module under another name."""
+"""Modules with more than one name."""

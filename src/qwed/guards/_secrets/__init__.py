@@ -1,1 +1,1 @@
-"""Parts of the secrets guard: what secrets look like, and what they are called. `secrets.py` is the door."""
+"""Internals of the secrets guard; import `qwed.guards.secrets` instead."""

@@ -1,4 +1,4 @@
-"""What the tokens of each provider look like: kind, literals it cannot do without, pattern (group 1 is the secret)."""
+"""Token patterns of each provider: kind, required literals, pattern (group 1 is the secret)."""
 
 _UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _START = "(?<![A-Za-z0-9])"

@@ -1,10 +1,18 @@
-"""Clients of databases: a statement in an argument is judged by its verb, one from elsewhere is not known."""
+"""Rules for database clients: a statement in an argument is classified by its verb, any other is unresolved."""
 
 import re
 
-from qwed.guards._shell.model import Call, Look, Source, Violation, Word, joined, names_in
+from qwed.guards._shell.command_model import (
+    CommandCall,
+    DataSource,
+    ShellAnalysis,
+    Violation,
+    Word,
+    join_words,
+    names_in,
+)
 from qwed.guards._shell.options import Rule
-from qwed.words import EffectKind
+from qwed.model import EffectKind
 
 _VERBS: dict[str, EffectKind] = {
     **dict.fromkeys(
@@ -40,19 +48,19 @@ _STATEMENT_OPTIONS = {
 }
 
 
-def _client(look: Look, call: Call) -> None:
+def _client(analysis: ShellAnalysis, call: CommandCall) -> None:
     options = _STATEMENT_OPTIONS[call.name]
-    found = False
+    has_statement = False
     rest = iter(call.arguments)
     for word in rest:
         text = word.text
-        option, given, value = text.partition("=")
+        option, has_value, value = text.partition("=")
         if option in options:
-            statement(look, call.name, word._replace(text=value) if given else next(rest, Word("")))
-            found = True
+            analyze_statement(analysis, call.name, word._replace(text=value) if has_value else next(rest, Word("")))
+            has_statement = True
         elif text[:2] in options and not text.startswith("--") and len(text) > 2:
-            statement(look, call.name, word._replace(text=text[2:]))
-            found = True
+            analyze_statement(analysis, call.name, word._replace(text=text[2:]))
+            has_statement = True
         elif option in (
             "-f",
             "--file",
@@ -64,64 +72,64 @@ def _client(look: Look, call: Call) -> None:
             "--tee",
             "--load-data-local-dir",
         ):
-            look.report.unclear(f"`{call.name} {option}` takes its orders from elsewhere")
+            analysis.report.add_unresolved(f"`{call.name} {option}` reads commands from elsewhere")
     if call.name == "psql" and any(word.text in ("-l", "--list") for word in call.arguments):
         return
-    if call.fed.source is Source.TEXT:
-        statement(look, call.name, Word(call.fed.text))
-    elif call.fed.source is not Source.NOTHING or not found:
-        look.report.unclear(f"what `{call.name}` does depends on what it is fed")
+    if call.stdin.source is DataSource.TEXT:
+        analyze_statement(analysis, call.name, Word(call.stdin.text))
+    elif call.stdin.source is not DataSource.NOTHING or not has_statement:
+        analysis.report.add_unresolved(f"the effect of `{call.name}` depends on its input")
 
 
-def statement(look: Look, name: str, word: Word) -> None:
-    """Judge SQL, or an order of the client, by its verbs."""
-    if not word.known:
-        look.report.unclear(f"a statement of `{name}` is decided while it runs")
+def analyze_statement(analysis: ShellAnalysis, name: str, word: Word) -> None:
+    """Report the effects of SQL, or of a client command, by its verbs."""
+    if not word.is_exact:
+        analysis.report.add_unresolved(f"a statement of `{name}` is known only at run time")
     if _RUNS.search(word.text):
-        look.report.violate(Violation.ESCAPE)
+        analysis.report.add_violation(Violation.ESCAPE)
     if _READS_FILES.search(word.text):
-        look.report.unclear(f"a statement of `{name}` may read or write files")
-    for each in word.text.split(";"):
-        text = each.strip()
-        if text and not _is_question(text):
+        analysis.report.add_unresolved(f"a statement of `{name}` may read or write files")
+    for part in word.text.split(";"):
+        text = part.strip()
+        if text and not _is_client_query(text):
             kind = _VERBS.get(text.split(None, 1)[0].lower().strip("("), EffectKind.UNRESOLVED)
-            _verb(look, name, kind, text)
+            _report_verb(analysis, name, kind, text)
 
 
-_QUESTION = re.compile(
+_CLIENT_QUERY = re.compile(
     r"\\(?:d|l|dt|du|dn|df|di|conninfo|x|timing|q|z)\b|\\d|\.(?:tables|schema|databases|headers|mode|indexes|quit|exit)\b"
 )
 
 
-def _is_question(text: str) -> bool:
-    """Whether it is an order of the client that only shows something."""
-    return _QUESTION.match(text) is not None
+def _is_client_query(text: str) -> bool:
+    """Return True if it is a client command that only shows something."""
+    return _CLIENT_QUERY.match(text) is not None
 
 
-def _verb(look: Look, name: str, kind: EffectKind, text: str) -> None:
+def _report_verb(analysis: ShellAnalysis, name: str, kind: EffectKind, text: str) -> None:
     if kind is EffectKind.UNRESOLVED:
-        look.report.unclear(f"a statement of `{name}` is not known")
+        analysis.report.add_unresolved(f"a statement of `{name}` is not known")
     elif kind is EffectKind.READ and re.search(
         r"(?i)\b(?:insert|update|delete|drop|truncate|alter|create|grant)\b", text
     ):
-        look.report.unclear(f"a statement of `{name}` may change more than it says")
+        analysis.report.add_unresolved(f"a statement of `{name}` may change data")
     else:
-        look.report.effect(kind, f"database://{name}")
+        analysis.report.add_effect(kind, f"database://{name}")
 
 
-def _sqlite(look: Look, call: Call) -> None:
+def _sqlite(analysis: ShellAnalysis, call: CommandCall) -> None:
     words = [word for word in call.arguments if not word.is_option]
     if any(re.match(r"-(?:init|cmd|A)", word.text) for word in call.arguments):
-        look.report.unclear(f"an option of `{call.name}` runs orders")
+        analysis.report.add_unresolved(f"an option of `{call.name}` runs commands")
     for word in words[:1]:
-        look.file(EffectKind.READ, word)
+        analysis.add_file_effect(EffectKind.READ, word)
     for word in words[1:]:
-        statement(look, call.name, word)
+        analyze_statement(analysis, call.name, word)
     if len(words) < 2:
-        if call.fed.source is Source.TEXT:
-            statement(look, call.name, Word(call.fed.text))
+        if call.stdin.source is DataSource.TEXT:
+            analyze_statement(analysis, call.name, Word(call.stdin.text))
         else:
-            look.report.unclear(f"what `{call.name}` does depends on what it is fed")
+            analysis.report.add_unresolved(f"the effect of `{call.name}` depends on its input")
 
 
 _REDIS_READS = names_in(
@@ -132,7 +140,7 @@ _REDIS_READS = names_in(
 )
 
 
-def _redis(look: Look, call: Call) -> None:
+def _redis(analysis: ShellAnalysis, call: CommandCall) -> None:
     rest = iter(call.arguments)
     for word in rest:
         if word.text in ("-h", "-p", "-n", "-a", "-u", "--user", "--pass", "-s"):
@@ -140,25 +148,25 @@ def _redis(look: Look, call: Call) -> None:
         elif not word.is_option:
             verb = word.text.lower()
             if verb in _REDIS_READS:
-                look.report.effect(EffectKind.READ, f"database://{call.name}")
+                analysis.report.add_effect(EffectKind.READ, f"database://{call.name}")
             elif verb in ("del", "flushall", "flushdb", "unlink", "hdel"):
-                look.report.effect(EffectKind.DELETE, f"database://{call.name}")
+                analysis.report.add_effect(EffectKind.DELETE, f"database://{call.name}")
             elif verb in ("config", "eval", "script", "module", "debug", "slaveof", "replicaof", "shutdown", "acl"):
-                look.report.effect(EffectKind.ADMIN, joined(call.arguments))
+                analysis.report.add_effect(EffectKind.ADMIN, join_words(call.arguments))
             else:
-                look.report.effect(EffectKind.WRITE, f"database://{call.name}")
+                analysis.report.add_effect(EffectKind.WRITE, f"database://{call.name}")
             return
-    look.report.unclear(f"what `{call.name}` does depends on what it is fed")
+    analysis.report.add_unresolved(f"the effect of `{call.name}` depends on its input")
 
 
-def _dump(look: Look, call: Call) -> None:
-    """Whole databases leave or are replaced."""
+def _dump(analysis: ShellAnalysis, call: CommandCall) -> None:
+    """Report that a whole database is exported or replaced."""
     kind = (
         EffectKind.WRITE
         if "restore" in call.name or "import" in call.name or call.name == "createdb"
         else EffectKind.SECRET
     )
-    look.report.effect(EffectKind.DELETE if call.name.startswith("drop") else kind, f"database://{call.name}")
+    analysis.report.add_effect(EffectKind.DELETE if call.name.startswith("drop") else kind, f"database://{call.name}")
 
 
 RULES: dict[str, Rule] = {

@@ -1,4 +1,4 @@
-"""The escapes of `$'...'`, `printf` and `echo -e`."""
+"""Escape sequences of `$'...'`, `printf` and `echo -e`."""
 
 import re
 
@@ -18,13 +18,13 @@ _SIMPLE_ESCAPES = {
 }
 
 
-def unescaped(text: str) -> str:
-    """Text as `printf` or `echo -e` prints it."""
-    return _CODED.sub(_decoded, text)
+def unescape(text: str) -> str:
+    """Return the text as `printf` or `echo -e` prints it."""
+    return _CODED.sub(_decode_match, text)
 
 
-def _decoded(match: "re.Match[str]") -> str:
-    """The character an escape of `$'...'`, `printf` or `echo -e` stands for."""
+def _decode_match(match: "re.Match[str]") -> str:
+    """Return the character that an escape sequence stands for."""
     for group, base in ((1, 16), (2, 16), (3, 16), (4, 8)):
         if match[group]:
             return chr(min(int(match[group], base), 0x10FFFF))

@@ -1,12 +1,12 @@
-"""git: what each of its verbs does, and the settings and options that make it run something else."""
+"""Rules for git: effects of its verbs, and settings and options that run other programs."""
 
 import re
 
 from qwed.guards._shell.builtins import run_text
-from qwed.guards._shell.model import NOTHING, Call, Look, Violation, Word, joined, names_in
+from qwed.guards._shell.command_model import NO_DATA, CommandCall, ShellAnalysis, Violation, Word, join_words, names_in
 from qwed.guards._shell.options import Rule, values_of
-from qwed.guards.files import is_secret
-from qwed.words import EffectKind
+from qwed.guards.file_effects import is_secret
+from qwed.model import EffectKind
 
 _READS = names_in(
     """
@@ -73,26 +73,26 @@ _CHANGING_WORDS = {
         """
     ),
 }
-"""What makes a verb that looks change something."""
+"""Words that make a read-only verb change something."""
 _LISTING_VERBS = names_in("list show show-url get-url status log ls-files summary verify list-heads visualize")
 
 
-def _git(look: Look, call: Call) -> None:
+def _git(analysis: ShellAnalysis, call: CommandCall) -> None:
     rest = list(call.arguments)
-    place = next(iter(values_of(rest, ("--work-tree", "-C"))), Word("."))
+    directory = next(iter(values_of(rest, ("--work-tree", "-C"))), Word("."))
     while rest and rest[0].is_option and rest[0].text not in ("--version", "--help"):
-        rest = _global_option(look, rest)
+        rest = _global_option(analysis, rest)
     if not rest:
         return
     verb, rest = rest[0], rest[1:]
-    if not verb.known:
-        look.report.unclear(f"`git {verb.text[:40]}` is decided while it runs")
+    if not verb.is_exact:
+        analysis.report.add_unresolved(f"`git {verb.text[:40]}` is known only at run time")
         return
     if any(_RUNNING_OPTION.match(word.text) for word in rest) and _runs_by_option(verb.text, rest):
-        look.report.violate(Violation.ESCAPE)
+        analysis.report.add_violation(Violation.ESCAPE)
     if any(word.text.startswith(("ext::", "fd::")) for word in rest):
-        look.report.violate(Violation.ESCAPE)
-    _judge_verb(look, verb.text, rest, place)
+        analysis.report.add_violation(Violation.ESCAPE)
+    _analyze_verb(analysis, verb.text, rest, directory)
 
 
 def _runs_by_option(verb: str, rest: list[Word]) -> bool:
@@ -102,37 +102,37 @@ def _runs_by_option(verb: str, rest: list[Word]) -> bool:
     return any(_RUNNING_OPTION.match(text) and not text.startswith("-O") for text in texts)
 
 
-def _global_option(look: Look, rest: list[Word]) -> list[Word]:
+def _global_option(analysis: ShellAnalysis, rest: list[Word]) -> list[Word]:
     option = rest[0].text
     if option == "-c" or option.startswith("--config-env"):
         if len(rest) > 1 and _RUNNING_KEY.match(rest[1].text) and not re.search(r"=(?:cat|less|)\Z", rest[1].text):
-            look.report.violate(Violation.ESCAPE)
-        elif len(rest) > 1 and not rest[1].settled:
-            look.report.unclear(f"`{rest[1].text[:64]}` is decided while it runs")
+            analysis.report.add_violation(Violation.ESCAPE)
+        elif len(rest) > 1 and not rest[1].is_resolved:
+            analysis.report.add_unresolved(f"`{rest[1].text[:64]}` is known only at run time")
         return rest[2:]
-    for place in values_of(rest[:2], ("-C", "--git-dir", "--work-tree")):
-        look.file(EffectKind.READ, place)
+    for directory in values_of(rest[:2], ("-C", "--git-dir", "--work-tree")):
+        analysis.add_file_effect(EffectKind.READ, directory)
     if option in ("-C", "--git-dir", "--work-tree", "--namespace"):
         return rest[2:]
     if option.startswith("--exec-path="):
-        look.report.violate(Violation.ESCAPE)
+        analysis.report.add_violation(Violation.ESCAPE)
     return rest[1:]
 
 
-def _judge_verb(look: Look, verb: str, rest: list[Word], place: Word) -> None:
+def _analyze_verb(analysis: ShellAnalysis, verb: str, rest: list[Word], directory: Word) -> None:
     if verb in _RUNS or (verb == "rebase" and any(_REBASE_RUNS.match(word.text) for word in rest)):
-        look.report.violate(Violation.ESCAPE)
-    _judge_options(look, verb, rest)
+        analysis.report.add_violation(Violation.ESCAPE)
+    _analyze_options(analysis, verb, rest)
     if verb in _LISTS and _is_listing(verb, rest):
-        _listed(look, verb, rest)
+        _analyze_listing(analysis, verb, rest)
         return
     if verb == "config":
-        _config(look, rest)
+        _config(analysis, rest)
     elif verb == "submodule" and any(word.text == "foreach" for word in rest):
-        run_text(look, [word for word in rest if word.text not in ("foreach", "--recursive")], NOTHING)
+        run_text(analysis, [word for word in rest if word.text not in ("foreach", "--recursive")], NO_DATA)
     elif verb == "bisect" and rest and rest[0].text == "run":
-        look.command(rest[1:])
-    _effects(look, verb, rest, place)
+        analysis.visit_command(rest[1:])
+    _effects(analysis, verb, rest, directory)
 
 
 _REBASE_RUNS = re.compile(r"-[a-z]*x|--exec")
@@ -150,23 +150,23 @@ _FILE_OPTIONS: tuple[tuple[frozenset[str], tuple[str, ...], EffectKind], ...] = 
 _SETTINGS = ("-c", "--config")
 
 
-def _judge_options(look: Look, verb: str, rest: list[Word]) -> None:
-    """Options of a verb that name files, give settings or bring hooks along."""
+def _analyze_options(analysis: ShellAnalysis, verb: str, rest: list[Word]) -> None:
+    """Report options of a verb that name files, set configuration or install hooks."""
     for verbs, options, kind in _FILE_OPTIONS:
         for value in values_of(rest, options) if verb in verbs else ():
-            look.file(kind, value)
+            analysis.add_file_effect(kind, value)
     if verb in ("clone", "init"):
         settings = [value.text for value in values_of(rest, _SETTINGS)]
         if any(map(_RUNNING_KEY.match, settings)) or values_of(rest, ("-u", "--template")):
-            look.report.violate(Violation.ESCAPE)
+            analysis.report.add_violation(Violation.ESCAPE)
     if verb == "apply" and any(word.text == "--unsafe-paths" for word in rest):
-        look.report.unclear("`git apply --unsafe-paths` may write anywhere")
-    for place in _destinations(verb, [word for word in rest if not word.is_option]):
-        look.file(EffectKind.WRITE, place)
+        analysis.report.add_unresolved("`git apply --unsafe-paths` may write anywhere")
+    for directory in _destinations(verb, [word for word in rest if not word.is_option]):
+        analysis.add_file_effect(EffectKind.WRITE, directory)
 
 
 def _destinations(verb: str, words: list[Word]) -> list[Word]:
-    """The place that an operand of the verb names."""
+    """Return the directory that an operand of the verb names."""
     if verb == "clone":
         return words[1:2]
     if verb == "init":
@@ -175,32 +175,32 @@ def _destinations(verb: str, words: list[Word]) -> list[Word]:
     return words[1:2] if adds else []
 
 
-def _listed(look: Look, verb: str, rest: list[Word]) -> None:
-    """A list may come out of another file, or from the other side."""
+def _analyze_listing(analysis: ShellAnalysis, verb: str, rest: list[Word]) -> None:
+    """Report a listing that queries the remote."""
     words = [word.text for word in rest]
     if verb == "remote" and words[:1] == ["show"] and len(words) > 1 and "-n" not in words:
-        look.report.effect(EffectKind.NETWORK, words[-1])
+        analysis.report.add_effect(EffectKind.NETWORK, words[-1])
 
 
 def _changes(verb: str, rest: list[Word]) -> bool:
     return any(word.text in _CHANGING_WORDS.get(verb, ()) for word in rest)
 
 
-def _effects(look: Look, verb: str, rest: list[Word], place: Word) -> None:
+def _effects(analysis: ShellAnalysis, verb: str, rest: list[Word], directory: Word) -> None:
     if verb in _READS and not _changes(verb, rest):
-        _read(look, verb, rest)
+        _read(analysis, verb, rest)
         return
     fetches = verb in ("clone", "pull") or (verb == "submodule" and any(w.text in ("update", "add") for w in rest))
     if verb in _WRITES or fetches or _changes(verb, rest):
-        look.file(EffectKind.WRITE, place)
+        analysis.add_file_effect(EffectKind.WRITE, directory)
     if verb in _DELETES or _discards(verb, rest):
-        look.file(EffectKind.DELETE, place)
+        analysis.add_file_effect(EffectKind.DELETE, directory)
     if verb in _NETWORK or fetches:
-        look.report.effect(EffectKind.NETWORK, _address(rest))
+        analysis.report.add_effect(EffectKind.NETWORK, _address(rest))
     if verb in _RUNS:
-        look.report.effect(EffectKind.EXECUTE, joined([Word("git"), Word(verb), *rest]))
+        analysis.report.add_effect(EffectKind.EXECUTE, join_words([Word("git"), Word(verb), *rest]))
     elif verb not in _WRITES | _DELETES | _NETWORK | _READS:
-        look.report.unclear(f"`git {verb[:40]}` is not known")
+        analysis.report.add_unresolved(f"`git {verb[:40]}` is not known")
 
 
 def _discards(verb: str, rest: list[Word]) -> bool:
@@ -219,16 +219,16 @@ def _address(rest: list[Word]) -> str:
     return next((word.text for word in rest if not word.is_option), "origin")
 
 
-def _read(look: Look, verb: str, rest: list[Word]) -> None:
+def _read(analysis: ShellAnalysis, verb: str, rest: list[Word]) -> None:
     if verb == "help" and any(word.text in ("-w", "--web") for word in rest):
-        look.report.effect(EffectKind.EXECUTE, "browser")
+        analysis.report.add_effect(EffectKind.EXECUTE, "browser")
     for word in rest:
-        if verb in ("diff", "grep") and any(each.text == "--no-index" for each in rest) and not word.is_option:
-            look.file(EffectKind.READ, word)
+        if verb in ("diff", "grep") and any(other.text == "--no-index" for other in rest) and not word.is_option:
+            analysis.add_file_effect(EffectKind.READ, word)
         elif (not word.is_option or word.text.startswith("-L")) and is_secret(
             word.text.rpartition(":")[2] or word.text
         ):
-            look.report.effect(EffectKind.SECRET, word.text)
+            analysis.report.add_effect(EffectKind.SECRET, word.text)
 
 
 def _is_listing(verb: str, rest: list[Word]) -> bool:
@@ -251,25 +251,25 @@ def _is_listing(verb: str, rest: list[Word]) -> bool:
     return (not named and verb != "stash" and verb != "bisect") or (named[:1] != [] and named[0] in _LISTING_VERBS)
 
 
-def _config(look: Look, rest: list[Word]) -> None:
+def _config(analysis: ShellAnalysis, rest: list[Word]) -> None:
     if any(_RUNNING_KEY.match(word.text) for word in rest) and not any(
         word.text.startswith("--unset") for word in rest
     ):
-        look.report.violate(Violation.ESCAPE)
+        analysis.report.add_violation(Violation.ESCAPE)
 
 
-def _gh(look: Look, call: Call) -> None:
+def _gh(analysis: ShellAnalysis, call: CommandCall) -> None:
     words = [word.text for word in call.arguments if not word.is_option]
     line = call.line
-    look.report.effect(EffectKind.NETWORK, "github.com" if call.name == "gh" else call.name)
+    analysis.report.add_effect(EffectKind.NETWORK, "github.com" if call.name == "gh" else call.name)
     if words[:1] == ["auth"] or words[:1] == ["secret"] or words[:2] == ["ssh-key", "add"]:
-        look.report.effect(EffectKind.SECRET, line)
+        analysis.report.add_effect(EffectKind.SECRET, line)
     elif words[:1] == ["alias"] or words[:1] == ["extension"]:
-        look.report.violate(Violation.ESCAPE)
+        analysis.report.add_violation(Violation.ESCAPE)
     elif len(words) > 1 and words[1] in ("delete", "archive"):
-        look.report.effect(EffectKind.DELETE, line)
+        analysis.report.add_effect(EffectKind.DELETE, line)
     elif not (len(words) > 1 and words[1] in ("list", "view", "status", "diff", "checks")) and words[:1] != ["search"]:
-        look.report.effect(EffectKind.WRITE, line)
+        analysis.report.add_effect(EffectKind.WRITE, line)
 
 
 RULES: dict[str, Rule] = {"git": _git, **dict.fromkeys(("gh", "glab", "hub"), _gh)}

@@ -1,14 +1,14 @@
-"""Shells and interpreters: code in an argument or on the standard input is judged by the guard of its language."""
+"""Rules for shells and interpreters: code in an argument or on standard input goes to the guard of its language."""
 
 import re
 from collections.abc import Callable
 
 from qwed.guards import python_code
 from qwed.guards._shell.builtins import run_text
-from qwed.guards._shell.model import Call, Feed, Look, Source, Violation, Word
+from qwed.guards._shell.command_model import CommandCall, DataSource, PipeData, ShellAnalysis, Violation, Word
 from qwed.guards._shell.options import Rule
-from qwed.guards.code_words import CodeFindings
-from qwed.words import EffectKind
+from qwed.guards.code_findings import CodeFindings
+from qwed.model import EffectKind
 
 SHELLS = (
     "sh",
@@ -78,16 +78,16 @@ _MODULE_NETWORK = frozenset(
 )
 
 
-def take_code(look: Look, found: CodeFindings) -> None:
-    """Make what the guard of another language found our own."""
-    for effect in found.effects:
-        look.report.effect(effect.kind, effect.target)
-    for violation in found.violations:
-        look.report.violate(violation)
-    for name in found.unresolved:
-        look.report.unclear(f"nobody knows what `{name[:64]}` does")
-    if found.syntax_error is not None:
-        look.report.unclear(found.syntax_error)
+def add_code_findings(analysis: ShellAnalysis, findings: CodeFindings) -> None:
+    """Add the findings of another language's guard to the report."""
+    for effect in findings.effects:
+        analysis.report.add_effect(effect.kind, effect.target)
+    for violation in findings.violations:
+        analysis.report.add_violation(violation)
+    for name in findings.unresolved:
+        analysis.report.add_unresolved(f"the effect of `{name[:64]}` is not known")
+    if findings.syntax_error is not None:
+        analysis.report.add_unresolved(findings.syntax_error)
 
 
 def _javascript(code: str) -> CodeFindings:
@@ -96,80 +96,80 @@ def _javascript(code: str) -> CodeFindings:
     return findings(code)
 
 
-def _code(look: Look, word: Word | None, judge: Callable[[str], CodeFindings]) -> None:
+def _analyze_code(analysis: ShellAnalysis, word: Word | None, analyze: Callable[[str], CodeFindings]) -> None:
     if word is None:
-        look.report.unclear("the code is missing")
-    elif word.known:
-        if look.inner(word.text):
-            take_code(look, judge(word.text))
+        analysis.report.add_unresolved("the code is missing")
+    elif word.is_exact:
+        if analysis.can_analyze_inner(word.text):
+            add_code_findings(analysis, analyze(word.text))
     else:
-        look.report.violate(word.origin or Violation.INLINE_CODE)
-        look.report.unclear(f"`{word.text[:64]}` is decided while it runs")
+        analysis.report.add_violation(word.origin or Violation.INLINE_CODE)
+        analysis.report.add_unresolved(f"`{word.text[:64]}` is known only at run time")
 
 
-def _fed_code(look: Look, fed: Feed, judge: Callable[[str], CodeFindings]) -> None:
-    if fed.source is Source.TEXT:
-        if look.inner(fed.text):
-            take_code(look, judge(fed.text))
-    elif fed.source is not Source.NOTHING:
-        look.report.violate(fed.violation)
+def _analyze_stdin_code(analysis: ShellAnalysis, stdin: PipeData, analyze: Callable[[str], CodeFindings]) -> None:
+    if stdin.source is DataSource.TEXT:
+        if analysis.can_analyze_inner(stdin.text):
+            add_code_findings(analysis, analyze(stdin.text))
+    elif stdin.source is not DataSource.NOTHING:
+        analysis.report.add_violation(stdin.violation)
 
 
-def _shell(look: Look, call: Call) -> None:
+def _shell(analysis: ShellAnalysis, call: CommandCall) -> None:
     rest = iter(call.arguments)
-    checked = False
+    check_only = False
     for word in rest:
         text = word.text
         if _SHELL_CODE.match(text):
-            _shell_text(look, list(rest), call.fed)
+            _shell_text(analysis, list(rest), call.stdin)
             return
         if text in _SHELL_VALUED:
-            _startup_file(look, text, next(rest, None))
+            _startup_file(analysis, text, next(rest, None))
         elif text.startswith(("--rcfile=", "--init-file=")):
-            _startup_file(look, text, word)
+            _startup_file(analysis, text, word)
         elif text in ("--version", "--help"):
             return
         elif text == "-n":
-            checked = True
+            check_only = True
         elif text in ("-s", "-") or not text.startswith(("-", "+")):
             break
     else:
         word = Word("-")
-    _shell_file(look, call.name, word, call.fed, checked)
+    _shell_file(analysis, call.name, word, call.stdin, check_only)
 
 
-def _startup_file(look: Look, option: str, value: Word | None) -> None:
+def _startup_file(analysis: ShellAnalysis, option: str, value: Word | None) -> None:
     if "file" in option and value is not None:
-        look.report.effect(EffectKind.EXECUTE, value.text)
+        analysis.report.add_effect(EffectKind.EXECUTE, value.text)
 
 
-def _shell_text(look: Look, rest: list[Word], fed: Feed) -> None:
+def _shell_text(analysis: ShellAnalysis, rest: list[Word], stdin: PipeData) -> None:
     while rest and rest[0].is_option:
         rest = rest[1:]
     if not rest:
-        look.report.unclear("the code is missing")
+        analysis.report.add_unresolved("the code is missing")
         return
-    run_text(look, rest[:1], fed)
+    run_text(analysis, rest[:1], stdin)
 
 
-def _shell_file(look: Look, name: str, word: Word, fed: Feed, checked: bool) -> None:
+def _shell_file(analysis: ShellAnalysis, name: str, word: Word, stdin: PipeData, check_only: bool) -> None:
     if word.origin is not None:
-        look.report.violate(word.origin)
+        analysis.report.add_violation(word.origin)
     if word.text in ("-", "-s", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"):
-        look.report.effect(EffectKind.EXECUTE, name)
-        if fed.source is Source.TEXT:
-            look.script(fed.text)
-        if fed.source is not Source.NOTHING:
-            look.report.violate(fed.violation)
-    elif checked:
-        look.file(EffectKind.READ, word)
+        analysis.report.add_effect(EffectKind.EXECUTE, name)
+        if stdin.source is DataSource.TEXT:
+            analysis.visit_script(stdin.text)
+        if stdin.source is not DataSource.NOTHING:
+            analysis.report.add_violation(stdin.violation)
+    elif check_only:
+        analysis.add_file_effect(EffectKind.READ, word)
     else:
-        look.report.effect(EffectKind.EXECUTE, word.text)
-        if not word.settled:
-            look.report.unclear(f"`{word.text[:64]}` is decided while it runs")
+        analysis.report.add_effect(EffectKind.EXECUTE, word.text)
+        if not word.is_resolved:
+            analysis.report.add_unresolved(f"`{word.text[:64]}` is known only at run time")
 
 
-def _python(look: Look, call: Call) -> None:
+def _python(analysis: ShellAnalysis, call: CommandCall) -> None:
     rest = iter(call.arguments)
     for word in rest:
         text = word.text
@@ -179,46 +179,48 @@ def _python(look: Look, call: Call) -> None:
             next(rest, None)
         elif text == "-m" or (text.startswith("-m") and len(text) > 2):
             module = word._replace(text=text[2:]) if len(text) > 2 else next(rest, None)
-            _module(look, call.name, module, list(rest), call.fed)
+            _module(analysis, call.name, module, list(rest), call.stdin)
             return
         elif text == "-" or not word.is_option:
-            _program_file(look, call.name, word, call.fed, python_code.findings)
+            _program_file(analysis, call.name, word, call.stdin, python_code.findings)
             return
         elif (code := _PYTHON_CODE.match(text)) and not text.startswith("--"):
-            look.report.effect(EffectKind.EXECUTE, f"{call.name} -c")
-            _code(look, word._replace(text=code[1]) if code[1] else next(rest, None), python_code.findings)
+            analysis.report.add_effect(EffectKind.EXECUTE, f"{call.name} -c")
+            _analyze_code(analysis, word._replace(text=code[1]) if code[1] else next(rest, None), python_code.findings)
             return
-    look.report.effect(EffectKind.EXECUTE, call.name)
-    _fed_code(look, call.fed, python_code.findings)
+    analysis.report.add_effect(EffectKind.EXECUTE, call.name)
+    _analyze_stdin_code(analysis, call.stdin, python_code.findings)
 
 
-def _program_file(look: Look, name: str, word: Word, fed: Feed, judge: Callable[[str], CodeFindings]) -> None:
-    look.report.effect(EffectKind.EXECUTE, f"{name} {word.text}")
+def _program_file(
+    analysis: ShellAnalysis, name: str, word: Word, stdin: PipeData, analyze: Callable[[str], CodeFindings]
+) -> None:
+    analysis.report.add_effect(EffectKind.EXECUTE, f"{name} {word.text}")
     if word.origin is not None:
-        look.report.violate(word.origin)
+        analysis.report.add_violation(word.origin)
     elif word.text in ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"):
-        _fed_code(look, fed, judge)
-    elif not word.settled:
-        look.report.unclear(f"`{word.text[:64]}` is decided while it runs")
+        _analyze_stdin_code(analysis, stdin, analyze)
+    elif not word.is_resolved:
+        analysis.report.add_unresolved(f"`{word.text[:64]}` is known only at run time")
 
 
-def _module(look: Look, name: str, module: Word | None, rest: list[Word], fed: Feed) -> None:
-    called = module.text if module is not None else ""
-    if called in ("pip", "pip3", "pytest", "uv", "pipx", "poetry"):
-        look.command([Word(called), *rest], fed)
-    elif called in _MODULE_READERS:
+def _module(analysis: ShellAnalysis, name: str, module: Word | None, rest: list[Word], stdin: PipeData) -> None:
+    module_name = module.text if module is not None else ""
+    if module_name in ("pip", "pip3", "pytest", "uv", "pipx", "poetry"):
+        analysis.visit_command([Word(module_name), *rest], stdin)
+    elif module_name in _MODULE_READERS:
         files = [word for word in rest if not word.is_option]
-        for at, word in enumerate(files[: _MODULE_READERS[called] + 1]):
-            look.file(EffectKind.READ if at == 0 else EffectKind.WRITE, word)
+        for index, word in enumerate(files[: _MODULE_READERS[module_name] + 1]):
+            analysis.add_file_effect(EffectKind.READ if index == 0 else EffectKind.WRITE, word)
     else:
-        look.report.effect(EffectKind.EXECUTE, f"{name} -m {called}")
-        if called in _MODULE_NETWORK:
-            look.report.effect(EffectKind.NETWORK, called)
-        if called in ("timeit", "cProfile", "code", "pdb", "trace"):
-            look.report.unclear(f"`{called}` runs what it is given")
+        analysis.report.add_effect(EffectKind.EXECUTE, f"{name} -m {module_name}")
+        if module_name in _MODULE_NETWORK:
+            analysis.report.add_effect(EffectKind.NETWORK, module_name)
+        if module_name in ("timeit", "cProfile", "code", "pdb", "trace"):
+            analysis.report.add_unresolved(f"`{module_name}` runs other code")
 
 
-def _node(look: Look, call: Call) -> None:
+def _node(analysis: ShellAnalysis, call: CommandCall) -> None:
     rest = iter(call.arguments)
     for word in rest:
         text = word.text
@@ -226,44 +228,44 @@ def _node(look: Look, call: Call) -> None:
             return
         code = _NODE_CODE.match(text)
         if code:
-            look.report.effect(EffectKind.EXECUTE, f"{call.name} -e")
-            _code(look, word._replace(text=code[1]) if code[1] else next(rest, None), _javascript)
+            analysis.report.add_effect(EffectKind.EXECUTE, f"{call.name} -e")
+            _analyze_code(analysis, word._replace(text=code[1]) if code[1] else next(rest, None), _javascript)
             return
         if text in ("-c", "--check", "--syntax-check"):
             for file in rest:
-                look.file(EffectKind.READ, file)
+                analysis.add_file_effect(EffectKind.READ, file)
             return
         if text == "eval" and call.name in ("deno", "bun"):
-            look.report.effect(EffectKind.EXECUTE, f"{call.name} eval")
-            _code(look, next(rest, None), _javascript)
+            analysis.report.add_effect(EffectKind.EXECUTE, f"{call.name} eval")
+            _analyze_code(analysis, next(rest, None), _javascript)
             return
         if text == "-" or not word.is_option:
-            _program_file(look, call.name, word, call.fed, _javascript)
+            _program_file(analysis, call.name, word, call.stdin, _javascript)
             return
-    look.report.effect(EffectKind.EXECUTE, call.name)
-    _fed_code(look, call.fed, _javascript)
+    analysis.report.add_effect(EffectKind.EXECUTE, call.name)
+    _analyze_stdin_code(analysis, call.stdin, _javascript)
 
 
 _ONLY_CHECKS = {"php": ("-l", "-i", "-m"), "ruby": ("-c", "-wc")}
 
 
-def _other(look: Look, call: Call) -> None:
+def _other_interpreter(analysis: ShellAnalysis, call: CommandCall) -> None:
     first = call.texts[0] if call.texts else ""
     if len(call.arguments) == 1 and first in ("-v", "--version", "-V", "--help", "-h"):
         return
     if first in _ONLY_CHECKS.get(call.name, ()):
         for word in call.arguments[1:]:
-            look.file(EffectKind.READ, word)
+            analysis.add_file_effect(EffectKind.READ, word)
         return
-    look.report.effect(EffectKind.EXECUTE, call.line)
+    analysis.report.add_effect(EffectKind.EXECUTE, call.line)
     program = next((word for word in call.arguments if not word.is_option), None)
     options = call.arguments[: call.arguments.index(program)] if program else call.arguments
     if any(_INLINE[call.name].match(word.text) for word in options):
-        look.report.violate(Violation.INLINE_CODE)
-    elif program is None and call.fed.source is not Source.NOTHING:
-        look.report.violate(call.fed.violation)
-    elif program is not None and (program.origin is not None or not program.settled):
-        look.report.violate(program.origin or Violation.INLINE_CODE)
+        analysis.report.add_violation(Violation.INLINE_CODE)
+    elif program is None and call.stdin.source is not DataSource.NOTHING:
+        analysis.report.add_violation(call.stdin.violation)
+    elif program is not None and (program.origin is not None or not program.is_resolved):
+        analysis.report.add_violation(program.origin or Violation.INLINE_CODE)
 
 
 RULES: dict[str, Rule] = {
@@ -282,5 +284,5 @@ RULES: dict[str, Rule] = {
         _python,
     ),
     **dict.fromkeys(("node", "nodejs", "deno", "bun"), _node),
-    **dict.fromkeys(_INLINE, _other),
+    **dict.fromkeys(_INLINE, _other_interpreter),
 }

@@ -1,128 +1,136 @@
-"""Programs that log in on other machines and copy to and from them: ssh, scp, rsync."""
+"""Rules for programs that log in to other machines and copy files to and from them: ssh, scp, rsync."""
 
 import re
 
 from qwed.guards._shell.builtins import run_text
-from qwed.guards._shell.model import Call, Feed, Look, Source, Violation, Word, joined
-from qwed.guards._shell.options import Program, Rule, parsed, values_of
-from qwed.words import EffectKind
+from qwed.guards._shell.command_model import (
+    CommandCall,
+    DataSource,
+    PipeData,
+    ShellAnalysis,
+    Violation,
+    Word,
+    join_words,
+)
+from qwed.guards._shell.options import ProgramSpec, Rule, parse_options, values_of
+from qwed.model import EffectKind
 
-_SSH = Program(free=True, valued="pilLRDJbcemEOQWwBo", runs=frozenset({"-F", "-I", "-S"}))
+_SSH = ProgramSpec(free=True, valued="pilLRDJbcemEOQWwBo", runs=frozenset({"-F", "-I", "-S"}))
 _SSH_RUNS = re.compile(r"(?i)-?o?\s*(?:ProxyCommand|LocalCommand|PermitLocalCommand|KnownHostsCommand|Match)\b")
 
 
-def _ssh_option(look: Look, option: str, value: Word) -> None:
-    """An option of ssh, scp or sftp that runs a program here or opens a way in."""
+def _ssh_option(analysis: ShellAnalysis, option: str, value: Word) -> None:
+    """Report an option of ssh, scp or sftp that runs a local program or opens a tunnel."""
     if option in _SSH.runs or (option == "-o" and _SSH_RUNS.match(value.text)):
-        look.report.violate(Violation.ESCAPE)
+        analysis.report.add_violation(Violation.ESCAPE)
     elif option == "-E":
-        look.file(EffectKind.WRITE, value)
+        analysis.add_file_effect(EffectKind.WRITE, value)
 
 
-def _ssh(look: Look, call: Call) -> None:
-    count = next((at for at, word in enumerate(_ssh_words(call.arguments)) if not word), len(call.arguments))
-    found = parsed(_SSH, call.arguments[:count])
-    for option, value in found.options:
+def _ssh(analysis: ShellAnalysis, call: CommandCall) -> None:
+    count = next((index for index, word in enumerate(_ssh_words(call.arguments)) if not word), len(call.arguments))
+    options = parse_options(_SSH, call.arguments[:count])
+    for option, value in options.options:
         if value is not None:
-            _ssh_option(look, option, value)
+            _ssh_option(analysis, option, value)
         if option in ("-R", "-D", "-L", "-w") and value is not None:
-            look.report.effect(EffectKind.ADMIN, f"ssh {option} {value.text}")
+            analysis.report.add_effect(EffectKind.ADMIN, f"ssh {option} {value.text}")
     if count < len(call.arguments):
-        _remote(look, call.name, call.arguments[count], call.arguments[count + 1 :], call.fed)
+        _remote_command(analysis, call.name, call.arguments[count], call.arguments[count + 1 :], call.stdin)
 
 
 def _ssh_words(arguments: list[Word]) -> list[bool]:
-    """For every word before the host, that it is an option or the value of one; then a False."""
-    told: list[bool] = []
+    """Return True for each word before the host (options and their values), then False."""
+    flags: list[bool] = []
     value = False
     for word in arguments:
         if not value and not word.is_option:
-            return [*told, False]
-        told.append(True)
+            return [*flags, False]
+        flags.append(True)
         letters = "" if value else word.text[1:]
-        takes = next((at for at, letter in enumerate(letters) if _ssh_takes(letter)), -1)
+        takes = next((index for index, letter in enumerate(letters) if _ssh_takes(letter)), -1)
         value = takes >= 0 and takes == len(letters) - 1
-    return told
+    return flags
 
 
 def _ssh_takes(letter: str) -> bool:
     return letter in _SSH.valued or f"-{letter}" in _SSH.runs
 
 
-def _remote(look: Look, name: str, host: Word, command: list[Word], fed: Feed) -> None:
-    look.report.effect(EffectKind.NETWORK, host.text.rpartition("@")[2])
-    look.report.effect(EffectKind.EXECUTE, joined([Word(name), host, *command]))
+def _remote_command(analysis: ShellAnalysis, name: str, host: Word, command: list[Word], stdin: PipeData) -> None:
+    analysis.report.add_effect(EffectKind.NETWORK, host.text.rpartition("@")[2])
+    analysis.report.add_effect(EffectKind.EXECUTE, join_words([Word(name), host, *command]))
     if command:
-        run_text(look, command, fed)
-    elif fed.source is Source.TEXT:
-        look.script(fed.text)
-        look.report.violate(fed.violation)
-    elif fed.source is not Source.NOTHING:
-        look.report.violate(fed.violation)
+        run_text(analysis, command, stdin)
+    elif stdin.source is DataSource.TEXT:
+        analysis.visit_script(stdin.text)
+        analysis.report.add_violation(stdin.violation)
+    elif stdin.source is not DataSource.NOTHING:
+        analysis.report.add_violation(stdin.violation)
 
 
-_REMOTE_PLACE = re.compile(r"(?:[\w.-]+@)?[\w.-]+::?(?!\\)|rsync://|\[")
+_REMOTE_PATH = re.compile(r"(?:[\w.-]+@)?[\w.-]+::?(?!\\)|rsync://|\[")
 
 
 _DEEP = re.compile(r"-[a-zA-Z]*[ar]|--archive|--recursive")
 
 
-def _copy(look: Look, call: Call) -> None:
-    """scp and rsync: sources are read, the destination is written, a colon is another machine."""
-    places = _rsync_places(look, call) if call.name == "rsync" else _scp_places(look, call)
-    for at, word in enumerate(places):
-        last = at == len(places) - 1 and at > 0
-        _copied(look, word, EffectKind.WRITE if last else EffectKind.READ)
+def _copy(analysis: ShellAnalysis, call: CommandCall) -> None:
+    """Analyse scp and rsync: sources are read, the destination is written, a colon means another machine."""
+    paths = _rsync_paths(analysis, call) if call.name == "rsync" else _scp_paths(analysis, call)
+    for index, word in enumerate(paths):
+        last = index == len(paths) - 1 and index > 0
+        _report_copy(analysis, word, EffectKind.WRITE if last else EffectKind.READ)
         if not last and any(map(_DEEP.match, call.texts)):
-            look.tree(word)
+            analysis.add_tree_read(word)
         if any(text.startswith("--delete" if last else "--remove-source") for text in call.texts):
-            _copied(look, word, EffectKind.DELETE)
+            _report_copy(analysis, word, EffectKind.DELETE)
 
 
-def _rsync_places(look: Look, call: Call) -> list[Word]:
-    places: list[Word] = []
+def _rsync_paths(analysis: ShellAnalysis, call: CommandCall) -> list[Word]:
+    paths: list[Word] = []
     rest = iter(call.arguments)
     for word in rest:
         if re.match(r"-[a-zA-Z]*e\Z|--rsh", word.text):
             value = word.text.partition("=")[2] or next(rest, Word("")).text
             if not re.match(r"(?:/usr/bin/)?ssh\b", value) or _SSH_RUNS.search(value):
-                look.report.violate(Violation.ESCAPE)
+                analysis.report.add_violation(Violation.ESCAPE)
         elif word.text.startswith(("--rsync-path", "--daemon", "--config")):
-            look.report.violate(Violation.ESCAPE)
+            analysis.report.add_violation(Violation.ESCAPE)
         elif not word.is_option:
-            places.append(word)
-    _rsync_files(look, call.arguments)
-    return places
+            paths.append(word)
+    _rsync_files(analysis, call.arguments)
+    return paths
 
 
 _RSYNC_READS = ("--files-from", "--exclude-from", "--include-from", "--read-batch", "--password-file")
 _RSYNC_WRITES = ("--log-file", "--write-batch", "--only-write-batch", "--backup-dir", "--temp-dir", "--partial-dir")
 
 
-def _rsync_files(look: Look, words: list[Word]) -> None:
+def _rsync_files(analysis: ShellAnalysis, words: list[Word]) -> None:
     for word in values_of(words, _RSYNC_READS):
-        look.file(EffectKind.READ, word)
+        analysis.add_file_effect(EffectKind.READ, word)
     for word in values_of(words, _RSYNC_WRITES):
-        look.file(EffectKind.WRITE, word)
+        analysis.add_file_effect(EffectKind.WRITE, word)
 
 
-_SCP = Program(free=True, valued="iPlcJoX", runs=frozenset({"-F", "-S", "-D"}))
+_SCP = ProgramSpec(free=True, valued="iPlcJoX", runs=frozenset({"-F", "-S", "-D"}))
 
 
-def _scp_places(look: Look, call: Call) -> list[Word]:
-    found = parsed(_SCP, call.arguments)
-    for option, value in found.options:
+def _scp_paths(analysis: ShellAnalysis, call: CommandCall) -> list[Word]:
+    options = parse_options(_SCP, call.arguments)
+    for option, value in options.options:
         if option in _SCP.runs or (option == "-o" and value is not None and _SSH_RUNS.match(value.text)):
-            look.report.violate(Violation.ESCAPE)
-    return found.operands
+            analysis.report.add_violation(Violation.ESCAPE)
+    return options.operands
 
 
-def _copied(look: Look, word: Word, kind: EffectKind) -> None:
-    if _REMOTE_PLACE.match(word.text) and not word.text.startswith(("/", ".")):
+def _report_copy(analysis: ShellAnalysis, word: Word, kind: EffectKind) -> None:
+    if _REMOTE_PATH.match(word.text) and not word.text.startswith(("/", ".")):
         host = word.text if "://" in word.text else word.text.partition(":")[0].rpartition("@")[2]
-        look.report.effect(EffectKind.NETWORK, host or word.text)
+        analysis.report.add_effect(EffectKind.NETWORK, host or word.text)
     else:
-        look.file(kind, word)
+        analysis.add_file_effect(kind, word)
 
 
 RULES: dict[str, Rule] = {

@@ -1,18 +1,18 @@
-"""What is known while a script is read: its variables, the directory it stands in, and what it did to files so far."""
+"""State of a script during analysis: variables, current directory, and the report."""
 
 import re
 
-from qwed.guards._shell.model import ShellReport, Violation, Word
-from qwed.guards._shell.tree import MAX_LENGTH
-from qwed.guards._shell.variables import judge_assignment
-from qwed.guards.files import holds_secrets
-from qwed.words import EffectKind
+from qwed.guards._shell.command_model import ShellReport, Violation, Word
+from qwed.guards._shell.env_variables import analyze_assignment
+from qwed.guards._shell.parse import MAX_LENGTH
+from qwed.guards.file_effects import has_secrets_below
+from qwed.model import EffectKind
 
 MAX_VALUE = 1_024
 MAX_INNER = 64
 MAX_LEFT = 8
 SOCKET = re.compile(r"/dev/(?:tcp|udp)/")
-"""A path that bash itself turns into a connection."""
+"""Path that bash turns into a network connection."""
 _SILENT = frozenset({"", "-", "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty"})
 _DESCRIPTOR = re.compile(r"/dev/fd/\d+|/proc/self/fd/[012]")
 _ABSOLUTE = re.compile(r"[/~]|[A-Za-z][\w+.-]*:")
@@ -25,75 +25,77 @@ class Scope:
     def __init__(self) -> None:
         self.report = ShellReport()
         self.directory = ""
-        self.single: frozenset[str] = frozenset()
-        """The variables that get a value at one place only."""
+        self.single_assigned: frozenset[str] = frozenset()
+        """Variables that are assigned at one place only."""
         self._variables: dict[str, list[Word]] = {}
 
         self._inner = 0
-        self._adrift = False
-        self.left: tuple[str, ...] = ()
-        """Directories that were entered before the last one."""
-        self.testing = False
-        """Whether what is read stands in a test."""
+        self._directory_unknown = False
+        self.previous_directories: tuple[str, ...] = ()
+        """Directories that were entered before the current one."""
+        self.in_test = False
+        """True inside a test expression."""
 
-    def inner(self, text: str) -> bool:
-        """Whether one more text inside the command may be judged, so that the whole stays bounded."""
+    def can_analyze_inner(self, text: str) -> bool:
+        """Return True if one more nested text may be analysed; bounds the total work."""
         self._inner += 1
         if self._inner <= MAX_INNER and len(text) <= MAX_LENGTH:
             return True
-        self.report.unclear("too many commands are hidden in strings")
+        self.report.add_unresolved("too many commands are hidden in strings")
         return False
 
-    def file(self, kind: EffectKind, word: Word) -> None:
-        """Something done to the file a word names."""
+    def add_file_effect(self, kind: EffectKind, word: Word) -> None:
+        """Add an effect on the file that a word names."""
         text = word.text
         if SOCKET.match(text):
-            self.report.violate(Violation.REVERSE_SHELL)
-            self.report.effect(EffectKind.NETWORK, text)
+            self.report.add_violation(Violation.REVERSE_SHELL)
+            self.report.add_effect(EffectKind.NETWORK, text)
         elif kind is EffectKind.READ and _ADDRESS.match(text):
-            self.report.effect(EffectKind.NETWORK, text)
+            self.report.add_effect(EffectKind.NETWORK, text)
         elif text not in _SILENT and not _DESCRIPTOR.fullmatch(text):
-            for place in self._places(text):
-                self.report.effect(kind, place)
-            if word.built and word.pattern and kind is EffectKind.READ:
-                self.tree(word)
-            if not word.settled or (self._adrift and not _ABSOLUTE.match(text)):
-                self.report.unclear(f"`{text[:64]}` is decided while it runs")
+            for path in self._resolve_paths(text):
+                self.report.add_effect(kind, path)
+            if word.is_computed and word.pattern and kind is EffectKind.READ:
+                self.add_tree_read(word)
+            if not word.is_resolved or (self._directory_unknown and not _ABSOLUTE.match(text)):
+                self.report.add_unresolved(f"`{text[:64]}` is known only at run time")
 
-    def tree(self, word: Word) -> None:
-        """Every file below the directory a word names is read."""
-        for place in self._places(word.text):
-            if holds_secrets(place):
-                self.report.effect(EffectKind.SECRET, place)
+    def add_tree_read(self, word: Word) -> None:
+        """Add a read of every file below the directory that a word names."""
+        for path in self._resolve_paths(word.text):
+            if has_secrets_below(path):
+                self.report.add_effect(EffectKind.SECRET, path)
 
-    def enter(self, word: Word) -> None:
+    def change_directory(self, word: Word) -> None:
         """Change the directory that relative paths start from."""
-        self._adrift = not word.settled or (self._adrift and not _ABSOLUTE.match(word.text))
-        self.left = tuple(dict.fromkeys((*self.left, *filter(None, [self.directory]))))
-        self._adrift |= len(self.left) > MAX_LEFT
-        self.directory = _placed(self.directory, word.text)
+        self._directory_unknown = not word.is_resolved or (self._directory_unknown and not _ABSOLUTE.match(word.text))
+        self.previous_directories = tuple(dict.fromkeys((*self.previous_directories, *filter(None, [self.directory]))))
+        self._directory_unknown |= len(self.previous_directories) > MAX_LEFT
+        self.directory = _join_path(self.directory, word.text)
 
-    def _places(self, text: str) -> list[str]:
-        """Where a path leads from the directory that was entered last, and from earlier ones: `cd` may have failed."""
+    def _resolve_paths(self, text: str) -> list[str]:
+        """Return the path relative to the current and to earlier directories, because `cd` may have failed."""
         if _ABSOLUTE.match(text):
             return [text]
-        return list(dict.fromkeys(_placed(start, text) for start in (self.directory, *self.left[:MAX_LEFT])))
+        return list(
+            dict.fromkeys(_join_path(start, text) for start in (self.directory, *self.previous_directories[:MAX_LEFT]))
+        )
 
     def assign(self, name: str, values: list[Word]) -> None:
-        """Give a variable one of several values, if it never gets another."""
-        judge_assignment(self.report, name, values, for_command=False)
-        if name in self.single and values and sum(len(value.text) for value in values) <= MAX_VALUE:
+        """Assign one of several values to a variable, if it is assigned only once."""
+        analyze_assignment(self.report, name, values, for_command=False)
+        if name in self.single_assigned and values and sum(len(value.text) for value in values) <= MAX_VALUE:
             self._variables[name] = values
         else:
             self._variables.pop(name, None)
 
     def lookup(self, name: str) -> list[Word] | None:
-        """The values a variable may have, if they are known."""
+        """Return the possible values of a variable, or None if they are not known."""
         values = self._variables.get(name)
-        return values if values and all(value.settled or value.origin for value in values) else None
+        return values if values and all(value.is_resolved or value.origin for value in values) else None
 
 
-def _placed(start: str, text: str) -> str:
+def _join_path(start: str, text: str) -> str:
     if not start or _ABSOLUTE.match(text):
         return text
     return start if text == "." else f"{start.rstrip('/')}/{text.removeprefix('./')}"

@@ -1,12 +1,12 @@
-"""Commands of Windows, told by their shape: what cmd.exe and PowerShell would do with them."""
+"""Effects of Windows commands (cmd.exe and PowerShell), recognised by their syntax."""
 
 import base64
 import binascii
 import re
 
-from qwed.guards._shell.model import Look, Violation, Word, names_in
-from qwed.guards._shell.windows_rules import NAMES, ONLY_WINDOWS, SHAPES, VERBS, Kinds
-from qwed.words import EffectKind
+from qwed.guards._shell.command_model import ShellAnalysis, Violation, Word, names_in
+from qwed.guards._shell.windows_rules import NAMES, ONLY_WINDOWS, PATTERNS, VERBS, Kinds
+from qwed.model import EffectKind
 
 _E = EffectKind
 MAX_DEPTH = 3
@@ -18,8 +18,8 @@ _NAMED = re.compile(
 )
 _CMDLET = re.compile(r"[A-Z][A-Za-z]{1,12}-[A-Z]\w+\Z")
 _SWITCHED = names_in("dir type sort find more date time tree format shutdown start rmdir fc")
-"""Names other systems have too, where a switch with a slash tells the shape."""
-_SHAPE = re.compile(
+"""Names that also exist on other systems; a switch with a slash identifies the Windows program."""
+_WINDOWS_SYNTAX = re.compile(
     r"(?:^|[\s\"'=(])[A-Za-z]:\\|(?:^|[\s\"'=])\\\\[\w.-]+\\\w|%0[ \t]*\||(?:\w\^){3}"
     r"|(?i:%(?:comspec|userprofile|temp|tmp|appdata|localappdata|programdata|path|username|computername|windir|systemroot"
     r"|programfiles|public|systemdrive|os|cd|errorlevel|random)(?::[^%\n]{0,80})?%)"
@@ -47,7 +47,7 @@ _INNER_SWITCHES = re.compile(
 _ENCODED = re.compile(r"(?i)\s[-/\u2013](?:e|ec|en[a-z]{0,20})\s+([A-Za-z0-9+/=]{8,})")
 _REDIRECTION = re.compile(r"\d?>>?\s*(&\d|\"[^\"]+\"|[^\s|&;)]+)")
 _NOWHERE = frozenset({"nul", "$null", "con"})
-_SPEAKS = (
+_OUTPUT_COMMANDS = (
     "write-",
     "echo",
     "get-date",
@@ -63,60 +63,60 @@ _LISTS = frozenset({"dir", "ls", "gci", "get-childitem", "tree"})
 
 
 def is_windows(command: str) -> bool:
-    """Whether the text has the shape of a command for cmd.exe or PowerShell."""
-    return any(map(_tells, _NAMED.finditer(command))) or _SHAPE.search(command) is not None
+    """Return True if the text looks like a command for cmd.exe or PowerShell."""
+    return any(map(_is_windows_match, _NAMED.finditer(command))) or _WINDOWS_SYNTAX.search(command) is not None
 
 
-def _tells(match: re.Match[str]) -> bool:
+def _is_windows_match(match: re.Match[str]) -> bool:
     return is_windows_name(match[1]) or (match[1].lower() in _SWITCHED and match[2] is not None)
 
 
 def is_windows_name(name: str) -> bool:
-    """Whether only Windows has a program of this name."""
+    """Return True if a program of this name exists only on Windows."""
     return name.lower().removesuffix(".exe").removesuffix(".com") in ONLY_WINDOWS or _CMDLET.match(name) is not None
 
 
-def judge_windows(command: str, look: Look, depth: int = 0) -> None:
-    """Report what the command would do; a segment that is not known is UNRESOLVED."""
+def analyze_windows(command: str, analysis: ShellAnalysis, depth: int = 0) -> None:
+    """Report the effects of the command; an unknown segment is UNRESOLVED."""
     if len(command) > MAX_LENGTH:
-        look.report.unclear(f"cmd.exe takes no command longer than {MAX_LENGTH} characters")
+        analysis.report.add_unresolved(f"the command is longer than the {MAX_LENGTH} characters that cmd.exe accepts")
         return
     plain = _CONTINUED.sub(" ", command).replace("^", "")
     if re.search(r"\w\^\w", command):
-        look.report.violate(Violation.OBFUSCATED)
-    _judge_shapes(plain, look)
-    hidden = _decoded(plain)
+        analysis.report.add_violation(Violation.OBFUSCATED)
+    _analyze_patterns(plain, analysis)
+    hidden = _decode_encoded_command(plain)
     if hidden and depth < MAX_DEPTH:
-        judge_windows(hidden, look, depth + 1)
+        analyze_windows(hidden, analysis, depth + 1)
     for segment in _segments(plain):
-        _judge_segment(segment, look, depth)
+        _analyze_segment(segment, analysis, depth)
 
 
-def _judge_shapes(plain: str, look: Look) -> None:
-    for shape in SHAPES:
-        if shape.pattern.search(plain):
-            _report(look, shape.kinds, plain)
-            if shape.violation is not None:
-                look.report.violate(shape.violation)
+def _analyze_patterns(plain: str, analysis: ShellAnalysis) -> None:
+    for rule in PATTERNS:
+        if rule.pattern.search(plain):
+            _report(analysis, rule.kinds, plain)
+            if rule.violation is not None:
+                analysis.report.add_violation(rule.violation)
 
 
-def _report(look: Look, kinds: Kinds, target: str) -> None:
+def _report(analysis: ShellAnalysis, kinds: Kinds, target: str) -> None:
     for kind in kinds:
         if kind in (_E.WRITE, _E.DELETE):
             for file in _files(target) or ["."]:
-                look.report.effect(kind, file)
+                analysis.report.add_effect(kind, file)
         else:
-            look.report.effect(kind, target.strip())
+            analysis.report.add_effect(kind, target.strip())
 
 
 def _files(segment: str) -> list[str]:
-    """The words behind the name that are no switches."""
+    """Return the words after the name that are not switches."""
     words = [next((group for group in match.groups() if group), "") for match in _WORDS.finditer(segment)]
     return [word.replace("\\", "/") for word in words[1:] if word and not word.startswith(("/", "-", "{", ">", "("))]
 
 
-def _decoded(command: str) -> str:
-    """The text behind `-EncodedCommand`."""
+def _decode_encoded_command(command: str) -> str:
+    """Return the text of `-EncodedCommand`, or ""."""
     encoded = _ENCODED.search(command)
     if not encoded:
         return ""
@@ -127,44 +127,44 @@ def _decoded(command: str) -> str:
 
 
 def _segments(command: str) -> list[str]:
-    """The commands of the line; what stands in quotes or a block belongs to the command around it."""
+    """Return the commands of the line; text in quotes or in a block belongs to the enclosing command."""
     masked = _QUOTED.sub(lambda match: "\0" * len(match[0]), command)
     masked = _BLOCK.sub(lambda match: "\0" * len(match[0]), masked)
-    found, start = [], 0
+    segments, start = [], 0
     for match in _SEGMENT.finditer(masked):
         if not (match[0] == "&" and masked[max(match.start() - 1, 0)] == ">"):
-            found.append(command[start : match.start()])
+            segments.append(command[start : match.start()])
             start = match.end()
-    return [each.strip() for each in [*found, command[start:]] if each.strip()]
+    return [segment.strip() for segment in [*segments, command[start:]] if segment.strip()]
 
 
-def _judge_segment(segment: str, look: Look, depth: int) -> None:
+def _analyze_segment(segment: str, analysis: ShellAnalysis, depth: int) -> None:
     segment = segment[_prefix_end(segment) :].strip()
     if not segment:
         return
-    _redirections(segment, look)
+    _redirections(segment, analysis)
     inner = _INNER.match(segment)
     if inner:
-        _judge_inner(segment, inner[1], look, depth)
+        _analyze_inner(segment, inner[1], analysis, depth)
         return
     name = segment.split()[0].strip("\"'").lower().rpartition("\\")[2].removesuffix(".exe").removesuffix(".com")
-    look.report.programs[name] = None
-    _blocks(segment, look, depth)
+    analysis.report.programs[name] = None
+    _analyze_blocks(segment, analysis, depth)
     kinds = _kinds(name)
     if kinds is None:
-        look.report.unclear(f"`{segment[:64]}` is not a known command")
+        analysis.report.add_unresolved(f"`{segment[:64]}` is not a known command")
     elif kinds == (_E.READ,):
-        _reads(segment, look)
+        _report_reads(segment, analysis)
     else:
-        _report(look, kinds, segment)
+        _report(analysis, kinds, segment)
 
 
-def _blocks(segment: str, look: Look, depth: int) -> None:
-    """The commands in a block of PowerShell; what starts with a value is a comparison."""
+def _analyze_blocks(segment: str, analysis: ShellAnalysis, depth: int) -> None:
+    """Analyse the commands in a PowerShell block; text that starts with a value is a comparison."""
     for block in _BLOCK.findall(segment):
         for inner in _segments(block[1:-1]):
             if not inner.startswith(("$", "(", "-", "'", '"')) and depth < MAX_DEPTH:
-                _judge_segment(inner, look, depth + 1)
+                _analyze_segment(inner, analysis, depth + 1)
 
 
 def _prefix_end(segment: str) -> int:
@@ -179,36 +179,36 @@ def _kinds(name: str) -> Kinds | None:
     return VERBS.get(verb) if dash else None
 
 
-def _judge_inner(segment: str, rest: str, look: Look, depth: int) -> None:
-    """`cmd /c ...` and `powershell -Command ...`: what they run is judged; without such a switch they run a file."""
+def _analyze_inner(segment: str, rest: str, analysis: ShellAnalysis, depth: int) -> None:
+    """Analyse the command of `cmd /c ...` and `powershell -Command ...`; without such a switch they run a file."""
     switches = _INNER_SWITCHES.match(rest)
     text = rest[switches.end() :].strip().strip("\"'") if switches else ""
     if text and depth < MAX_DEPTH:
         for inner in _segments(text):
-            _judge_segment(inner, look, depth + 1)
+            _analyze_segment(inner, analysis, depth + 1)
     else:
-        look.report.effect(_E.EXECUTE, segment)
+        analysis.report.add_effect(_E.EXECUTE, segment)
     if switches is None and not re.fullmatch(r"(?i)[-/](?:\?|version|help)", rest.strip()):
-        look.report.unclear("what the shell of Windows runs is not given")
+        analysis.report.add_unresolved("the command for the Windows shell is missing")
 
 
-def _redirections(segment: str, look: Look) -> None:
+def _redirections(segment: str, analysis: ShellAnalysis) -> None:
     masked = _QUOTED.sub(lambda match: match[0].replace(">", "\0"), segment)
     for match in _REDIRECTION.finditer(masked):
         target = match[1].strip('"')
         if target.lower() not in _NOWHERE and not target.startswith("&"):
-            look.report.effect(_E.WRITE, target)
+            analysis.report.add_effect(_E.WRITE, target)
 
 
-def _reads(segment: str, look: Look) -> None:
-    """The operands of a reading command; slashes and dashes start its options."""
+def _report_reads(segment: str, analysis: ShellAnalysis) -> None:
+    """Report the operands of a reading command; slashes and dashes start options."""
     if not _PLAIN.match(_PLAIN_VARIABLE.sub("", segment)) or re.search(r"\(\s*\w+-|(?i:-outfile|-filepath)\b", segment):
-        look.report.unclear(f"`{segment[:64]}` is decided while it runs")
+        analysis.report.add_unresolved(f"`{segment[:64]}` is known only at run time")
     name = segment.split()[0].lower()
-    if name.startswith(_SPEAKS):
+    if name.startswith(_OUTPUT_COMMANDS):
         return
     files = [file for file in _files(segment) if not file.startswith("$") and re.search(r"[./*:]", file)]
     for file in files:
-        look.report.effect(_E.READ, file)
+        analysis.report.add_effect(_E.READ, file)
     if name in _LISTS and not files:
-        look.file(_E.READ, Word("."))
+        analysis.add_file_effect(_E.READ, Word("."))

@@ -1,10 +1,10 @@
-"""What the programs of Windows do: names, verbs of PowerShell, and shapes that count wherever they stand."""
+"""Effects of Windows programs: program names, PowerShell verbs, and patterns that apply anywhere in a command."""
 
 import re
 from typing import NamedTuple
 
-from qwed.guards._shell.model import Violation, names_in
-from qwed.words import EffectKind
+from qwed.guards._shell.command_model import Violation, names_in
+from qwed.model import EffectKind
 
 _E = EffectKind
 Kinds = tuple[EffectKind, ...]
@@ -101,97 +101,99 @@ ONLY_WINDOWS = names_in(
     auditpol manage-bde wmiprvse conhost sdelete diskshadow
     """
 )
-"""Names no other system has, so that they tell the shape."""
+"""Names that exist only on Windows."""
 
 
-class Shape(NamedTuple):
-    """Text that means the same wherever in a command it stands."""
+class WindowsPattern(NamedTuple):
+    """Text with the same effects anywhere in a command."""
 
     pattern: re.Pattern[str]
     kinds: Kinds
     violation: Violation | None = None
 
 
-def _shape(pattern: str, *kinds: EffectKind, violation: Violation | None = None) -> Shape:
-    return Shape(re.compile(pattern, re.IGNORECASE | re.DOTALL), kinds, violation)
+def _pattern(pattern: str, *kinds: EffectKind, violation: Violation | None = None) -> WindowsPattern:
+    return WindowsPattern(re.compile(pattern, re.IGNORECASE | re.DOTALL), kinds, violation)
 
 
 _FETCH = r"(?:downloadstring|downloaddata|webclient|\biwr\b|\birm\b|\bcurl\b|\bwget\b|invoke-(?:webrequest|restmethod))"
 _RUN = r"(?:\biex\b|invoke-expression)"
-SHAPES: tuple[Shape, ...] = (
-    _shape(r"vssadmin\b.{0,40}\bdelete|shadowcopy.{0,40}delete|win32_shadowcopy|shadowstorage", _E.DELETE, _E.ADMIN),
-    _shape(
+PATTERNS: tuple[WindowsPattern, ...] = (
+    _pattern(r"vssadmin\b.{0,40}\bdelete|shadowcopy.{0,40}delete|win32_shadowcopy|shadowstorage", _E.DELETE, _E.ADMIN),
+    _pattern(
         r"\breg(?:\.exe)?\s+(?:save|export)\b|lsass|\\(?:sam|security|ntds\.dit)\b|\bhklm\\sam|comsvcs|minidump",
         _E.SECRET,
     ),
-    _shape(r"[\\/]\.(?:ssh|aws|azure|kube)[\\/]|id_rsa|unattend\.xml|\\login data\b|(?:^|[\\/\s])\.env\b", _E.SECRET),
-    _shape(r"(?:password|credential|secret)\w*\.(?:txt|xlsx?|docx?|csv|xml|json)|\.(?:kdbx|pem|pfx|ppk)\b", _E.SECRET),
-    _shape(r"\benv:(?:\s|\||$|\\)|\$env:\w*(?:key|token|secret|pass)", _E.SECRET),
-    _shape(
+    _pattern(r"[\\/]\.(?:ssh|aws|azure|kube)[\\/]|id_rsa|unattend\.xml|\\login data\b|(?:^|[\\/\s])\.env\b", _E.SECRET),
+    _pattern(
+        r"(?:password|credential|secret)\w*\.(?:txt|xlsx?|docx?|csv|xml|json)|\.(?:kdbx|pem|pfx|ppk)\b", _E.SECRET
+    ),
+    _pattern(r"\benv:(?:\s|\||$|\\)|\$env:\w*(?:key|token|secret|pass)", _E.SECRET),
+    _pattern(
         r"https?://|ftp://|downloadfile|net\.webclient|net\.sockets|tcpclient|\\\\[\w.-]+\\|net\s+use\b", _E.NETWORK
     ),
-    _shape(_FETCH, _E.NETWORK),
-    _shape(
+    _pattern(_FETCH, _E.NETWORK),
+    _pattern(
         r"certutil(?:\.exe)?\b.{0,200}[-/](?:urlcache|verifyctl|decode|encode|decodehex|ping)|bitsadmin(?:\.exe)?\s+/",
         *(_E.NETWORK, _E.WRITE),
         violation=Violation.ESCAPE,
     ),
-    _shape(
+    _pattern(
         r"\b(?:mshta|regsvr32|rundll32|installutil|regasm|regsvcs|cmstp|odbcconf|pcalua|forfiles|msxsl|wscript|cscript)"
         r"(?:\.exe)?\s",
         _E.EXECUTE,
         violation=Violation.ESCAPE,
     ),
-    _shape(
+    _pattern(
         r"process\s+call\s+create|/node:|win32_process|invoke-(?:wmimethod|cimmethod|command)|\bicm\b|psexec|\bwinrs\b"
         r"|-pssession",
         _E.EXECUTE,
         violation=Violation.ESCAPE,
     ),
-    _shape(
+    _pattern(
         _RUN + r"|\[scriptblock\]::create|\.invoke\s*\(|invokescript|add-type|reflection\.assembly|::load\s*\("
         r"|frombase64string|\$executioncontext|\[char\]|\[char\[\]\]|-bxor|getdelegateforfunctionpointer|virtualalloc",
         _E.EXECUTE,
         violation=Violation.INLINE_CODE,
     ),
-    _shape(
+    _pattern(
         rf"{_RUN}.{{0,400}}{_FETCH}|{_FETCH}.{{0,400}}\|\s*{_RUN}|curl\b.{{0,400}}\|\s*(?:cmd|powershell)",
         _E.EXECUTE,
         violation=Violation.REMOTE_TO_SHELL,
     ),
-    _shape(
+    _pattern(
         r"(?:powershell|pwsh)(?:\.exe)?\b.{0,400}\s[-/\u2013](?:e|ec|en[a-z]{0,20})\s+[a-z0-9+/=]{4,}",
         _E.EXECUTE,
         violation=Violation.DECODED_TO_SHELL,
     ),
-    _shape(
+    _pattern(
         r"\s[-/]w(?:i[a-z]{0,20})?\s+(?:h[a-z]*|1)\b|\s-nop\b|bypass\b|policy\s+unrestricted|amsiutils|amsi(?:init|scan)"
         r"|\s-noni\b",
         _E.EXECUTE,
         violation=Violation.OBFUSCATED,
     ),
-    _shape(
+    _pattern(
         r"currentversion\\+run|\\startup\\|schtasks(?:\.exe)?\b.{0,40}/create|-scheduledtask|\bsc(?:\.exe)?\s+create"
         r"|new-service|winlogon|image file execution|__eventfilter|sethc\.exe|utilman\.exe",
         _E.ADMIN,
         violation=Violation.PERSISTENCE,
     ),
-    _shape(
+    _pattern(
         r"tcpclient|net\.sockets\.tcp|\bnc(?:64)?(?:\.exe)?\s.{0,80}\s?-\w*e\b",
         _E.NETWORK,
         violation=Violation.REVERSE_SHELL,
     ),
-    _shape(
+    _pattern(
         r"%comspec%|%[a-z_]\w*:~|%\w+:[^%\n]{0,40}=[^%\n]{0,40}%|(?:[a-z]`){2,}|&\s*\(\s*['\"$(]|\.\s*\(\s*['\"$(]"
         r"|'\s*\+\s*'|\"\{\d\}\{\d\}|-join\b",
         _E.EXECUTE,
         violation=Violation.OBFUSCATED,
     ),
-    _shape(
+    _pattern(
         r"%0\s*\|\s*%0|start\s+%0|\bgoto\s+\w+.{0,40}start\b|start\b.{0,40}\bgoto\b",
         _E.EXECUTE,
         violation=Violation.FORK_BOMB,
     ),
-    _shape(r"defender|set-mppreference|add-mppreference|firewall\b.{0,40}(?:off|disable)|tamperprotection", _E.ADMIN),
-    _shape(r"remove-item\b.{0,200}-rec|\bdel\b.{0,80}/s|\b(?:rd|rmdir)\b.{0,80}/s", _E.DELETE),
+    _pattern(r"defender|set-mppreference|add-mppreference|firewall\b.{0,40}(?:off|disable)|tamperprotection", _E.ADMIN),
+    _pattern(r"remove-item\b.{0,200}-rec|\bdel\b.{0,80}/s|\b(?:rd|rmdir)\b.{0,80}/s", _E.DELETE),
 )

@@ -1,29 +1,37 @@
-"""Programs whose arguments are another command: what they start is judged like any command."""
+"""Rules for programs whose arguments are another command, such as env, xargs and timeout."""
 
 import re
 from typing import NamedTuple
 
 from qwed.guards._shell.builtins import run_text
-from qwed.guards._shell.model import NOTHING, UNKNOWN, Call, Feed, Look, Source, Word
+from qwed.guards._shell.command_model import (
+    NO_DATA,
+    UNKNOWN_DATA,
+    CommandCall,
+    DataSource,
+    PipeData,
+    ShellAnalysis,
+    Word,
+)
+from qwed.guards._shell.env_variables import analyze_assignment
 from qwed.guards._shell.options import Rule, values_of
-from qwed.guards._shell.variables import judge_assignment
-from qwed.words import EffectKind
+from qwed.model import EffectKind
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 MAX_WORDS = 256
-"""Words that are fed to a command and looked at one by one."""
+"""Words of standard input that are passed to a command and analysed one by one."""
 
 
 class Wrapper(NamedTuple):
-    """How the words before the inner command read."""
+    """Syntax of the words before the inner command."""
 
     valued: str = ""
-    """Short options, and long ones after a blank, whose value is the next word."""
+    """Options whose value is the next word."""
     operands: int = 0
-    """Words between the options and the command: the time of `timeout`."""
+    """Number of words between the options and the command, such as the duration of `timeout`."""
     effect: EffectKind | None = None
     optional: str = ""
-    """What running it without a command does: the name of an effect's target."""
+    """Target of the effect if it runs without a command."""
     writes: tuple[str, ...] = ()
     """Options whose value is a file it writes."""
 
@@ -74,69 +82,69 @@ _WRAPPERS: dict[str, Wrapper] = {
 }
 
 
-def _wrapper(look: Look, call: Call) -> None:
+def _wrapper(analysis: ShellAnalysis, call: CommandCall) -> None:
     wrapper = _WRAPPERS[call.name]
     if call.name == "command" and call.arguments and call.arguments[0].text in ("-v", "-V"):
         return
     if wrapper.effect is not None:
-        look.report.effect(wrapper.effect, call.line)
+        analysis.report.add_effect(wrapper.effect, call.line)
     inner = inner_command(call.arguments, wrapper.valued.split(), wrapper.operands)
-    _written(look, call.arguments[: len(call.arguments) - len(inner)], wrapper.writes)
-    inner = _assigned(look, inner)
+    _report_written(analysis, call.arguments[: len(call.arguments) - len(inner)], wrapper.writes)
+    inner = _skip_assignments(analysis, inner)
     if inner:
-        look.command(inner, call.fed)
+        analysis.visit_command(inner, call.stdin)
     elif wrapper.optional and any(word.text in ("-i", "-s", "--login", "-l") for word in call.arguments):
-        look.report.effect(EffectKind.EXECUTE, call.name)
+        analysis.report.add_effect(EffectKind.EXECUTE, call.name)
 
 
-def _written(look: Look, options: list[Word], writes: tuple[str, ...]) -> None:
-    """Files that options of the outer program name."""
+def _report_written(analysis: ShellAnalysis, options: list[Word], writes: tuple[str, ...]) -> None:
+    """Report files that options of the outer program write."""
     for value in values_of(options, writes):
-        look.file(EffectKind.WRITE, value)
+        analysis.add_file_effect(EffectKind.WRITE, value)
 
 
 def inner_command(arguments: list[Word], valued: list[str], operands: int = 0) -> list[Word]:
-    """The words of the inner command, after the options of the outer one."""
+    """Return the words of the inner command, after the options of the outer one."""
     rest = iter(range(len(arguments)))
-    for at in rest:
-        text = arguments[at].text
+    for index in rest:
+        text = arguments[index].text
         if text == "--":
-            return arguments[at + 1 + operands :]
-        if not arguments[at].is_option:
-            return arguments[at + operands :]
+            return arguments[index + 1 + operands :]
+        if not arguments[index].is_option:
+            return arguments[index + operands :]
         if text in valued:
             next(rest, None)
     return []
 
 
-def _assigned(look: Look, words: list[Word]) -> list[Word]:
-    """The words behind leading assignments, which are judged."""
-    at = 0
-    while at < len(words) and _ASSIGNMENT.match(words[at].text):
-        name, _, value = words[at].text.partition("=")
-        judge_assignment(look.report, name, [words[at]._replace(text=value)], for_command=True)
-        at += 1
-    return words[at:]
+def _skip_assignments(analysis: ShellAnalysis, words: list[Word]) -> list[Word]:
+    """Analyse leading assignments and return the words after them."""
+    index = 0
+    while index < len(words) and _ASSIGNMENT.match(words[index].text):
+        name, _, value = words[index].text.partition("=")
+        analyze_assignment(analysis.report, name, [words[index]._replace(text=value)], for_command=True)
+        index += 1
+    return words[index:]
 
 
-def _env(look: Look, call: Call) -> None:
+def _env(analysis: ShellAnalysis, call: CommandCall) -> None:
     split = [word for word in call.arguments if word.text.startswith(("-S", "--split-string"))]
     if split:
         text = split[0].text.removeprefix("-S").removeprefix("--split-string").lstrip("=")
         after = call.arguments[call.arguments.index(split[0]) + 1 :]
-        run_text(look, [split[0]._replace(text=text), *after], call.fed)
+        run_text(analysis, [split[0]._replace(text=text), *after], call.stdin)
         return
     if values_of(call.arguments, ("-C", "--chdir")):
-        look.report.unclear("`env` goes to another directory first, write `cd` instead")
-    inner = _assigned(look, inner_command(call.arguments, ["-u", "--unset", "-C", "--chdir"]))
+        analysis.report.add_unresolved("`env -C` changes the directory first, use `cd` instead")
+    inner = _skip_assignments(analysis, inner_command(call.arguments, ["-u", "--unset", "-C", "--chdir"]))
     if inner:
-        look.command(inner, call.fed)
+        analysis.visit_command(inner, call.stdin)
     else:
-        look.report.effect(EffectKind.SECRET, "environment")
+        analysis.report.add_effect(EffectKind.SECRET, "environment")
 
 
-def _xargs(look: Look, call: Call) -> None:
-    """The words it is fed become operands of the inner command."""
+def _xargs(analysis: ShellAnalysis, call: CommandCall) -> None:
+    """Analyse xargs: the words of its input become operands of the inner command."""
     valued = [
         "-n",
         "-L",
@@ -158,59 +166,61 @@ def _xargs(look: Look, call: Call) -> None:
     inner = inner_command(call.arguments, valued) or [Word("echo")]
     files = values_of(call.arguments[: len(call.arguments) - len(inner)], ("-a", "--arg-file"))
     for word in files:
-        look.file(EffectKind.READ, word)
-    # It takes quotes and backslashes away, and cuts where it is told to.
-    changed = any(mark in call.fed.text for mark in "'\"\\") or bool(values_of(call.arguments, ("-d", "--delimiter")))
-    fed_words = _fed_words(UNKNOWN if files or (changed and call.fed.source is Source.TEXT) else call.fed)
+        analysis.add_file_effect(EffectKind.READ, word)
+    # xargs removes quotes and backslashes, and splits at the given delimiter.
+    changed = any(mark in call.stdin.text for mark in "'\"\\") or bool(values_of(call.arguments, ("-d", "--delimiter")))
+    stdin_words = _stdin_words(
+        UNKNOWN_DATA if files or (changed and call.stdin.source is DataSource.TEXT) else call.stdin
+    )
     mark = next((word.text[2:] for word in call.arguments if word.text.startswith("-I") and len(word.text) > 2), "{}")
     if any(mark in word.text for word in inner):
-        inner = [each for word in inner for each in replaced(word, mark, fed_words)]
+        inner = [expanded for word in inner for expanded in substitute(word, mark, stdin_words)]
     else:
-        inner = [*inner, *fed_words]
-    look.command(inner)
+        inner = [*inner, *stdin_words]
+    analysis.visit_command(inner)
 
 
-def replaced(word: Word, mark: str, values: list[Word]) -> list[Word]:
-    """The word once for every value that may stand in place of the mark."""
+def substitute(word: Word, mark: str, values: list[Word]) -> list[Word]:
+    """Return the word once for every value that may replace the mark."""
     if mark not in word.text:
         return [word]
     return [
         word._replace(
             text=word.text.replace(mark, value.text),
-            known=word.known and value.known,
-            pattern=word.settled and value.settled and not (word.known and value.known),
-            built=True,
+            is_exact=word.is_exact and value.is_exact,
+            pattern=word.is_resolved and value.is_resolved and not (word.is_exact and value.is_exact),
+            is_computed=True,
         )
         for value in values
     ]
 
 
-def _fed_words(fed: Feed) -> list[Word]:
-    if fed.source is Source.TEXT and len(words := fed.text.split()) <= MAX_WORDS:
-        return [Word(each, built=True) for each in words]
-    if fed.source is Source.LISTING:
-        return [Word(fed.text or ".", known=False, pattern=True, built=True)]
-    return [Word("$input", known=False, built=True, origin=fed.violation if fed.source in _CODE else None)]
+def _stdin_words(stdin: PipeData) -> list[Word]:
+    if stdin.source is DataSource.TEXT and len(words := stdin.text.split()) <= MAX_WORDS:
+        return [Word(word, is_computed=True) for word in words]
+    if stdin.source is DataSource.LISTING:
+        return [Word(stdin.text or ".", is_exact=False, pattern=True, is_computed=True)]
+    return [Word("$input", is_exact=False, is_computed=True, origin=stdin.violation if stdin.source in _CODE else None)]
 
 
-_CODE = frozenset({Source.REMOTE, Source.DECODED})
+_CODE = frozenset({DataSource.REMOTE, DataSource.DECODED})
 
 
-def _shell_option(look: Look, call: Call) -> None:
-    """`su -c`, `script -c`, `flock -c`, `watch`: the command is one text, or the rest of the words."""
-    look.report.effect(_WITH_TEXT[call.name], call.line)
-    for at, word in enumerate(call.arguments):
-        if word.text in ("-c", "--command") and at + 1 < len(call.arguments):
-            run_text(look, [call.arguments[at + 1]], call.fed)
+def _command_option(analysis: ShellAnalysis, call: CommandCall) -> None:
+    """Analyse `su -c`, `script -c`, `flock -c`: the command is one text, or the rest of the words."""
+    analysis.report.add_effect(_COMMAND_OPTION_TOOLS[call.name], call.line)
+    for index, word in enumerate(call.arguments):
+        if word.text in ("-c", "--command") and index + 1 < len(call.arguments):
+            run_text(analysis, [call.arguments[index + 1]], call.stdin)
             return
         if word.text.startswith("--command="):
-            run_text(look, [word._replace(text=word.text.partition("=")[2])], call.fed)
+            run_text(analysis, [word._replace(text=word.text.partition("=")[2])], call.stdin)
             return
     if call.name == "flock":
-        look.command(inner_command(call.arguments, ["-w", "-E", "--timeout"], 1), call.fed)
+        analysis.visit_command(inner_command(call.arguments, ["-w", "-E", "--timeout"], 1), call.stdin)
 
 
-_WITH_TEXT = {
+_COMMAND_OPTION_TOOLS = {
     "su": EffectKind.ADMIN,
     "runuser": EffectKind.ADMIN,
     "sg": EffectKind.ADMIN,
@@ -219,62 +229,65 @@ _WITH_TEXT = {
 }
 
 
-def _watch(look: Look, call: Call) -> None:
+def _watch(analysis: ShellAnalysis, call: CommandCall) -> None:
     inner = inner_command(call.arguments, ["-n", "--interval", "-d"])
-    run_text(look, inner, call.fed)
+    run_text(analysis, inner, call.stdin)
 
 
-def _parallel(look: Look, call: Call) -> None:
+def _parallel(analysis: ShellAnalysis, call: CommandCall) -> None:
     cut = next(
-        (at for at, word in enumerate(call.arguments) if word.text in (":::", "::::", ":::+")), len(call.arguments)
+        (index for index, word in enumerate(call.arguments) if word.text in (":::", "::::", ":::+")),
+        len(call.arguments),
     )
     inner = inner_command(
         call.arguments[:cut],
         ["-j", "--jobs", "-n", "-N", "-a", "--arg-file", "--colsep", "--delay", "--timeout", "--results", "-S"],
     )
-    values = _parallel_values(look, call, cut)
+    values = _parallel_values(analysis, call, cut)
     if not inner:
-        look.report.violate(call.fed.violation)
+        analysis.report.add_violation(call.stdin.violation)
         run_text(
-            look, [Word(call.fed.text, known=call.fed.source is Source.TEXT)] if call.fed.text else values, NOTHING
+            analysis,
+            [Word(call.stdin.text, is_exact=call.stdin.source is DataSource.TEXT)] if call.stdin.text else values,
+            NO_DATA,
         )
         return
     marked = any("{}" in word.text for word in inner)
-    words = [each for word in inner for each in replaced(word, "{}", values)] if marked else [*inner, *values]
+    words = [expanded for word in inner for expanded in substitute(word, "{}", values)] if marked else [*inner, *values]
     if len(inner) == 1 and " " in inner[0].text:
-        run_text(look, words, NOTHING)
+        run_text(analysis, words, NO_DATA)
     else:
-        look.command(words)
+        analysis.visit_command(words)
 
 
-def _parallel_values(look: Look, call: Call, cut: int) -> list[Word]:
-    """What stands behind `:::`; behind `::::` and in options stand files that hold it."""
-    named = values_of(call.arguments[:cut], ("-a", "--arg-file"))
-    listed = call.arguments[cut:][:1] and call.arguments[cut].text == "::::"
-    given = [word for word in call.arguments[cut + 1 :] if not word.text.startswith(":::")]
-    for word in [*named, *(given if listed else [])]:
-        look.file(EffectKind.READ, word)
+def _parallel_values(analysis: ShellAnalysis, call: CommandCall, cut: int) -> list[Word]:
+    """Return the values after `:::`; after `::::` and in options they are files that contain the values."""
+    files = values_of(call.arguments[:cut], ("-a", "--arg-file"))
+    from_files = call.arguments[cut:][:1] and call.arguments[cut].text == "::::"
+    values = [word for word in call.arguments[cut + 1 :] if not word.text.startswith(":::")]
+    for word in [*files, *(values if from_files else [])]:
+        analysis.add_file_effect(EffectKind.READ, word)
     for word in values_of(call.arguments[:cut], ("--results", "--joblog")):
-        look.file(EffectKind.WRITE, word)
-    if named or listed:
-        return _fed_words(UNKNOWN)
-    return given or _fed_words(call.fed)
+        analysis.add_file_effect(EffectKind.WRITE, word)
+    if files or from_files:
+        return _stdin_words(UNKNOWN_DATA)
+    return values or _stdin_words(call.stdin)
 
 
-def _busybox(look: Look, call: Call) -> None:
+def _busybox(analysis: ShellAnalysis, call: CommandCall) -> None:
     if call.arguments and not call.arguments[0].is_option:
-        look.command(call.arguments, call.fed)
+        analysis.visit_command(call.arguments, call.stdin)
 
 
-def _at(look: Look, call: Call) -> None:
+def _at(analysis: ShellAnalysis, call: CommandCall) -> None:
     if call.name == "atq" or any(word.text == "-l" for word in call.arguments):
         return
-    look.report.effect(EffectKind.ADMIN, call.line)
-    look.report.effect(EffectKind.EXECUTE, call.name)
-    if call.fed.source is Source.TEXT:
-        look.script(call.fed.text)
-    elif call.fed.source is not Source.NOTHING:
-        look.report.violate(call.fed.violation)
+    analysis.report.add_effect(EffectKind.ADMIN, call.line)
+    analysis.report.add_effect(EffectKind.EXECUTE, call.name)
+    if call.stdin.source is DataSource.TEXT:
+        analysis.visit_script(call.stdin.text)
+    elif call.stdin.source is not DataSource.NOTHING:
+        analysis.report.add_violation(call.stdin.violation)
 
 
 RULES: dict[str, Rule] = {
@@ -282,7 +295,7 @@ RULES: dict[str, Rule] = {
     "env": _env,
     "xargs": _xargs,
     "gxargs": _xargs,
-    **dict.fromkeys(_WITH_TEXT, _shell_option),
+    **dict.fromkeys(_COMMAND_OPTION_TOOLS, _command_option),
     "watch": _watch,
     "parallel": _parallel,
     "busybox": _busybox,

@@ -1,4 +1,4 @@
-"""What a manifest has no reason to hold: code, commands and ways to credentials, in whatever spelling."""
+"""Suspicious content of a skill manifest: code, commands and credential paths, in any encoding."""
 
 import base64
 import binascii
@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from qwed.guards._skill.domains import in_latin
+from qwed.guards._skill.domains import to_latin
+from qwed.guards.deobfuscation import decode_escapes
 from qwed.guards.path import resolve
-from qwed.guards.spellings import plainer
-from qwed.words.normal import normalize
+from qwed.model.unicode_normal import normalize
 
 MAX_VALUES = 10_000
 MAX_CHARACTERS = 1 << 18
@@ -50,7 +50,7 @@ _PATTERNS = (
     (r"\bpowershell\b.{0,40}-e(?:nc|p)|\bmshta\b|\bregsvr32\b|\brundll32\b|\bosascript\s+-e", "attacks the system"),
     (
         r"\bauthorized_keys\b|\bcrontab\s+-|\bschtasks\b|\blaunchctl\s+load|>>\s*\S{0,60}(?:rc|profile)\b",
-        "stays behind",
+        "persists after the skill ends",
     ),
     (r"\b(?:ld_preload|ld_audit|dyld_insert_libraries|pythonstartup|bash_env)\b", "changes what is loaded"),
     (r"\bos\s*\.\s*(?:environ|getenv)\b|\bprocess\s*\.\s*env\b|\bgetenv\s*\(|\bprintenv\b", "reads credentials"),
@@ -63,35 +63,35 @@ _PATTERNS = (
 )
 _SUSPICIOUS = tuple((re.compile(pattern, re.IGNORECASE), what) for pattern, what in _PATTERNS)
 _GLUE = re.compile(r"''|\"\"|(?<=\w)\\(?=\w)|\\\r?\n|['\"]\s{0,9}\+\s{0,9}['\"]|/\*[^*]{0,200}\*/")
-"""What falls away when text is run: it may stand in the middle of any word."""
+"""Text that disappears when the code runs; it can split any word."""
 _FIELD_GAP = re.compile(r"\$\{?ifs\}?", re.IGNORECASE)
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{12,}={0,2}")
 _PATH = re.compile(r"[^\s'\"`=,;|&()<>\[\]]*[/\\][^\s'\"`=,;|&()<>\[\]]*")
 
 
-class Held(NamedTuple):
-    """A text of a manifest, and what it does there."""
+class SuspiciousText(NamedTuple):
+    """Text of a manifest, and the reason why it is suspicious."""
 
     text: str
     what: str
 
 
-def trouble_in(manifest: Mapping[Any, Any]) -> str:
-    """Why the manifest cannot be read to its end, or nothing; only one without trouble is looked through."""
-    waiting: list[tuple[Any, int]] = [(manifest, 0)]
+def manifest_problem(manifest: Mapping[Any, Any]) -> str:
+    """Return why the manifest cannot be scanned completely, or ""; only a manifest without a problem is scanned."""
+    stack: list[tuple[Any, int]] = [(manifest, 0)]
     values = characters = 0
-    while waiting:
-        value, depth = waiting.pop()
+    while stack:
+        value, depth = stack.pop()
         values += 1
         characters += len(value) if isinstance(value, str) else 0
         if values > MAX_VALUES or characters > MAX_CHARACTERS or depth > MAX_DEPTH:
-            return "the manifest is too large to be read, shorten it"
+            return "the manifest is too large to be scanned, shorten it"
         if not _is_json(value):
-            return f"the manifest holds a `{type(value).__name__}`, which is no JSON value"
+            return f"the manifest holds a `{type(value).__name__}`, which is not a JSON value"
         if isinstance(value, Mapping):
-            waiting += ((each, depth + 1) for pair in value.items() for each in pair)
+            stack += ((item, depth + 1) for pair in value.items() for item in pair)
         elif isinstance(value, list | tuple):
-            waiting += ((each, depth + 1) for each in value)
+            stack += ((item, depth + 1) for item in value)
     return ""
 
 
@@ -103,22 +103,22 @@ def _is_json(value: Any) -> bool:
     return value is None or isinstance(value, str | int | list | tuple)
 
 
-def suspicious(manifest: Mapping[str, Any]) -> Iterator[Held]:
-    """Every text that is code or a way to credentials, outside of what is said about the skill."""
-    # Only text can be what is said about it: an object under the same name is more manifest.
+def find_suspicious(manifest: Mapping[str, Any]) -> Iterator[SuspiciousText]:
+    """Yield every text with code or a credential path, except in the fields that describe the skill."""
+    # Only text can be a description: an object under the same name is scanned like the rest.
     scanned = {key: value for key, value in manifest.items() if key not in _METADATA or not isinstance(value, str)}
     paths = 0
     for text in _texts(scanned):
         plain = normalize("NFKC", text)
         for reading in _readings(plain):
-            yield from (Held(plain, what) for pattern, what in _SUSPICIOUS if pattern.search(reading))
+            yield from (SuspiciousText(plain, what) for pattern, what in _SUSPICIOUS if pattern.search(reading))
         for path in _paths(plain):
             paths += 1
             if paths > _MAX_PATHS:
-                yield Held(plain, "names more paths than can be looked at")
+                yield SuspiciousText(plain, "names more paths than can be checked")
                 return
             if resolve(path, None).sensitive:
-                yield Held(plain, "reads credentials")
+                yield SuspiciousText(plain, "reads credentials")
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -130,7 +130,7 @@ def _texts(value: Any) -> Iterator[str]:
             yield key
             yield from _texts(item)
     elif isinstance(value, list | tuple):
-        # The words of one command may each be harmless.
+        # The words of one command can be harmless one by one, so they are also joined.
         yield " ".join(item for item in value if isinstance(item, str))
         for item in value:
             yield from _texts(item)
@@ -139,26 +139,26 @@ def _texts(value: Any) -> Iterator[str]:
 def _command(value: Mapping[str, Any]) -> Iterator[str]:
     command, arguments = value.get("command"), value.get("args")
     if isinstance(command, str) and isinstance(arguments, list | tuple):
-        yield " ".join((command, *(each for each in arguments if isinstance(each, str))))
+        yield " ".join((command, *(argument for argument in arguments if isinstance(argument, str))))
 
 
 def _readings(plain: str) -> Iterator[str]:
-    """The text as it stands, and as those who run it may read it."""
-    seen = {plain: None}
-    spelt = plainer(plain)
-    seen[plain if spelt is None else spelt.text] = None
+    """Yield the text in every form in which a program that runs it may decode it."""
+    readings = {plain: None}
+    decoded = decode_escapes(plain)
+    readings[plain if decoded is None else decoded.text] = None
     if not plain.isascii():
-        seen[in_latin(plain)] = None
-    for text in list(seen):
-        seen[_FIELD_GAP.sub(" ", _GLUE.sub("", text))] = None
-        seen[" ".join(_hidden(text))] = None
-    yield from seen
+        readings[to_latin(plain)] = None
+    for text in list(readings):
+        readings[_FIELD_GAP.sub(" ", _GLUE.sub("", text))] = None
+        readings[" ".join(_decode_base64_runs(text))] = None
+    yield from readings
 
 
-def _hidden(text: str) -> Iterator[str]:
-    """What is written in base64, where it is text."""
-    for found in _BASE64.finditer(text):
-        run = found[0].rstrip("=").replace("-", "+").replace("_", "/")
+def _decode_base64_runs(text: str) -> Iterator[str]:
+    """Yield the decoded text of every base64 run that decodes to text."""
+    for match in _BASE64.finditer(text):
+        run = match[0].rstrip("=").replace("-", "+").replace("_", "/")
         try:
             decoded = base64.b64decode(run[: len(run) - (len(run) % 4 == 1)] + "=" * (-len(run) % 4)).decode()
         except (binascii.Error, UnicodeDecodeError):
@@ -172,6 +172,6 @@ def _paths(plain: str) -> Iterator[str]:
         return
     if "\n" not in plain and "://" not in plain:
         yield plain
-    for found in _PATH.finditer(plain):
-        if "://" not in found[0] or found[0].lower().startswith("file:"):
-            yield found[0]
+    for match in _PATH.finditer(plain):
+        if "://" not in match[0] or match[0].lower().startswith("file:"):
+            yield match[0]

@@ -1,1 +1,1 @@
-"""An agent from its registration on: standing, trust, what it did, and what became of it."""
+"""Agents: registration, lifecycle, trust, budget, actions and executions."""

@@ -1,26 +1,26 @@
-"""INTERFACES 1: one action as it stands now, which is what an agent that waits for a person looks at."""
+"""Current state of one action, for an agent that waits for an approval (INTERFACES 1)."""
 
 from typing import Any, NamedTuple
 
 import msgspec
 
+from qwed.kernel.admin.approvals import REJECTED, expire
 from qwed.kernel.answer import Answer, Problem, problem
-from qwed.kernel.people.approvals import REJECTED, expire
-from qwed.kernel.proving.proof import attestation_of, stated_in
+from qwed.kernel.audit.issue import attestation_of, extras_in
 from qwed.kernel.request import read_action
 from qwed.kernel.services import Services
-from qwed.kernel.stages.authenticate import inactive
+from qwed.kernel.stages.authenticate import inactive_problem
 from qwed.kernel.tools import text_of
-from qwed.kernel.views.record import ActivityView, Resolution, activity_fields, cost_of
+from qwed.kernel.views.activity_views import ActivityView, Resolution, activity_fields, cost_of
 from qwed.ledger import leaf
-from qwed.ledger.attest import Stated
+from qwed.ledger.attest import AttestationExtras
+from qwed.model import Decision, ErrorCode
 from qwed.store.agent import Agent
-from qwed.store.protocol import Entry
-from qwed.words import Decision, ErrorCode
+from qwed.store.protocol import ActivityRecord
 
 
 class ActionView(ActivityView, frozen=True, kw_only=True):
-    """An activity with its present decision, and what the agent needs to act on it."""
+    """An activity with its current decision, and the data the agent needs to execute it."""
 
     first_decision: str | None
     verified_query: str | None
@@ -28,106 +28,113 @@ class ActionView(ActivityView, frozen=True, kw_only=True):
 
 
 def action_view(agent: Agent, action_id: str, services: Services) -> ActionView | Problem:
-    """The action as it stands, or that there is none of this name; a stopped agent is permitted nothing."""
-    found = permitted_view(agent, action_id, services)
-    if isinstance(found, Problem) or found.decision not in _PERMITTED or not services.stopped(agent):
-        return found
-    # Whoever polls acts on the decision alone: it must not read as it did before the agent was stopped.
+    """Return the action with its current decision, or NOT_FOUND; a stopped agent is permitted nothing."""
+    view = permitted_view(agent, action_id, services)
+    if isinstance(view, Problem) or view.decision not in _PERMITTED or not services.stopped(agent):
+        return view
+    # A polling agent acts on the decision alone: after a stop it must not be permitted any more.
     return msgspec.structs.replace(
-        found,
+        view,
         decision=Decision.DENIED,
-        error=msgspec.to_builtins(inactive(agent, services)),
+        error=msgspec.to_builtins(inactive_problem(agent, services)),
         attestation=None,
         verified_query=None,
     )
 
 
 def permitted_view(agent: Agent, action_id: str, services: Services) -> ActionView | Problem:
-    """The action with whatever was permitted, whether or not the agent may act now."""
+    """Return the action with its permission, whether or not the agent is stopped."""
     expire(services, services.clock.now())
     entry = services.store.find_activity(agent.agent_id, action_id)
     if entry is None:
-        return problem(ErrorCode.NOT_FOUND, "no such action of this agent")
-    kept = leaf.decode(entry.leaf)
-    if kept.event is not None:
-        return problem(ErrorCode.NOT_FOUND, "no such action of this agent")
+        return problem(ErrorCode.NOT_FOUND, "this agent has no such action")
+    decision_leaf = leaf.decode(entry.leaf)
+    if decision_leaf.event is not None:
+        return problem(ErrorCode.NOT_FOUND, "this agent has no such action")
     fields = activity_fields(entry, services)
-    decision = _decision_now(fields, kept)
-    permitting = _permitting(agent, entry, kept, services) if decision in _PERMITTED else None
-    fields |= {"decision": decision, "first_decision": kept.decision, "verified_query": None, "attestation": None}
+    decision = _decision_now(fields, decision_leaf)
+    permitting = _permitting_leaf(agent, entry, decision_leaf, services) if decision in _PERMITTED else None
+    fields |= {
+        "decision": decision,
+        "first_decision": decision_leaf.decision,
+        "verified_query": None,
+        "attestation": None,
+    }
     if permitting is not None:
-        return ActionView(**fields | _permission(fields, permitting, services))
-    if decision != kept.decision:
-        fields["error"] = _refusal(fields["resolution"])
+        return ActionView(**fields | _permitted_fields(fields, permitting, services))
+    if decision != decision_leaf.decision:
+        fields["error"] = _refusal_error(fields["resolution"])
     return ActionView(**fields)
 
 
-def _refusal(settled: Resolution) -> dict[str, Any]:
-    """What a waiting action shows once it was refused: no more word of waiting."""
-    refused = f"a person refused this: {settled.reason}" if settled.state == REJECTED else settled.reason
-    found = problem(
+def _refusal_error(resolution: Resolution) -> dict[str, Any]:
+    """Return the error of a pending action that was rejected or has expired."""
+    message = f"a person rejected this: {resolution.reason}" if resolution.state == REJECTED else resolution.reason
+    error = problem(
         ErrorCode.NEEDS_APPROVAL,
-        refused,
+        message,
         final=True,
-        suggestion="do not act: ask about another action at the next step",
+        suggestion="do not execute it: request another action at the next step",
     )
-    shown: dict[str, Any] = msgspec.to_builtins(found)
-    return shown
+    members: dict[str, Any] = msgspec.to_builtins(error)
+    return members
 
 
-def _permission(fields: dict[str, Any], permitting: "_Permitting", services: Services) -> dict[str, Any]:
-    """What a permitted action shows: no error of its past, what it cost, and what may be executed."""
+def _permitted_fields(fields: dict[str, Any], permitting: "_PermittingLeaf", services: Services) -> dict[str, Any]:
+    """Return the members of a permitted action: no earlier error, its cost, and the text to execute."""
     return {
         "error": None,
         "cost": cost_of(permitting.leaf),
         "attestation_id": permitting.leaf.attestation_id,
-        **_to_act_on(fields, permitting, services),
+        **_executable_fields(fields, permitting, services),
     }
 
 
 _PERMITTED = frozenset(decision for decision in Decision if decision.permits)
 
 
-class _Permitting(NamedTuple):
-    """The leaf that permits the action: the decision's own, or that of the approval which settled it."""
+class _PermittingLeaf(NamedTuple):
+    """The leaf that permits the action: that of the decision, or that of the approval."""
 
     leaf: leaf.Leaf
-    entry: Entry
-    stated: Stated
+    entry: ActivityRecord
+    stated: AttestationExtras
 
 
-def waits(action: ActionView) -> bool:
-    """Whether a person has yet to decide."""
+def is_pending(action: ActionView) -> bool:
+    """Return True if a person has yet to decide."""
     return action.decision == Decision.PENDING
 
 
-def _decision_now(fields: dict[str, Any], kept: leaf.Leaf) -> str | None:
+def _decision_now(fields: dict[str, Any], decision_leaf: leaf.Leaf) -> str | None:
     resolution: Resolution | None = fields["resolution"]
-    return kept.decision if resolution is None else resolution.decision
+    return decision_leaf.decision if resolution is None else resolution.decision
 
 
-def _permitting(agent: Agent, entry: Entry, kept: leaf.Leaf, services: Services) -> _Permitting | None:
+def _permitting_leaf(
+    agent: Agent, entry: ActivityRecord, permitting: leaf.Leaf, services: Services
+) -> _PermittingLeaf | None:
     if entry.resolved_in is not None:
-        settled = services.store.find_activity(agent.agent_id, entry.resolved_in)
-        if settled is None:
+        resolving = services.store.find_activity(agent.agent_id, entry.resolved_in)
+        if resolving is None:
             return None
-        entry, kept = settled, leaf.decode(settled.leaf)
-    content = services.vault.content(entry, kept.activity_id)
-    return _Permitting(kept, entry, stated_in(kept, msgspec.json.decode(content.text)))
+        entry, permitting = resolving, leaf.decode(resolving.leaf)
+    content = services.vault.content(entry, permitting.activity_id)
+    return _PermittingLeaf(permitting, entry, extras_in(permitting, msgspec.json.decode(content.text)))
 
 
-def _verified_query(fields: dict[str, Any], stated: Stated) -> str | None:
-    """The text that may be executed; not where a secret was masked in it, because then it is another text."""
+def _verified_query(fields: dict[str, Any], extras: AttestationExtras) -> str | None:
+    """Return the text that may be executed; None if a secret was masked in it, because that is another text."""
     action = read_action(fields["corrected"] or fields["action"])
-    if isinstance(action, Answer) or stated.sub != f"sha256:{action.hash}":
+    if isinstance(action, Answer) or extras.sub != f"sha256:{action.hash}":
         return None
     return text_of(action, "query") or None
 
 
-def _to_act_on(fields: dict[str, Any], permitting: _Permitting, services: Services) -> dict[str, Any]:
-    """The text and the token; neither once the attestation was revoked."""
-    name = permitting.leaf.attestation_id
-    if name is not None and services.store.revoked(name) is not None:
+def _executable_fields(fields: dict[str, Any], permitting: _PermittingLeaf, services: Services) -> dict[str, Any]:
+    """Return the text and the token; nothing after the attestation was revoked."""
+    attestation_id = permitting.leaf.attestation_id
+    if attestation_id is not None and services.store.revoked(attestation_id) is not None:
         return {}
     return {
         "verified_query": _verified_query(fields, permitting.stated),
@@ -135,8 +142,8 @@ def _to_act_on(fields: dict[str, Any], permitting: _Permitting, services: Servic
     }
 
 
-def _attestation(permitting: _Permitting, services: Services) -> str | None:
-    """Issued again from the log."""
+def _attestation(permitting: _PermittingLeaf, services: Services) -> str | None:
+    """Issue the attestation again from the log."""
     if permitting.leaf.attestation_id is None or permitting.stated.sub is None:
         return None
     entry = permitting.entry

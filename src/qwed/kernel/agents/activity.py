@@ -1,16 +1,16 @@
-"""Spec 7.2: a page of an agent's activity, newest first, with the summary of the period."""
+"""Pages of an agent's activity, newest first, with the summary of the period (spec 7.2)."""
 
+from qwed.kernel.admin.approvals import expire
 from qwed.kernel.answer import Problem, problem
-from qwed.kernel.paging import read_limit, read_place
-from qwed.kernel.people.approvals import expire
-from qwed.kernel.period import read_span, shown
+from qwed.kernel.pagination import read_limit, read_log_cursor
 from qwed.kernel.services import Services
-from qwed.kernel.views.agents import View
-from qwed.kernel.views.record import ActivityView, SummaryView, activity_view, summary_view
+from qwed.kernel.time_range import format_time, read_time_range
+from qwed.kernel.views.activity_views import ActivityView, SummaryView, activity_view, summary_view
+from qwed.kernel.views.agent_views import View
+from qwed.model import Decision, ErrorCode
 from qwed.store.agent import Agent
-from qwed.store.archive import within_size
 from qwed.store.protocol import ActivityQuery
-from qwed.words import Decision, ErrorCode
+from qwed.store.queries import limit_page
 
 KINDS = ("decision", "change", "all")
 
@@ -32,8 +32,8 @@ class ActivityPage(View, frozen=True, kw_only=True):
     next_cursor: str | None
 
 
-class Asked(View, frozen=True, kw_only=True):
-    """The query as it came in."""
+class ActivityPageQuery(View, frozen=True, kw_only=True):
+    """Query parameters as received."""
 
     limit: str | None = None
     cursor: str | None = None
@@ -43,37 +43,37 @@ class Asked(View, frozen=True, kw_only=True):
     kind: str | None = None
 
 
-def activity_page(agent: Agent, asked: Asked, services: Services) -> ActivityPage | Problem:
-    """The page asked for, or what is wrong with the question."""
-    query = _query_of(agent, asked)
+def activity_page(agent: Agent, page_query: ActivityPageQuery, services: Services) -> ActivityPage | Problem:
+    """Return the requested page, or the problem with the query."""
+    query = _query_of(agent, page_query)
     if isinstance(query, Problem):
         return query
     expire(services, services.clock.now())
-    # One more than asked tells whether there is a next page without counting.
+    # One row more than requested shows whether there is a next page, without counting.
     entries = services.store.activities(query._replace(limit=query.limit + 1))
-    page = within_size(entries[: query.limit])
+    page = limit_page(entries[: query.limit])
     more = len(entries) > len(page)
     return ActivityPage(
         agent_id=agent.agent_id,
-        period=Period(since=shown(query.since), until=shown(query.until)),
-        summary=summary_view(services.store.tally(agent.agent_id, query.since, query.until)),
+        period=Period(since=format_time(query.since), until=format_time(query.until)),
+        summary=summary_view(services.store.activity_summary(agent.agent_id, query.since, query.until)),
         activities=[activity_view(entry, services) for entry in page],
         next_cursor=str(page[-1].log_index) if more else None,
     )
 
 
-def _query_of(agent: Agent, asked: Asked) -> ActivityQuery | Problem:
-    limit, before = read_limit(asked.limit), read_place(asked.cursor)
+def _query_of(agent: Agent, page_query: ActivityPageQuery) -> ActivityQuery | Problem:
+    limit, before = read_limit(page_query.limit), read_log_cursor(page_query.cursor)
     if isinstance(limit, Problem):
         return limit
     if isinstance(before, Problem):
         return before
-    if asked.decision is not None and asked.decision not in Decision.__members__:
+    if page_query.decision is not None and page_query.decision not in Decision.__members__:
         return problem(ErrorCode.BAD_OPTION, f"`decision` must be one of {', '.join(Decision.__members__)}")
-    kind = "decision" if asked.kind is None else asked.kind
+    kind = "decision" if page_query.kind is None else page_query.kind
     if kind not in KINDS:
         return problem(ErrorCode.BAD_OPTION, f"`kind` must be one of {', '.join(KINDS)}")
-    span = read_span(asked.since, asked.until)
-    if isinstance(span, Problem):
-        return span
-    return ActivityQuery(agent.agent_id, limit, before, asked.decision, span.since, span.until, kind)
+    time_range = read_time_range(page_query.since, page_query.until)
+    if isinstance(time_range, Problem):
+        return time_range
+    return ActivityQuery(agent.agent_id, limit, before, page_query.decision, time_range.since, time_range.until, kind)

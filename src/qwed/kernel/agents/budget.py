@@ -1,15 +1,15 @@
-"""Spec 6.1: what an agent has used and what is left, without what has run out."""
+"""Used and remaining budget of an agent, after expired approvals are resolved (spec 6.1)."""
 
-from qwed.kernel.people.approvals import expire_of
+from qwed.kernel.admin.approvals import expire_of
 from qwed.kernel.services import Services
-from qwed.kernel.views.agents import BudgetView, budget_view
+from qwed.kernel.views.agent_views import BudgetView, budget_view
 from qwed.store.agent import Agent
 
 
 async def budget_of(agent: Agent, services: Services) -> BudgetView:
-    """How the budget of an agent stands."""
+    """Return the budget of an agent."""
     now = services.clock.now()
     if expire_of(agent, services, now):
-        # What it held is free once that is written.
+        # The expired reservations are released once the change is durable.
         await services.store.durable()
-    return budget_view(agent, services.store.spent(agent.agent_id, now))
+    return budget_view(agent, services.store.usage_counters(agent.agent_id, now))

@@ -1,40 +1,40 @@
-"""Spec 7.1, `execution`: what became of a permitted action, told once by whoever carried it out."""
+"""Execution reports of permitted actions, one per action (spec 7.1, `execution`)."""
 
 import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from qwed.guards.text import strings_in
+from qwed.guards.text_scan import strings_in
 from qwed.kernel.agents.actions import ActionView, action_view, permitted_view
+from qwed.kernel.analysis.content_scan import has_secret
 from qwed.kernel.answer import Problem, problem
-from qwed.kernel.bodies import refuse_body
-from qwed.kernel.change import change_of, keep
-from qwed.kernel.judging.content import holds_secret
+from qwed.kernel.audit_change import build_change, commit_change
+from qwed.kernel.body_parsing import refuse_body
 from qwed.kernel.services import Services
-from qwed.kernel.views.record import result_place
-from qwed.ledger.tokens import check_attestation, check_receipt
-from qwed.ledger.vault import SubjectKey
+from qwed.kernel.views.activity_views import result_context
+from qwed.ledger.attestation_verifier import check_attestation, check_receipt
+from qwed.ledger.subject_encryption import SubjectKey
+from qwed.model import CanonicalJsonError, Decision, ErrorCode, Event, sha256_of
 from qwed.store.agent import Agent
-from qwed.store.parts import Executed
-from qwed.words import Decision, ErrorCode, Event, NotCanonical, sha256_of
+from qwed.store.change_parts import ExecutionLogged
 
 _FIELDS = ("success", "result", "result_hash", "attestation")
 _HASH = re.compile(r"sha256:[0-9a-f]{64}")
 
 
-class Report(NamedTuple):
-    """What is said about an execution. Of the result only its hash is kept, and of one with a secret not even that."""
+class ExecutionReport(NamedTuple):
+    """Report of an execution. Only the hash of the result is stored, and not even that if it contains a secret."""
 
     success: bool
     result_hash: str | None
     attestation: str | Mapping[str, Any] | None
 
 
-def read_report(raw: Any) -> Report | Problem:
-    """The report, or what is wrong with it."""
-    wrong = refuse_body(raw, _FIELDS)
-    if wrong is not None:
-        return wrong
+def read_report(raw: Any) -> ExecutionReport | Problem:
+    """Parse the report, or return the problem with it."""
+    refusal = refuse_body(raw, _FIELDS)
+    if refusal is not None:
+        return refusal
     if "success" not in raw:
         return problem(ErrorCode.MISSING_FIELD, "`success` is required")
     if type(raw["success"]) is not bool:
@@ -44,34 +44,34 @@ def read_report(raw: Any) -> Report | Problem:
     result_hash = _hash_of(raw)
     if isinstance(result_hash, Problem):
         return result_hash
-    return Report(raw["success"], result_hash, raw.get("attestation"))
+    return ExecutionReport(raw["success"], result_hash, raw.get("attestation"))
 
 
 def _hash_of(raw: Mapping[str, Any]) -> str | Problem | None:
-    stated = raw.get("result_hash")
-    if stated is not None and (not isinstance(stated, str) or not _HASH.fullmatch(stated)):
+    claimed = raw.get("result_hash")
+    if claimed is not None and (not isinstance(claimed, str) or not _HASH.fullmatch(claimed)):
         return problem(ErrorCode.MALFORMED, "`result_hash` must be `sha256:` and 64 lowercase hex characters")
     if raw.get("result") is None:
-        return stated
+        return claimed
     try:
         computed = f"sha256:{sha256_of(raw['result'])}"
-    except NotCanonical as error:
+    except CanonicalJsonError as error:
         return problem(ErrorCode.NOT_DETERMINISTIC, f"`result`: {error}")
-    if stated not in (None, computed):
+    if claimed not in (None, computed):
         return problem(ErrorCode.MALFORMED, "`result_hash` is not the hash of `result`")
-    # A hash lets whoever reads it guess; of what holds a secret, none is kept.
-    return None if _unhashable(raw["result"]) else computed
+    # A hash allows guessing; none is stored for a result with a secret.
+    return None if _has_secret(raw["result"]) else computed
 
 
-def _unhashable(result: Any) -> bool:
+def _has_secret(result: Any) -> bool:
     strings = strings_in(result)
-    return not strings.complete or holds_secret(strings)
+    return not strings.complete or has_secret(strings)
 
 
 async def log_execution(
-    agent: Agent, action_id: str, report: Report, by: str, services: Services
+    agent: Agent, action_id: str, report: ExecutionReport, actor_id: str, services: Services
 ) -> ActionView | Problem:
-    """The action with its execution. Doing what was not permitted is refused, and logged all the same."""
+    """Record an execution and return the action. Executing an unpermitted action is refused, but logged."""
     action = permitted_view(agent, action_id, services)
     if isinstance(action, Problem):
         return action
@@ -80,9 +80,9 @@ async def log_execution(
         return problem(ErrorCode.MALFORMED, "`attestation` is not the attestation of this action")
     now, entry = services.clock.now(), services.store.find_activity(agent.agent_id, action_id)
     key = services.vault.key_about(None if entry is None else entry.subject_id, agent.organisation_id)
-    change = change_of(
+    change = build_change(
         Event.EXECUTED if permitted else Event.EXECUTED_UNPERMITTED,
-        by,
+        actor_id,
         agent.organisation_id,
         now,
         services,
@@ -90,35 +90,37 @@ async def log_execution(
         agent_id=agent.agent_id,
         about=action_id,
         success=report.success,
-        said={"result_hash": report.result_hash},
-        parts=(Executed(action_id, report.success, _sealed(report, action_id, key), now),) if permitted else (),
+        content={"result_hash": report.result_hash},
+        parts=(ExecutionLogged(action_id, report.success, _seal_result_hash(report, action_id, key), now),)
+        if permitted
+        else (),
     )
-    kept = await keep(change, services)
-    if isinstance(kept, Problem):
-        return kept
+    receipt = await commit_change(change, services)
+    if isinstance(receipt, Problem):
+        return receipt
     if not permitted:
         return problem(ErrorCode.CONFLICT, f"this action was not permitted: its decision is {action.decision}")
     return action_view(agent, action_id, services)
 
 
-def _sealed(report: Report, action_id: str, key: SubjectKey) -> str | None:
-    """The hash of the result, after the name of the key that opens it: of an erased subject that is another one."""
+def _seal_result_hash(report: ExecutionReport, action_id: str, key: SubjectKey) -> str | None:
+    """Return the sealed hash of the result, prefixed with the id of the key that opens it."""
     if report.result_hash is None:
         return None
-    return f"{key.subject_id}:{key.seal(result_place(action_id), report.result_hash)}"
+    return f"{key.subject_id}:{key.seal(result_context(action_id), report.result_hash)}"
 
 
-def _attests(shown: str | Mapping[str, Any], action: ActionView, services: Services) -> bool:
-    """Whether it was signed by this node, with whichever of its keys, about this action.
+def _attests(proof: str | Mapping[str, Any], action: ActionView, services: Services) -> bool:
+    """Return True if the proof was signed by any key of this node for this action.
 
-    An execution is told when it is over: what has run out or was revoked meanwhile was there to act on before.
+    An execution is reported after it ended: a proof that expired or was revoked meanwhile was valid before.
     """
     keyring = services.signer.keyring
-    if not isinstance(shown, str):
-        receipt = check_receipt(shown, keyring.public_keys())
+    if not isinstance(proof, str):
+        receipt = check_receipt(proof, keyring.public_keys())
         return receipt.claims is not None and receipt.claims["activity_id"] == action.activity_id
     checked = check_attestation(
-        shown, keyring.public_keys(), now=services.clock.now(), trusted_issuers=(keyring.issuer,)
+        proof, keyring.public_keys(), now=services.clock.now(), trusted_issuers=(keyring.issuer,)
     )
-    stands = checked.valid or checked.code == ErrorCode.ATTESTATION_EXPIRED.code
-    return stands and checked.claims is not None and checked.claims["jti"] == action.attestation_id
+    is_signed = checked.valid or checked.code == ErrorCode.ATTESTATION_EXPIRED.code
+    return is_signed and checked.claims is not None and checked.claims["jti"] == action.attestation_id

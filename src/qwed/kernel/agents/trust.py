@@ -1,4 +1,4 @@
-"""Spec 8.2 and 8.3, ruling 4.2: trust is raised by a person on evidence from our own log, and lost by itself."""
+"""Trust levels: raised by a person on evidence from the log, degraded automatically (spec 8.2 and 8.3, ruling 4.2)."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -7,26 +7,26 @@ from typing import Any, NamedTuple
 import msgspec
 
 from qwed.guards.secrets import mask
-from qwed.guards.text import has_unseen
+from qwed.guards.text_scan import has_invisible
 from qwed.kernel.answer import Problem, problem
-from qwed.kernel.bodies import LONGEST_TEXT, refuse_body
-from qwed.kernel.change import Actor, change_of, keep_agent, notices_of
+from qwed.kernel.audit_change import Actor, agent_notices, build_change, commit_agent_change
+from qwed.kernel.body_parsing import MAX_TEXT_LENGTH, refuse_body
 from qwed.kernel.services import Services
-from qwed.kernel.views.record import HOUSE
+from qwed.kernel.views.activity_views import SYSTEM_ACTOR
+from qwed.model import ErrorCode, Event, Trust
+from qwed.model.clock import DAY
+from qwed.model.ids import timed_id
 from qwed.store.agent import Agent
-from qwed.store.conduct import Offence
-from qwed.store.parts import AgentChanged
+from qwed.store.change_parts import AgentChanged
 from qwed.store.protocol import Change
-from qwed.words import ErrorCode, Event, Trust
-from qwed.words.clock import DAY
-from qwed.words.ids import timed_id
+from qwed.store.trust_degradation import DegradationRule
 
 ELEVATION, REDUCTION = "trust_elevation", "trust_reduction"
 _FIELDS = ("agent_id", "request", "from_level", "to_level", "justification", "evidence")
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """Spec 8.2, computed; what a request claims about itself is not read."""
+    """Evidence computed from the log; evidence stated in a request is ignored (spec 8.2)."""
 
     days_active: int
     total_actions: int
@@ -35,8 +35,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     attestations: int
 
 
-class Wanted(NamedTuple):
-    """A change of trust that is asked for."""
+class TrustRequest(NamedTuple):
+    """A requested change of trust."""
 
     kind: str
     to: Trust
@@ -44,94 +44,98 @@ class Wanted(NamedTuple):
 
 
 def evidence_of(agent: Agent, services: Services) -> Evidence:
-    """How the agent has done at its present level, from running counters: an old record does not earn twice."""
-    merit = services.store.merit(agent.agent_id)
-    days = int((services.clock.now() - max(agent.created_at, merit.since)) // DAY)
-    rate = merit.denied / merit.actions if merit.actions else 0.0
+    """Return the record of the agent at its present level, from running counters: a record counts only once."""
+    evidence = services.store.trust_evidence(agent.agent_id)
+    days = int((services.clock.now() - max(agent.created_at, evidence.level_since)) // DAY)
+    rate = evidence.denied / evidence.actions if evidence.actions else 0.0
     return Evidence(
         days_active=max(days, 0),
-        total_actions=merit.actions,
-        denied_actions=merit.denied,
+        total_actions=evidence.actions,
+        denied_actions=evidence.denied,
         denial_rate=round(rate, 6),
-        attestations=merit.attestations,
+        attestations=evidence.attestations,
     )
 
 
 def refuse_evidence(evidence: Evidence, services: Services) -> Problem | None:
-    """Why this is not enough, if it is not."""
+    """Return the problem if the evidence is not sufficient, else None."""
     settings = services.settings
-    short = [
-        text
-        for text, enough in (
+    missing = [
+        requirement
+        for requirement, is_met in (
             (f"{settings.trust_min_days} days active", evidence.days_active >= settings.trust_min_days),
             (f"{settings.trust_min_actions} actions", evidence.total_actions >= settings.trust_min_actions),
             (
                 f"a denial rate of at most {settings.trust_max_denial_rate}",
-                # Not the rate as it is shown, which is rounded.
+                # Not the displayed rate, which is rounded.
                 evidence.denied_actions <= settings.trust_max_denial_rate * evidence.total_actions,
             ),
         )
-        if not enough
+        if not is_met
     ]
-    if not short:
+    if not missing:
         return None
     return problem(
         ErrorCode.CONFLICT,
-        f"not enough evidence: more trust needs {', '.join(short)}",
+        f"not enough evidence: more trust needs {', '.join(missing)}",
         final=False,
         check="evidence_sufficient",
         details={"evidence": msgspec.to_builtins(evidence)},
     )
 
 
-def read_request(raw: Any, agent: Agent) -> Wanted | Problem:
-    """The change that is asked for, or what is wrong with the request."""
-    wrong = refuse_body(raw, _FIELDS)
-    if wrong is not None:
-        return wrong
+def read_request(raw: Any, agent: Agent) -> TrustRequest | Problem:
+    """Parse the requested change of trust, or return the problem with it."""
+    refusal = refuse_body(raw, _FIELDS)
+    if refusal is not None:
+        return refusal
     if raw.get("agent_id") not in (None, agent.agent_id):
         return problem(ErrorCode.MALFORMED, "`agent_id` in the body is not the agent in the path")
     justification = raw.get("justification") or ""
-    if not isinstance(justification, str) or len(justification) > LONGEST_TEXT or has_unseen(justification):
-        return problem(ErrorCode.MALFORMED, f"`justification` must be a readable text, {LONGEST_TEXT} at most")
+    if not isinstance(justification, str) or len(justification) > MAX_TEXT_LENGTH or has_invisible(justification):
+        return problem(ErrorCode.MALFORMED, f"`justification` must be a readable text, {MAX_TEXT_LENGTH} at most")
     if not isinstance(raw.get("evidence"), Mapping | None):
-        return problem(ErrorCode.MALFORMED, "`evidence` must be an object; it is not believed in any case")
+        return problem(ErrorCode.MALFORMED, "`evidence` must be an object; it is ignored in any case")
     return _read_levels(raw, agent, mask(justification))
 
 
-def _read_levels(raw: Mapping[str, Any], agent: Agent, justification: str) -> Wanted | Problem:
+def _read_levels(raw: Mapping[str, Any], agent: Agent, justification: str) -> TrustRequest | Problem:
     kind = raw.get("request", ELEVATION)
     if kind not in (ELEVATION, REDUCTION):
         return problem(ErrorCode.BAD_OPTION, f"`request` must be {ELEVATION} or {REDUCTION}")
-    to = raw.get("to_level")
+    level = raw.get("to_level")
     # `type`, because True == 1 and 1.0 == 1
-    if type(to) is not int or to not in (0, 1, 2, 3):
+    if type(level) is not int or level not in (0, 1, 2, 3):
         return problem(ErrorCode.BAD_OPTION, "`to_level` must be a whole number from 0 to 3")
-    stated = raw.get("from_level")
-    if stated is not None and (type(stated) is not int or stated != agent.trust):
+    claimed_level = raw.get("from_level")
+    if claimed_level is not None and (type(claimed_level) is not int or claimed_level != agent.trust):
         return problem(ErrorCode.CONFLICT, f"`from_level` is not the agent's level, which is {int(agent.trust)}")
-    if kind == ELEVATION and to != agent.trust + 1:
+    if kind == ELEVATION and level != agent.trust + 1:
         message = f"trust is raised one level at a time, and this agent has level {int(agent.trust)}"
         advice = f"send to_level {int(agent.trust) + 1}; to lower it send `request`: `{REDUCTION}`"
         return problem(ErrorCode.BAD_OPTION, message, suggestion=advice)
-    if kind == REDUCTION and to >= agent.trust:
+    if kind == REDUCTION and level >= agent.trust:
         return problem(ErrorCode.BAD_OPTION, f"`to_level` must be below the agent's level, {int(agent.trust)}")
-    return Wanted(kind, Trust(to), justification)
+    return TrustRequest(kind, Trust(level), justification)
 
 
-async def reduce_trust(agent: Agent, wanted: Wanted, actor: Actor, services: Services) -> Agent | Problem:
-    """Lower an agent's trust at once."""
-    change = AgentChanged(agent, replace(agent, trust=wanted.to))
-    levels = {"level_before": int(agent.trust), "level_after": int(wanted.to)}
-    return await keep_agent(Event.TRUST_LOWERED, change, wanted.justification or None, actor, services, **levels)
+async def reduce_trust(agent: Agent, trust_request: TrustRequest, actor: Actor, services: Services) -> Agent | Problem:
+    """Lower an agent's trust immediately."""
+    change = AgentChanged(agent, replace(agent, trust=trust_request.to))
+    levels = {"level_before": int(agent.trust), "level_after": int(trust_request.to)}
+    return await commit_agent_change(
+        Event.TRUST_LOWERED, change, trust_request.justification or None, actor, services, **levels
+    )
 
 
-def degraded(before: Agent, after: Agent, offence: Offence, services: Services, now: float, about: str) -> Change:
-    """Spec 8.3: a loss of trust, logged beside the decision that brought it about."""
+def degradation_change(
+    before: Agent, after: Agent, rule: DegradationRule, services: Services, now: float, about: str
+) -> Change:
+    """Build the change for a loss of trust, logged with the decision that caused it (spec 8.3)."""
     activity_id = timed_id("act", now)
-    return change_of(
+    return build_change(
         Event.TRUST_DEGRADED,
-        HOUSE,
+        SYSTEM_ACTOR,
         before.organisation_id,
         now,
         services,
@@ -139,12 +143,12 @@ def degraded(before: Agent, after: Agent, offence: Offence, services: Services, 
         activity_id=activity_id,
         agent_id=before.agent_id,
         about=about,
-        error=str(offence),
+        error=str(rule),
         level_before=int(before.trust),
         level_after=int(after.trust),
-        said={"reason": str(offence)},
+        content={"reason": str(rule)},
         parts=(AgentChanged(before, after),),
-        notices=notices_of(
-            "degraded", before, activity_id, services, now, trust_level=int(after.trust), reason=str(offence)
+        notices=agent_notices(
+            "degraded", before, activity_id, services, now, trust_level=int(after.trust), reason=str(rule)
         ),
     )

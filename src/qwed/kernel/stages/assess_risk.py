@@ -1,10 +1,10 @@
-"""Spec 5.2 and ruling 4.3: effects give the risk; factors may raise it one level."""
+"""Risk assessment: effects give the risk; factors may raise it by one level (spec 5.2, ruling 4.3)."""
 
+from qwed.kernel.analysis.content_scan import ContentScan
 from qwed.kernel.answer import Answer, Factor, PolicyCheck
 from qwed.kernel.case import Case, replace
-from qwed.kernel.judging.content import Content
 from qwed.kernel.services import Services
-from qwed.words import LEAVING, RISK_OF, EffectKind, Verdict, risk_of
+from qwed.model import OUTBOUND, RISK_OF, EffectKind, Verdict, risk_of
 
 RAISES_AT = 1.0
 
@@ -19,14 +19,14 @@ WEIGHTS = {
 
 
 def assess_risk(case: Case, _services: Services) -> Case | Answer:
-    """The case with its risk and, for a tool call, the factors and policy checks behind it."""
+    """Return the case with its risk and, for a tool call, the factors and policy checks behind it."""
     verdict = case.verdict
     if verdict is None:
-        raise RuntimeError("no engine has spoken")
-    risk = max(case.subject.base, risk_of(verdict.effects))
-    if case.subject.effect is not None:
-        risk = max(risk, RISK_OF[case.subject.effect])
-    if not case.subject.is_tool:
+        raise RuntimeError("the case has no verdict")
+    risk = max(case.resolved_action.base, risk_of(verdict.effects))
+    if case.resolved_action.effect is not None:
+        risk = max(risk, RISK_OF[case.resolved_action.effect])
+    if not case.resolved_action.is_tool:
         return replace(case, risk=risk)
     factors = _factors(verdict, case.content)
     if sum(factor.weight for factor in factors) >= RAISES_AT:
@@ -34,25 +34,25 @@ def assess_risk(case: Case, _services: Services) -> Case | Answer:
     return replace(case, risk=risk, factors=factors, policies=_policies(verdict, case.content))
 
 
-def _factors(verdict: Verdict, content: Content) -> tuple[Factor, ...]:
+def _factors(verdict: Verdict, content: ContentScan) -> tuple[Factor, ...]:
     kinds = {effect.kind for effect in verdict.effects}
     present = {
-        "external_communication": not LEAVING.isdisjoint(kinds),
+        "external_communication": not OUTBOUND.isdisjoint(kinds),
         "pii_in_content": content.has_pii,
         "destructive_operation": EffectKind.DELETE in kinds,
         "credential_in_content": bool(content.secrets),
         "financial": EffectKind.SPEND in kinds,
         "privileged_target": content.privileged,
     }
-    return tuple(Factor(name, WEIGHTS[name]) for name, there in present.items() if there)
+    return tuple(Factor(name, WEIGHTS[name]) for name, applies in present.items() if applies)
 
 
-def _policies(verdict: Verdict, content: Content) -> tuple[PolicyCheck, ...]:
-    leaving = any(effect.kind in LEAVING for effect in verdict.effects)
+def _policies(verdict: Verdict, content: ContentScan) -> tuple[PolicyCheck, ...]:
+    leaving = any(effect.kind in OUTBOUND for effect in verdict.effects)
     clean = content.complete and not (content.leaks_pii and leaving)
     return (
         PolicyCheck("no_pii_leakage", clean),
         PolicyCheck("no_secret_leakage", not content.secrets),
-        PolicyCheck("rate_limit", True),  # a call over its rate was refused by the budget
-        PolicyCheck("tool_allowed", True),  # a tool that is not allowed was refused by its permissions
+        PolicyCheck("rate_limit", True),  # a call over its rate was refused by `check_budget`
+        PolicyCheck("tool_allowed", True),  # a tool that is not allowed was refused by `check_permissions`
     )

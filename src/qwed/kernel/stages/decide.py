@@ -1,35 +1,35 @@
-"""Ruling 4.1: two tables, the stricter wins; then what a person has asked to see for themselves."""
+"""Decision: the stricter of two matrices, then the cases in which a person must approve (ruling 4.1)."""
 
 from qwed.kernel.answer import Answer, denied
 from qwed.kernel.case import Case, replace
+from qwed.kernel.decision_matrix import STATUS_MATRIX, TRUST_MATRIX, stricter
 from qwed.kernel.services import Services
-from qwed.kernel.tables import STATUS_MATRIX, TRUST_MATRIX, stricter
-from qwed.words import Decision, ErrorCode, Risk, Trust, Verdict
+from qwed.model import Decision, ErrorCode, Risk, Trust, Verdict
 
 _SUGGEST_TRUST = "ask a person to do it, or request a higher trust level for the agent"
 
 
 def decide(case: Case, _services: Services) -> Case | Answer:
-    """The case with its decision, or the refusal."""
+    """Return the case with its decision, or the refusal."""
     verdict = case.verdict
     if verdict is None:
-        raise RuntimeError("no engine has spoken")
+        raise RuntimeError("the case has no verdict")
     by_status = STATUS_MATRIX[verdict.status.on_agent_wire][case.risk]
     by_trust = TRUST_MATRIX[case.agent.trust][case.risk]
     if by_status is Decision.DENIED:
         return _refuse_verdict(verdict)
     if by_trust is Decision.DENIED:
         return _refuse_trust(case)
-    asked = Decision.PENDING if _person_wanted(case) else Decision.APPROVED
-    return replace(case, decision=stricter(by_status, by_trust, asked))
+    by_policy = Decision.PENDING if _needs_approval(case) else Decision.APPROVED
+    return replace(case, decision=stricter(by_status, by_trust, by_policy))
 
 
-def _person_wanted(case: Case) -> bool:
-    row = case.subject.row
+def _needs_approval(case: Case) -> bool:
+    tool = case.resolved_action.tool
     return (
         case.risk > case.options.risk_threshold
-        or row.dangerous
-        or (row.requires_approval and case.agent.trust < Trust.TRUSTED)
+        or tool.dangerous
+        or (tool.requires_approval and case.agent.trust < Trust.TRUSTED)
         or any(check.policy == "no_pii_leakage" and not check.passed for check in case.policies)
     )
 
@@ -44,17 +44,17 @@ def _refuse_verdict(verdict: Verdict) -> Answer:
 
 
 def _refuse_trust(case: Case) -> Answer:
-    enough = next((trust for trust in Trust if TRUST_MATRIX[trust][case.risk] is not Decision.DENIED), Trust.TRUSTED)
+    required = next((trust for trust in Trust if TRUST_MATRIX[trust][case.risk] is not Decision.DENIED), Trust.TRUSTED)
     return denied(
         ErrorCode.INSUFFICIENT_TRUST,
-        f"a {case.risk.word} risk action needs trust level {int(enough)}, this agent has {int(case.agent.trust)}",
+        f"a {case.risk.word} risk action needs trust level {int(required)}, this agent has {int(case.agent.trust)}",
         check="trust_level_sufficient",
         suggestion=_suggestion(case),
-        details={"risk_level": case.risk.word, "trust_level": int(case.agent.trust), "required": int(enough)},
+        details={"risk_level": case.risk.word, "trust_level": int(case.agent.trust), "required": int(required)},
     )
 
 
 def _suggestion(case: Case) -> str:
-    if case.subject.judge == "sql" and case.risk > Risk.LOW:
+    if case.resolved_action.analyzer == "sql" and case.risk > Risk.LOW:
         return "a query that only reads (SELECT) is within this agent's trust; " + _SUGGEST_TRUST
     return _SUGGEST_TRUST

@@ -1,27 +1,27 @@
-"""Spec 9.4: claim the step. Last of admission: only past here is anything held."""
+"""Step reservation, the last admission stage: from here on a request holds reservations (spec 9.4)."""
 
 from qwed.kernel.answer import Answer, denied
 from qwed.kernel.case import Case, replace
 from qwed.kernel.services import Services
-from qwed.store.conversation import Past, Step
-from qwed.words import ErrorCode
+from qwed.model import ErrorCode
+from qwed.store.conversation import ConversationHistory, ConversationStep
 
 
 def reserve_step(case: Case, services: Services) -> Case | Answer:
-    """The case holding its step, or LOOP-001 / LOOP-002."""
-    # Under a keyed name: what callers call their conversations may name people.
+    """Return the case with its step reserved, or LOOP-001 / LOOP-002."""
+    # Under a keyed name: callers may put personal data into the names of conversations.
     conversation = services.vault.fingerprint(case.context.conversation_id)
     outcome = services.store.reserve_step(case.agent, conversation, case.step)
     if isinstance(outcome, ErrorCode):
         return refuse_step(case, outcome, services.settings.max_steps)
-    if not case.step.allotted:
+    if not case.step.auto_numbered:
         return replace(case, reservation=outcome)
     context = replace(case.context, step_number=outcome.step.number)
     return replace(case, reservation=outcome, step=outcome.step, context=context)
 
 
 def refuse_step(case: Case, code: ErrorCode, max_steps: int) -> Answer:
-    """The refusal of a step, with what would pass."""
+    """Build the refusal of a step, with what would pass."""
     if code is ErrorCode.STEP_LIMIT:
         return denied(
             code,
@@ -35,15 +35,15 @@ def refuse_step(case: Case, code: ErrorCode, max_steps: int) -> Answer:
     )
 
 
-def refuse_loop(code: ErrorCode, past: Past, step: Step) -> Answer:
-    """LOOP-003 and LOOP-004, with what would pass."""
+def refuse_loop(code: ErrorCode, past: ConversationHistory, step: ConversationStep) -> Answer:
+    """Build the LOOP-003 or LOOP-004 refusal, with what would pass."""
     if code is ErrorCode.REPETITION:
         return denied(
             code,
             "repetitive action loop detected (max 2 consecutive identical actions)",
             details={"repeats": past.repeats},
         )
-    if step.witnessed:
+    if step.state_observed:
         return denied(
             code,
             "the same message on an unchanged answer was forwarded twice before without progress",

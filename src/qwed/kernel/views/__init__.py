@@ -1,1 +1,1 @@
-"""What is shown of what is kept, in the shapes of the seeds."""
+"""Response models in the formats of the specification."""

@@ -1,4 +1,4 @@
-"""How a database in PostgreSQL is, for whoever looks after it. Nothing is changed."""
+"""Health check of a PostgreSQL database for operators. Read-only."""
 
 import time
 from contextlib import closing
@@ -7,17 +7,17 @@ from typing import NamedTuple
 import psycopg
 
 from qwed.store.migrate import migrations
+from qwed.store.postgres.connect import Connection, DatabaseUnreachableError, one_line, open_connection
 from qwed.store.postgres.locks import LEADER
-from qwed.store.postgres.opening import Connection, Unreachable, connected, one_line
 from qwed.store.postgres.schema import version_of
-from qwed.store.postgres.shape import altered
+from qwed.store.postgres.schema_drift import schema_drift
 
-OLDEST = 150_000
-"""The first PostgreSQL that the statements were tried on, as it counts its versions."""
+MIN_SERVER_VERSION = 150_000
+"""Oldest supported PostgreSQL, as `server_version_num`."""
 _UNSAFE = (
     "SELECT name FROM pg_settings WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit') AND setting = 'off'"
 )
-_LED = (
+_SELECT_LEADER = (
     "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted "
     "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
     "AND (classid::BIGINT << 32) | objid::BIGINT = hashtextextended(%s, 0)"
@@ -28,49 +28,49 @@ _MONTH = (
 )
 
 
-class Health(NamedTuple):
-    """What was found."""
+class DatabaseHealth(NamedTuple):
+    """Result of the check."""
 
     server: str
-    """Which PostgreSQL it is."""
+    """Version of PostgreSQL."""
     too_old: bool
     version: int
     newest: int
-    only_read: bool
-    """Whether nothing can be written: it is a standby, or was told so."""
+    is_read_only: bool
+    """True on a standby, or if the database was set to read-only."""
     in_use: bool
-    """Whether a server runs on it."""
-    unsafe: list[str]
-    """Settings under which a decision that was given can be lost."""
-    altered: list[str]
-    """What is not as this version makes it."""
-    strays: bool
-    """Whether this month has no table of its own."""
-    filled: bool
-    """Whether an organisation is in it."""
+    """True if a server runs on it."""
+    unsafe_settings: list[str]
+    """Settings that can lose committed decisions."""
+    schema_drift: list[str]
+    """Parts of the schema that differ from this version."""
+    lacks_partition: bool
+    """True if this month has no partition."""
+    has_data: bool
+    """True if there is an organisation."""
 
 
-def health_of(url: str) -> Health:
-    """How the database at an address is; Unreachable where nobody lets us look."""
+def health_of(url: str) -> DatabaseHealth:
+    """Return the health of the database at a URL; raise DatabaseUnreachableError if it cannot be read."""
     try:
-        with closing(connected(url)) as connection:
-            return _look(connection)
+        with closing(open_connection(url)) as connection:
+            return _inspect(connection)
     except psycopg.Error as error:
-        raise Unreachable(f"PostgreSQL says: {one_line(error)}") from None
+        raise DatabaseUnreachableError(f"PostgreSQL says: {one_line(error)}") from None
 
 
-def _look(connection: Connection) -> Health:
+def _inspect(connection: Connection) -> DatabaseHealth:
     version, newest = version_of(connection), migrations("postgres")[-1][0]
-    known = version == newest
-    return Health(
+    is_newest = version == newest
+    return DatabaseHealth(
         server=str(connection.info.parameter_status("server_version")),
-        too_old=connection.info.server_version < OLDEST,
+        too_old=connection.info.server_version < MIN_SERVER_VERSION,
         version=version,
         newest=newest,
-        only_read=connection.execute("SHOW transaction_read_only").fetchone() == ("on",),
-        in_use=connection.execute(_LED, (LEADER,)).fetchone() is not None,
-        unsafe=[str(row[0]) for row in connection.execute(_UNSAFE).fetchall()],
-        altered=altered(connection) if known else [],
-        strays=known and connection.execute(_MONTH, (time.time(),)).fetchone() is None,
-        filled=known and connection.execute("SELECT 1 FROM organisations LIMIT 1").fetchone() is not None,
+        is_read_only=connection.execute("SHOW transaction_read_only").fetchone() == ("on",),
+        in_use=connection.execute(_SELECT_LEADER, (LEADER,)).fetchone() is not None,
+        unsafe_settings=[str(row[0]) for row in connection.execute(_UNSAFE).fetchall()],
+        schema_drift=schema_drift(connection) if is_newest else [],
+        lacks_partition=is_newest and connection.execute(_MONTH, (time.time(),)).fetchone() is None,
+        has_data=is_newest and connection.execute("SELECT 1 FROM organisations LIMIT 1").fetchone() is not None,
     )

@@ -1,4 +1,4 @@
-"""The tables in PostgreSQL: brought to the newest version by one process at a time, each file in one transaction."""
+"""Schema of PostgreSQL: migrated by one process at a time, each file in one transaction."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,35 +6,35 @@ from contextlib import contextmanager
 from psycopg.errors import InsufficientPrivilege
 
 from qwed.store.migrate import migrations, require_known
+from qwed.store.postgres.connect import Connection
 from qwed.store.postgres.locks import MIGRATIONS
-from qwed.store.postgres.opening import Connection
-from qwed.store.postgres.shape import TABLES
-from qwed.store.protocol import BEGUN, VAULT, Unreachable
+from qwed.store.postgres.schema_drift import TABLES
+from qwed.store.protocol import SETUP_STARTED, VAULT_ID, DatabaseUnreachableError
 
 _LOCK = f"SELECT pg_advisory_xact_lock(hashtextextended('{MIGRATIONS}', 0))"
 _VERSIONS = (
     "CREATE TABLE IF NOT EXISTS schema_versions "
     "(number BIGINT PRIMARY KEY, applied_at TIMESTAMPTZ NOT NULL DEFAULT now())"
 )
-# Not to_regclass, which goes by what this connection remembers: a table that came while it waited is not there for it.
-_THERE = (
+# Not to_regclass, which uses cached catalogue entries: it misses a table that was created while this connection waited.
+_SELECT_VERSION_COLUMNS = (
     "SELECT (SELECT count(*) FROM pg_attribute WHERE attrelid = c.oid AND attname IN ('number', 'applied_at')) "
     "FROM pg_class c WHERE relname = 'schema_versions' AND pg_table_is_visible(oid)"
 )
 _COLUMNS_OF_OURS = 2
-_STRANGE = (
+_SELECT_FOREIGN_TABLE = (
     "SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relname = ANY(%s) "
     "AND relname != 'schema_versions' ORDER BY relname LIMIT 1"
 )
-_TRACES = "SELECT 1 FROM organisations UNION ALL SELECT 1 FROM meta WHERE name IN (%s, %s) LIMIT 1"
+_SELECT_STARTED = "SELECT 1 FROM organisations UNION ALL SELECT 1 FROM meta WHERE name IN (%s, %s) LIMIT 1"
 _GRANT = "the role of this address lacks a right: grant what docs/postgresql.md grants, after a restore once more"
 _MIGRATE = (
     "the database is at version {}, and this qwed wants {}: run `qwed migrate` as the role that owns its tables, and "
     "grant what came with it"
 )
-# Functions keep the path they were made under; what a person's own schema holds must not come before ours, nor be where
-# a later version goes on because such a schema was made meanwhile.
-_HERE = """
+# Functions keep the search path of their creation: a user's own schema must not come before ours, and later migrations
+# must not go into a schema that was created meanwhile.
+_SET_SEARCH_PATH = """
     SELECT set_config('search_path', quote_ident(coalesce(
         (SELECT nspname FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
             WHERE relname = 'schema_versions' AND pg_table_is_visible(c.oid)),
@@ -43,77 +43,83 @@ _HERE = """
 
 
 def version_of(connection: Connection) -> int:
-    """How far the database is; 0 where it holds no tables of ours. Unreachable where somebody else keeps versions."""
-    there = connection.execute(_THERE).fetchone()
-    if there is None:
+    """Return the version of the database, 0 without our tables; raise DatabaseUnreachableError if `schema_versions` is
+    not ours."""
+    columns = connection.execute(_SELECT_VERSION_COLUMNS).fetchone()
+    if columns is None:
         return 0
-    if there[0] != _COLUMNS_OF_OURS:
-        raise _taken("schema_versions")
-    found = connection.execute("SELECT coalesce(max(number), 0) FROM schema_versions").fetchone()
-    return 0 if found is None else int(found[0])
+    if columns[0] != _COLUMNS_OF_OURS:
+        raise _foreign_table_error("schema_versions")
+    row = connection.execute("SELECT coalesce(max(number), 0) FROM schema_versions").fetchone()
+    return 0 if row is None else int(row[0])
 
 
 def is_behind(connection: Connection) -> bool:
-    """Whether an older version than ours has made the tables."""
-    with _permitted(_GRANT):
+    """Return True if the tables are of an older version."""
+    with _explain_privilege(_GRANT):
         return 0 < version_of(connection) < migrations("postgres")[-1][0]
 
 
-def is_begun(connection: Connection) -> bool:
-    """Whether a server has started on this database, if only as far as to say so before it made its keys."""
-    with _permitted(_GRANT):
-        return version_of(connection) != 0 and connection.execute(_TRACES, (BEGUN, VAULT)).fetchone() is not None
+def has_started(connection: Connection) -> bool:
+    """Return True if a server has started on this database, at least as far as making its keys."""
+    with _explain_privilege(_GRANT):
+        return (
+            version_of(connection) != 0
+            and connection.execute(_SELECT_STARTED, (SETUP_STARTED, VAULT_ID)).fetchone() is not None
+        )
 
 
 def migrate(connection: Connection, upto: int | None = None) -> int:
-    """Bring the database to the newest version (or `upto`) and return it. A newer one than ours is refused.
+    """Migrate the database to the newest version (or `upto`) and return it; refuse a newer one.
 
-    The connection commits by itself. One whose version is the newest is only looked at: that needs no right to change
-    tables, without which it is Unreachable. Whoever comes second waits, and finds the work done.
+    The connection must be in autocommit mode. A database at the newest version is not written, which needs no right to
+    change tables. Concurrent callers wait and find the work done.
     """
-    known = migrations("postgres")
-    with _permitted(_GRANT):
+    scripts = migrations("postgres")
+    with _explain_privilege(_GRANT):
         version = version_of(connection)
-    require_known(version, known)
-    for number, script in known:
+    require_known(version, scripts)
+    for number, script in scripts:
         if version < number <= (upto or number):
-            with _permitted(_MIGRATE.format(version, known[-1][0])):
+            with _explain_privilege(_MIGRATE.format(version, scripts[-1][0])):
                 version = _apply(connection, number, script)
-            require_known(version, known)
+            require_known(version, scripts)
     return version
 
 
 def await_migration(connection: Connection) -> None:
-    """Wait for whoever is in the middle of one."""
+    """Wait for a migration in progress."""
     with connection.transaction():
         connection.execute(_LOCK)
 
 
 @contextmanager
-def _permitted(advice: str) -> Iterator[None]:
-    """Unreachable, with what is to be done, where the role that we are may not do what it is about to."""
+def _explain_privilege(advice: str) -> Iterator[None]:
+    """Raise DatabaseUnreachableError with this advice if the role lacks a privilege."""
     try:
         yield
     except InsufficientPrivilege as error:
-        raise Unreachable(f"{advice} ({error.diag.message_primary})") from None
+        raise DatabaseUnreachableError(f"{advice} ({error.diag.message_primary})") from None
 
 
 def _apply(connection: Connection, number: int, script: str) -> int:
-    """One file, unless somebody else was faster; the version that the database has then."""
+    """Apply one file unless another process did; return the version of the database."""
     with connection.transaction():
         connection.execute(_LOCK)
         version = version_of(connection)
         if version >= number:
             return version
-        connection.execute(_HERE)
-        strange = None if version else connection.execute(_STRANGE, (TABLES,)).fetchone()
-        if strange is not None:
-            raise _taken(strange[0])
+        connection.execute(_SET_SEARCH_PATH)
+        foreign = None if version else connection.execute(_SELECT_FOREIGN_TABLE, (TABLES,)).fetchone()
+        if foreign is not None:
+            raise _foreign_table_error(foreign[0])
         connection.execute(_VERSIONS)
         connection.execute(script.encode())
         connection.execute("INSERT INTO schema_versions (number) VALUES (%s)", (number,))
     return number
 
 
-def _taken(table: str) -> Unreachable:
-    return Unreachable(f"the database in PostgreSQL holds a table `{table}` that is not ours: name one of its own")
+def _foreign_table_error(table: str) -> DatabaseUnreachableError:
+    return DatabaseUnreachableError(
+        f"the database in PostgreSQL has a table `{table}` that qwed did not create: use a database of its own"
+    )

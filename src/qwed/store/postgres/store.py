@@ -1,63 +1,71 @@
-"""The shared store: any number of processes and machines decide over one PostgreSQL. DESIGN 6.
+"""Shared store: several processes and machines decide over one PostgreSQL (DESIGN 6).
 
-A request is walked through on what is near (`near.py`), which was made fresh for it (`freshening.py`). What it comes to
-is decided under locks (`holding.py`), on what PostgreSQL says then (`ground.py`), together with whatever else waits
-(`writing.py`, `transaction.py`).
+A request is decided on cached state (`cache.py`) that was refreshed for it (`cache_refresh.py`). Its commit is checked
+under locks (`lock_order.py`) on the state in PostgreSQL (`locked_snapshot.py`), together with all other queued commits
+(`group_commit.py`, `batch_transaction.py`).
 """
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from qwed.store import rows
-from qwed.store.archive import LARGEST_PAGE
-from qwed.store.chains import Chains
+from qwed.futures import Future
+from qwed.model import ErrorCode
+from qwed.model.clock import Clock
+from qwed.store import sql
+from qwed.store.attestation_chains import ChainEnds
+from qwed.store.base import BaseStore
+from qwed.store.budget import NO_USAGE, UsageCounters
+from qwed.store.change_parts import Conflict
 from qwed.store.columns import insert
-from qwed.store.either import EitherStore
 from qwed.store.log import Sequencer
-from qwed.store.merit import NO_MERIT, Merit
-from qwed.store.parts import Conflict
-from qwed.store.postgres.bringing import bring_up_to_start
-from qwed.store.postgres.dialect import keepable, translated
-from qwed.store.postgres.freshening import Freshening
-from qwed.store.postgres.household import Household
-from qwed.store.postgres.lines import ASKING, BROWSING, Line, Lines, Patience, Pool, Seat
-from qwed.store.postgres.near import NearKnown, NearLive, NearMemories
-from qwed.store.postgres.pairs import Pairs
-from qwed.store.postgres.transaction import Asked, Near, Terms
-from qwed.store.postgres.writing import Writing
-from qwed.store.protocol import (
-    Change,
-    Kept,
-    KeptApproval,
-    Moved,
-    Settled,
-    Settlement,
-    StoreError,
-    Subject,
-    Unreachable,
-    Wanted,
+from qwed.store.postgres.batch_transaction import CommitLimits, ProcessCaches, WriteRequest
+from qwed.store.postgres.cache import CachedState, PrefetchedAnswers, SharedEntityCache
+from qwed.store.postgres.cache_refresh import CacheRefresher
+from qwed.store.postgres.connections import (
+    READ_TIMEOUTS,
+    REPORT_TIMEOUTS,
+    ConnectionPool,
+    Connector,
+    LazyConnection,
+    TimedConnection,
+    Timeouts,
 )
-from qwed.store.usage import NOTHING_SPENT, Spent
-from qwed.waiting import Ticket
-from qwed.words import ErrorCode
-from qwed.words.clock import Clock
+from qwed.store.postgres.dialect import is_storable, translate
+from qwed.store.postgres.group_commit import PostgresGroupWriter
+from qwed.store.postgres.leader_election import LeaderElection
+from qwed.store.postgres.migrate import migrate_on_start
+from qwed.store.postgres.token_buckets import PostgresTokenBuckets
+from qwed.store.protocol import (
+    ApprovalRecord,
+    Change,
+    ChangeReceipt,
+    CommitReceipt,
+    CommitRequest,
+    DatabaseUnreachableError,
+    DataSubject,
+    PrefetchKeys,
+    StaleState,
+    StoreError,
+)
+from qwed.store.queries import MAX_PAGE_CHARACTERS
+from qwed.store.trust_evidence import NO_EVIDENCE, TrustEvidence
 
 Row = tuple[Any, ...]
 
-_MIGRATING = Patience(600, 60, 60)
-_LINES_ASKING = _LINES_BROWSING = 4
-_AT_ONCE = 16
-"""Rows of a page that the server is asked for together."""
-_LOOK_SECONDS = 1.0
-"""Others ask for approvals as well, so what has run out is looked for as often."""
+_MIGRATION_TIMEOUTS = Timeouts(600, 60, 60)
+_READ_CONNECTIONS = _REPORT_CONNECTIONS = 4
+_ROWS_PER_FETCH = 16
+"""Rows of a page fetched at once."""
+_EXPIRY_POLL_SECONDS = 1.0
+"""Other servers create approvals as well, so expired ones are read this often."""
 
 
-class PostgresStore(EitherStore):
+class PostgresStore(BaseStore):
     """Implements `Store`."""
 
     in_memory = False
-    scrubbed = True
-    """What was deleted is PostgreSQL's to clear away: it keeps no file that we could write over."""
+    deleted_purged = True
+    """PostgreSQL cleans up deleted rows itself; qwed has no files to overwrite."""
 
     def __init__(
         self,
@@ -70,191 +78,197 @@ class PostgresStore(EitherStore):
         max_open_approvals: int = 1_000,
     ) -> None:
         super().__init__(clock, lease_seconds)
-        self._next_look = 0.0
-        self._known: NearKnown = NearKnown(self._lock, self._one, self._some, clock.monotonic)
-        self._live: NearLive = NearLive(
+        self._next_expiry_check = 0.0
+        self._entities: SharedEntityCache = SharedEntityCache(self._lock, self._one, self._some, clock.monotonic)
+        self._state: CachedState = CachedState(
             max_steps=max_steps,
             lease_seconds=lease_seconds,
             monotonic=clock.monotonic,
             load_conversation=self._load_conversation,
             load_usage=self._load_usage,
         )
-        self._memories = NearMemories()
-        self._chains = Chains(self._one)
-        self._open(url, sequencer, Terms(max_steps, max_open_approvals))
+        self._prefetched_answers = PrefetchedAnswers()
+        self._chains = ChainEnds(self._one)
+        self._open(url, sequencer, CommitLimits(max_steps, max_open_approvals))
 
-    def _open(self, url: str, sequencer: Sequencer, terms: Terms) -> None:
-        self._lines = Lines(url)
-        self._bring_up(Seat(self._lines, _MIGRATING))
-        self._asking = Pool(self._lines, ASKING, _LINES_ASKING)
-        self._browsing = Pool(self._lines, BROWSING, _LINES_BROWSING)
-        self._pairs = Pairs(self._load_bucket, self._asking)
-        self._household = Household(
-            self._lines,
+    def _open(self, url: str, sequencer: Sequencer, limits: CommitLimits) -> None:
+        self._connector = Connector(url)
+        self._migrate(LazyConnection(self._connector, _MIGRATION_TIMEOUTS))
+        self._read_pool = ConnectionPool(self._connector, READ_TIMEOUTS, _READ_CONNECTIONS)
+        self._report_pool = ConnectionPool(self._connector, REPORT_TIMEOUTS, _REPORT_CONNECTIONS)
+        self._token_buckets = PostgresTokenBuckets(self._load_bucket, self._read_pool)
+        self._leader_election = LeaderElection(
+            self._connector,
             self._clock.now,
-            lambda: self.on_beat(),
-            lambda: self._asking.ask(lambda line: line.execute("SELECT 1")),
+            lambda: self.on_heartbeat(),
+            lambda: self._read_pool.run(lambda line: line.execute("SELECT 1")),
         )
-        self._freshening = Freshening(
-            self._lines, self._lock, self._known, self._live, self._memories, lambda: self.on_erased(), self._handing
+        self._cache_refresher = CacheRefresher(
+            self._connector,
+            self._lock,
+            self._entities,
+            self._state,
+            self._prefetched_answers,
+            lambda: self.on_subject_erased(),
+            self._schedule,
         )
-        self.freshen: Callable[[Wanted], Ticket[None] | None] | None = self._freshening.ask
-        self._writing = Writing(
-            self._lines,
-            Near(self._lock, self._known, self._live, self._chains),
-            terms,
+        self.prefetch: Callable[[PrefetchKeys], Future[None] | None] | None = self._cache_refresher.submit
+        self._writer = PostgresGroupWriter(
+            self._connector,
+            ProcessCaches(self._lock, self._entities, self._state, self._chains),
+            limits,
             sequencer,
             self._committed,
-            lambda: self.on_distrust(),
-            self._handing,
-            self.commits,
+            lambda: self.on_write_failure(),
+            self._schedule,
+            self.commit_metrics,
         )
 
     @staticmethod
-    def _bring_up(seat: Seat) -> None:
+    def _migrate(connection: LazyConnection) -> None:
         try:
-            seat.ask(bring_up_to_start, "could not be brought to this version")
-        except Unreachable:
+            connection.run(migrate_on_start, "could not be migrated")
+        except DatabaseUnreachableError:
             raise
         except StoreError as error:
-            raise Unreachable(f"the database in PostgreSQL {error}") from error
+            raise DatabaseUnreachableError(f"the database in PostgreSQL {error}") from error
         finally:
-            seat.leave()
+            connection.close()
 
-    def _handing(self, do: Callable[[], None]) -> None:
-        self.soon(do)
+    def _schedule(self, do: Callable[[], None]) -> None:
+        self.call_at_end_of_tick(do)
 
-    def up(self) -> bool:
-        """Whether PostgreSQL has answered whoever asked it last."""
-        return not self._lines.away
+    def is_available(self) -> bool:
+        """Return True unless PostgreSQL is known to be down."""
+        return not self._connector.is_down
 
-    def leads(self) -> bool:
-        """Whether this process does what is done once for all."""
-        return self._household.leads
+    def is_leader(self) -> bool:
+        """Return True if this process runs the jobs that run once per cluster."""
+        return self._leader_election.is_leader
 
-    def mark(self, name: str, value: str) -> str:
-        """What was first said under a name, by us or before us."""
+    def set_once(self, name: str, value: str) -> str:
+        """Store a value under a name unless there is one, and return the stored value."""
 
-        def say(line: Line) -> Row | None:
-            line.execute("INSERT INTO meta (name, value) VALUES (%s, %s) ON CONFLICT DO NOTHING", (name, value))
-            return line.execute("SELECT value FROM meta WHERE name = %s", (name,)).fetchone()
+        def say(connection: TimedConnection) -> Row | None:
+            connection.execute("INSERT INTO meta (name, value) VALUES (%s, %s) ON CONFLICT DO NOTHING", (name, value))
+            return connection.execute("SELECT value FROM meta WHERE name = %s", (name,)).fetchone()
 
-        row = self._asking.ask(say, "could not be written to")
+        row = self._read_pool.run(say, "could not be written to")
         return value if row is None else str(row[0])
 
     def close(self) -> None:
-        """Write what is queued, and hang up."""
-        self._writing.close()
-        self._freshening.close()
-        self._household.close()
-        self._asking.close()
-        self._browsing.close()
-        self._lines.close()
+        """Write what is queued, and close the connections."""
+        self._writer.close()
+        self._cache_refresher.close()
+        self._leader_election.close()
+        self._read_pool.close()
+        self._report_pool.close()
+        self._connector.close()
 
-    # Deciding
+    # Commits
 
-    def _memory(self, agent_id: str, key: str, now: float) -> Row | None:
-        asked, row = self._memories.take((agent_id, key), now)
-        return row if asked else super()._memory(agent_id, key, now)
+    def _find_answer(self, agent_id: str, key: str, now: float) -> Row | None:
+        prefetched, row = self._prefetched_answers.take((agent_id, key), now)
+        return row if prefetched else super()._find_answer(agent_id, key, now)
 
-    def settle(self, settlement: Settlement) -> Ticket[Settled | ErrorCode | Moved] | ErrorCode:
-        """Decided when its turn has come."""
-        if settlement.decision.commits and settlement.reservation is None:
+    def commit(self, request: CommitRequest) -> Future[CommitReceipt | ErrorCode | StaleState] | ErrorCode:
+        """Queue a decision for the next batch."""
+        if request.decision.commits and request.reservation is None:
             raise ValueError("a decision that commits needs a reserved step")
-        if settlement.approval is not None:
-            self._next_look = min(self._next_look, settlement.approval.expires_at)
-        return self._writing.submit(Asked(settlement=settlement))
+        if request.approval is not None:
+            self._next_expiry_check = min(self._next_expiry_check, request.approval.expires_at)
+        return self._writer.submit(WriteRequest(commit=request))
 
-    def change(self, change: Change) -> Ticket[Kept | Conflict] | Conflict:
-        """Decided when its turn has come."""
-        self._next_look = 0.0
-        return self._writing.submit(Asked(change=change))
+    def change(self, change: Change) -> Future[ChangeReceipt | Conflict] | Conflict:
+        """Queue a change for the next batch."""
+        self._next_expiry_check = 0.0
+        return self._writer.submit(WriteRequest(change=change))
 
     def take_token(self, organisation_id: str, pair: str, per_minute: int, now: float) -> float:
-        """0.0 where the pair may send one more message, which is counted; else the seconds until it may."""
-        return self._pairs.take((organisation_id, pair), per_minute, now)
+        """Take a token for one message of the pair and return 0.0, or return the seconds until there is one."""
+        return self._token_buckets.take((organisation_id, pair), per_minute, now)
 
-    # Looking
+    # Reads
 
-    def durable(self) -> Ticket[None]:
-        """Completes when everything submitted so far is written, or was refused."""
+    def durable(self) -> Future[None]:
+        """Return a future that completes when everything submitted so far is written or refused."""
         return self._write()
 
-    def merit(self, agent_id: str) -> Merit:
-        """What speaks for an agent at its present level."""
-        row = self._one(rows.SELECT_USAGE, (agent_id,))
-        return NO_MERIT if row is None else rows.to_usage(row).merit
+    def trust_evidence(self, agent_id: str) -> TrustEvidence:
+        """Return the evidence for a higher trust level of an agent."""
+        row = self._one(sql.SELECT_USAGE, (agent_id,))
+        return NO_EVIDENCE if row is None else sql.to_usage(row).evidence
 
-    def spent(self, agent_id: str, now: float) -> Spent:
-        """The counters of an agent."""
-        row = self._one(rows.SELECT_USAGE, (agent_id,))
-        return (NOTHING_SPENT if row is None else rows.to_usage(row).spent).at(now)
+    def usage_counters(self, agent_id: str, now: float) -> UsageCounters:
+        """Return the counters of an agent."""
+        row = self._one(sql.SELECT_USAGE, (agent_id,))
+        return (NO_USAGE if row is None else sql.to_usage(row).counters).at(now)
 
-    def expired_approvals(self, now: float, limit: int) -> Sequence[KeptApproval]:
-        """What has run out, for whoever keeps house."""
-        if now < self._next_look or not self.leads():
+    def expired_approvals(self, now: float, limit: int) -> Sequence[ApprovalRecord]:
+        """Return expired approvals, on the leader only."""
+        if now < self._next_expiry_check or not self.is_leader():
             return ()
-        found = self._some(rows.SELECT_EXPIRED, (now, limit))
-        self._next_look = now if found else self._look_after(now)
-        return self._still_open(found)
+        rows = self._some(sql.SELECT_EXPIRED, (now, limit))
+        self._next_expiry_check = now if rows else self._expiry_check_after(now)
+        return self._still_open(rows)
 
-    def _look_after(self, now: float) -> float:
-        """When to look again: when the next one runs out, or when another may have been asked for elsewhere."""
-        row = self._one(rows.SELECT_NEXT_EXPIRY, (now,))
-        soon = now + _LOOK_SECONDS
-        return soon if row is None or row[0] is None else min(soon, row[0])
+    def _expiry_check_after(self, now: float) -> float:
+        """Return when to look again: at the next expiry, or after the poll interval."""
+        row = self._one(sql.SELECT_NEXT_EXPIRY, (now,))
+        next_poll = now + _EXPIRY_POLL_SECONDS
+        return next_poll if row is None or row[0] is None else min(next_poll, row[0])
 
-    def expired_approvals_of(self, agent_id: str, now: float) -> Sequence[KeptApproval]:
-        """What has run out of one agent's."""
-        return self._still_open(self._some(rows.SELECT_EXPIRED_OF, (agent_id, now)))
+    def expired_approvals_of(self, agent_id: str, now: float) -> Sequence[ApprovalRecord]:
+        """Return expired approvals of one agent."""
+        return self._still_open(self._some(sql.SELECT_EXPIRED_OF, (agent_id, now)))
 
-    def _still_open(self, found: list[Row]) -> list[KeptApproval]:
-        """Without those that somebody is about to settle."""
-        approvals = [KeptApproval(*row) for row in found]
-        return [approval for approval in approvals if not self._live.is_freed(approval.approval_id)]
+    def _still_open(self, rows: list[Row]) -> list[ApprovalRecord]:
+        """Return the approvals that are not being resolved."""
+        approvals = [ApprovalRecord(*row) for row in rows]
+        return [approval for approval in approvals if not self._state.is_released(approval.approval_id)]
 
-    def scrub(self) -> bool:
-        """Nothing lies in files of ours."""
+    def purge_deleted(self) -> bool:
+        """Return True: there are no files of ours."""
         return True
 
     # The database
 
-    def add_subject(self, subject: Subject) -> Ticket[None]:
-        """Keep a new subject, with whatever is written after it or before."""
-        return self._writing.submit(Asked(statements=((insert("subjects"), tuple(subject)),)))
+    def add_subject(self, subject: DataSubject) -> Future[None]:
+        """Queue a new subject with the next batch."""
+        return self._writer.submit(WriteRequest(statements=((insert("subjects"), tuple(subject)),)))
 
-    def _write(self, *statements: tuple[str, Row]) -> Ticket[None]:
-        return self._writing.submit(Asked(statements=statements, alone=bool(statements)))
+    def _write(self, *statements: tuple[str, Row]) -> Future[None]:
+        return self._writer.submit(WriteRequest(statements=statements, exclusive=bool(statements)))
 
     def _one(self, statement: str, values: Row) -> Row | None:
-        if not keepable(values):
+        if not is_storable(values):
             return None
-        return self._asking.ask(lambda line: line.execute(translated(statement), values).fetchone())
+        return self._read_pool.run(lambda connection: connection.execute(translate(statement), values).fetchone())
 
     def _some(self, statement: str, values: Row) -> list[Row]:
-        return self._every(self._asking, statement, values)
+        return self._fetch_all(self._read_pool, statement, values)
 
     def _all(self, statement: str, values: Row) -> list[Row]:
-        return self._every(self._browsing, statement, values)
+        return self._fetch_all(self._report_pool, statement, values)
 
-    def _every(self, pool: Pool, statement: str, values: Row) -> list[Row]:
-        if not keepable(values):
+    def _fetch_all(self, pool: ConnectionPool, statement: str, values: Row) -> list[Row]:
+        if not is_storable(values):
             return []
-        return pool.ask(lambda line: line.execute(translated(statement), values).fetchall())
+        return pool.run(lambda connection: connection.execute(translate(statement), values).fetchall())
 
     def _page(self, statement: str, values: Row, payload: int) -> list[Row]:
-        if not keepable(values):
+        if not is_storable(values):
             return []
-        return self._browsing.ask(lambda line: _leafed(line, translated(statement), values, payload))
+        return self._report_pool.run(lambda connection: _read_page(connection, translate(statement), values, payload))
 
 
-def _leafed(line: Line, statement: str, values: Row, payload: int) -> list[Row]:
-    found: list[Row] = []
-    left = LARGEST_PAGE
-    with line.cursor() as cursor:
-        for row in cursor.stream(statement, values, size=_AT_ONCE):
-            found.append(row)
+def _read_page(connection: TimedConnection, statement: str, values: Row, payload: int) -> list[Row]:
+    rows: list[Row] = []
+    left = MAX_PAGE_CHARACTERS
+    with connection.cursor() as cursor:
+        for row in cursor.stream(statement, values, size=_ROWS_PER_FETCH):
+            rows.append(row)
             left -= len(row[payload])
             if left < 0:
                 break
-    return found
+    return rows

@@ -1,1 +1,1 @@
-"""Parts of the finance guard: numbers, names of members, the invoice itself. `finance.py` is the door."""
+"""Parts of the finance guard: invoice parser and check of extra fields. The entry point is `finance.py`."""

@@ -1,1 +1,1 @@
-"""Parts of the logic guard: assertions, what they say and deny, comparisons with numbers. `logic.py` is the door."""
+"""Parts of the logic guard: assertions, propositions, comparisons. The entry point is `logic.py`."""

@@ -1,6 +1,6 @@
-"""What a claim says and whether it denies it, however that is written: in capitals, with signs, with two negations.
+"""Normal form of a claim: its text without negations, and its sign, in any spelling.
 
-Only what certainly denies the whole claim is taken off its front: `not a or b` denies `a` alone, and `~5 users` denies
+Only a negation that certainly covers the whole claim is removed: `not a or b` negates `a` alone, and `~5 users` negates
 nothing.
 """
 
@@ -10,12 +10,12 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple
 
-from qwed.words.normal import normalize
-from qwed_a2a.guards._logic.assertions import Assertion, Unverifiable
+from qwed.model.unicode_normal import normalize
+from qwed_a2a.guards._logic.assertions import Assertion, AssertionFormatError
 
 # ruff: noqa: RUF001  # the signs are the notation
-_KEPT = ("<super>", "<sub>", "<fraction>", "<circle>", "<square>")
-"""Forms that mean something: a thousand is not `10` with a three behind it."""
+_KEPT_DECOMPOSITIONS = ("<super>", "<sub>", "<fraction>", "<circle>", "<square>")
+"""Character forms that carry meaning: `10³` is not `103`."""
 _QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»", "`": "`"}
 _AT_ENDS = " .,;:?…"
 _SIGNS = re.compile(r"[=<>≤≥≠⩽⩾]")
@@ -51,40 +51,42 @@ _MOST_QUOTES = 8
 
 
 class Proposition(NamedTuple):
-    """A claim without its negations."""
+    """Claim without its negations."""
 
     text: str
-    """As it is written, in plain characters."""
+    """The claim in plain characters."""
     core: str
-    """What is said, negations apart, in the case it is written in."""
+    """The claim without negations, in its original case."""
     formula: str
-    """The core as the logic engine would read it: an S-expression keeps its parentheses."""
+    """The core in the notation of the logic engine: an S-expression keeps its parentheses."""
     key: str
-    """The same for every spelling of it."""
+    """Comparison key, equal for every spelling."""
     negative: bool
-    """Whether the core is denied, by the claim itself or by whoever sends it, not by both."""
+    """True if the core is negated, by the claim itself or by its `negated` flag, but not by both."""
     negated: bool
-    """Whether the whole text is denied by whoever sends it."""
+    """True if the `negated` flag is set."""
     key_negative: bool
-    """Whether what the key says is denied: it has no negation inside either."""
+    """True if the statement of the key is negated; the key has no inner negation."""
 
 
-def proposition(assertion: Assertion) -> Proposition:
-    """What an assertion says, and whether it denies it."""
-    text = plain(assertion.claim)
-    core, denied, grouped = _without_negations(text)
+def parse_proposition(assertion: Assertion) -> Proposition:
+    """Return the proposition of an assertion."""
+    text = to_plain_text(assertion.claim)
+    core, denied, grouped = _strip_negations(text)
     formula = f"({core})" if grouped and not core.isidentifier() else core
-    said, turned = _within(core)
+    statement, inner_negation = _strip_inner_negation(core)
     negative = denied != assertion.negated
-    return Proposition(text, core, formula, _key(said), negative, assertion.negated, negative != turned)
+    return Proposition(
+        text, core, formula, _comparison_key(statement), negative, assertion.negated, negative != inner_negation
+    )
 
 
-def plain(claim: str) -> str:
-    """In plain characters: no invisible ones, one width, single blanks, and nothing around it."""
+def to_plain_text(claim: str) -> str:
+    """Return the claim in plain characters: no invisible ones, one width, single blanks, no surrounding punctuation."""
     if not claim.isascii():
         claim = normalize("NFC", "".join(map(_plain_character, claim)))
     text = " ".join(claim.split())
-    bare = _unwrapped(text)
+    bare = _unwrap(text)
     return bare or text
 
 
@@ -92,13 +94,13 @@ def plain(claim: str) -> str:
 def _plain_character(character: str) -> str:
     if unicodedata.category(character) == "Cf":
         return ""
-    if unicodedata.decomposition(character).startswith(_KEPT):
+    if unicodedata.decomposition(character).startswith(_KEPT_DECOMPOSITIONS):
         return character
     return normalize("NFKC", character).replace("’", "'")
 
 
-def _unwrapped(text: str) -> str:
-    """Without the punctuation at its ends, and without quotes around the whole of it."""
+def _unwrap(text: str) -> str:
+    """Return the text without punctuation at its ends and without quotes around all of it."""
     for _ in range(_MOST_QUOTES):
         stripped = text.strip(_AT_ENDS)
         if not _SIGNS.search(stripped):
@@ -112,34 +114,34 @@ def _unwrapped(text: str) -> str:
     return text
 
 
-def _without_negations(text: str) -> tuple[str, bool, bool]:
-    """What is said, whether it is denied, and whether it stood in parentheses."""
+def _strip_negations(text: str) -> tuple[str, bool, bool]:
+    """Return the core, True if it is negated, and True if it was in parentheses."""
     core, denied, grouped = text, False, False
     single = not _JOINED.search(text)
     for _ in range(_MOST_NEGATIONS):
-        found = _front(core, single=single)
-        if found is None:
+        stripped = _strip_prefix(core, single=single)
+        if stripped is None:
             return core, denied, grouped
         grouped = core.startswith("(")
-        core, denied = found[0], denied != found[1]
-    raise Unverifiable(f"has more than {_MOST_NEGATIONS} negations, write what it says without them")
+        core, denied = stripped[0], denied != stripped[1]
+    raise AssertionFormatError(f"has more than {_MOST_NEGATIONS} negations, write what it says without them")
 
 
-def _front(text: str, *, single: bool) -> tuple[str, bool] | None:
-    """What is left of a claim without what stands in front of it, and whether that denied it."""
-    if bare := _without_parentheses(text):
+def _strip_prefix(text: str, *, single: bool) -> tuple[str, bool] | None:
+    """Return the claim without its first prefix or parentheses, and True if that negated it; None if there is none."""
+    if bare := _strip_parentheses(text):
         return bare, False
     if affirmed := _AFFIRMED.match(text):
         return _rest(text, affirmed, flips=False)
     if denied := _DENIED.match(text):
         return _rest(text, denied, flips=True)
-    found = _NOT.match(text)
-    if found is None:
+    negation = _NOT.match(text)
+    if negation is None:
         return None
-    # Of several statements a word in front denies the first alone.
-    rest = text[found.end() :].strip()
-    whole = single or _without_parentheses(rest) or not _JOINED.search(rest)
-    return _rest(text, found, flips=True) if whole else None
+    # Before several statements a negation covers only the first.
+    rest = text[negation.end() :].strip()
+    whole = single or _strip_parentheses(rest) or not _JOINED.search(rest)
+    return _rest(text, negation, flips=True) if whole else None
 
 
 def _rest(text: str, front: re.Match[str], *, flips: bool) -> tuple[str, bool] | None:
@@ -147,44 +149,44 @@ def _rest(text: str, front: re.Match[str], *, flips: bool) -> tuple[str, bool] |
     return (rest, flips) if rest else None
 
 
-def _without_parentheses(text: str) -> str:
-    """What is in the parentheses around the whole text, all of them; nothing where there are none."""
+def _strip_parentheses(text: str) -> str:
+    """Return the content of the parentheses around the whole text, or an empty string."""
     around = min(len(text) - len(text.lstrip("(")), len(text) - len(text.rstrip(")")))
     if not around:
         return ""
     inner = text[around:-around]
-    # Inside, what closes more than was opened there belongs to what stands in front.
+    # A closing parenthesis without an opening one inside belongs to the text in front.
     depths = accumulate((character == "(") - (character == ")") for character in inner)
     around += min(0, min(depths, default=0))
     return text[around:-around].strip() if around > 0 else ""
 
 
-def _within(core: str) -> tuple[str, bool]:
-    """A sentence without the negation at its verb, and whether there was one; of some things both can be true."""
+def _strip_inner_negation(core: str) -> tuple[str, bool]:
+    """Return a sentence without the negation at its verb, and True if there was one; for `some` both may be true."""
     if _JOINED.search(core) or _OF_SOME.search(core):
         return core, False
     truth = _TRUTH.search(core)
-    said = core[: truth.start()] if truth else core
-    turned = truth is not None and bool(truth["not"]) == (truth["value"].lower() == "true")
-    spelt = _SHORT.sub(lambda short: _LONG.get(short[0].lower(), short[0][:-3] + " not"), said)
+    statement = core[: truth.start()] if truth else core
+    negated = truth is not None and bool(truth["not"]) == (truth["value"].lower() == "true")
+    spelt = _SHORT.sub(lambda short: _LONG.get(short[0].lower(), short[0][:-3] + " not"), statement)
     bare, count = _AT_VERB.subn(lambda verb: verb["verb"] or "", spelt)
-    return (" ".join(bare.split()), not turned) if count == 1 else (said, turned)
+    return (" ".join(bare.split()), not negated) if count == 1 else (statement, negated)
 
 
-def _key(core: str) -> str:
+def _comparison_key(core: str) -> str:
     spaced = _AROUND_SIGNS.sub("", core)
-    return spaced if names_apart(core) else spaced.casefold()
+    return spaced if case_sensitive_names(core) else spaced.casefold()
 
 
-def is_formal(said: Proposition) -> bool:
-    """Whether it is one name, stands in parentheses, or has signs that compare or join."""
-    if said.core.isidentifier() or said.formula != said.core:
+def is_formal(proposition: Proposition) -> bool:
+    """Return True if it is one name, is in parentheses, or has signs that compare or join."""
+    if proposition.core.isidentifier() or proposition.formula != proposition.core:
         return True
-    return bool(_SIGNS.search(said.core) or _FORMAL.search(said.core))
+    return bool(_SIGNS.search(proposition.core) or _FORMAL.search(proposition.core))
 
 
-def names_apart(text: str) -> set[str]:
-    """Letters that a formula has in both cases, as `x < X` has: longer names are one, however they are written."""
+def case_sensitive_names(text: str) -> set[str]:
+    """Return the letters that a formula has in both cases, as in `x < X`; longer names are case-insensitive."""
     if not _SIGNS.search(text):
         return set()
     folded = [name.casefold() for name in set(_LETTER.findall(text))]

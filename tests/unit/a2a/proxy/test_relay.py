@@ -1,4 +1,4 @@
-"""What a hostile agent or client might get past the proxy."""
+"""Attempts of a hostile agent or client to bypass the proxy."""
 
 import asyncio
 import threading
@@ -7,26 +7,26 @@ from typing import Any
 
 import pytest
 
-from qwed_a2a import strict
+from qwed_a2a import strict_schema
 from qwed_a2a.message import AgentMessage
-from qwed_a2a.proxy.beside import LARGE, Beside
-from qwed_a2a.proxy.faults import Fault, Refused
-from qwed_a2a.proxy.kernel import Party
-from qwed_a2a.proxy.terms import Event
-from qwed_a2a.proxy.verbs import BY_RPC
+from qwed_a2a.proxy.backend import Peer
+from qwed_a2a.proxy.errors import CallRefusedError, ErrorKind
+from qwed_a2a.proxy.message_schema import StreamResponse
+from qwed_a2a.proxy.methods import METHOD_BY_RPC_NAME
+from qwed_a2a.proxy.parsing_pool import LARGE_BYTES, new_parsing_pool
 from qwed_a2a.verdict import EngineName, VerdictStatus, VerificationVerdict
-from tests.support.a2a_proxies import Rules
-from tests.support.a2a_raw import call_of, message_of, relaying, said_as_one, said_at_once, told
+from tests.support.a2a_proxies import RuleBackend
+from tests.support.a2a_raw import client_call, collect_events, relay_before, send_params, single_reply, stream_reply
 
 
 def status(state: str = "WORKING", text: str = "", task: str = "t", **more: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {"state": f"TASK_STATE_{state}"}
+    state_object: dict[str, Any] = {"state": f"TASK_STATE_{state}"}
     if text:
-        found["message"] = {"messageId": text, "role": "ROLE_AGENT", "parts": [{"text": text}]}
-    return {"statusUpdate": {"taskId": task, "contextId": "c", "status": found, **more}}
+        state_object["message"] = {"messageId": text, "role": "ROLE_AGENT", "parts": [{"text": text}]}
+    return {"statusUpdate": {"taskId": task, "contextId": "c", "status": state_object, **more}}
 
 
-def piece(text: str, *, append: bool = True, last: bool = False, task: str = "t") -> dict[str, Any]:
+def chunk(text: str, *, append: bool = True, last: bool = False, task: str = "t") -> dict[str, Any]:
     artifact = {"artifactId": "a", "parts": [{"text": text}]}
     return {"artifactUpdate": {"taskId": task, "artifact": artifact, "append": append, "lastChunk": last}}
 
@@ -36,15 +36,15 @@ def snapshot(text: str) -> dict[str, Any]:
     return {"task": {"id": "t", "contextId": "c", "status": {"state": "TASK_STATE_WORKING"}, "artifacts": [artifact]}}
 
 
-def heard(*results: Any) -> tuple[list[Event], Refused | None]:
-    """What a client hears of an agent that says this, and what it ends with."""
+def client_events(*results: Any) -> tuple[list[StreamResponse], CallRefusedError | None]:
+    """Return the events that a client gets of these results, and the error that ends them."""
 
-    async def run() -> tuple[list[Event], Refused | None]:
-        seen: list[Event] = []
-        async with relaying(lambda _: said_at_once(*results)) as relay:
+    async def run() -> tuple[list[StreamResponse], CallRefusedError | None]:
+        seen: list[StreamResponse] = []
+        async with relay_before(lambda _: stream_reply(*results)) as relay:
             try:
-                await told(relay, call_of(relay, message_of()), seen)
-            except Refused as refused:
+                await collect_events(relay, client_call(relay, send_params()), seen)
+            except CallRefusedError as refused:
                 return seen, refused
         return seen, None
 
@@ -52,46 +52,46 @@ def heard(*results: Any) -> tuple[list[Event], Refused | None]:
 
 
 FIRST, SECOND = "```python\nos.system('poi", "son')\n```"
-"""Nothing by themselves."""
+"""Harmless if read separately."""
 STREAMS = [
-    (piece("poison", append=False), snapshot("harmless"), piece("end", last=True)),
-    (piece(FIRST, append=False, last=True), piece(SECOND, last=True)),
-    (snapshot(FIRST), piece(SECOND, last=True)),
-    (piece(FIRST, append=False), status("WORKING"), piece(SECOND)),
-    (piece("x", append=False), piece("poison", append=False), piece("y", append=False, last=True)),
+    (chunk("poison", append=False), snapshot("harmless"), chunk("end", last=True)),
+    (chunk(FIRST, append=False, last=True), chunk(SECOND, last=True)),
+    (snapshot(FIRST), chunk(SECOND, last=True)),
+    (chunk(FIRST, append=False), status("WORKING"), chunk(SECOND)),
+    (chunk("x", append=False), chunk("poison", append=False), chunk("y", append=False, last=True)),
 ]
 
 
 @pytest.mark.parametrize("results", STREAMS)
 def test_however_an_artifact_is_sent_it_is_looked_at_as_the_client_would_have_it(results: Any) -> None:
-    seen, refused = heard(*results)
+    seen, refused = client_events(*results)
     assert refused is not None
-    assert refused.fault is Fault.INVALID_AGENT_RESPONSE
+    assert refused.error_kind is ErrorKind.INVALID_AGENT_RESPONSE
     assert "poison" not in str(seen)
     assert "son'" not in str(seen)
 
 
 def test_a_stream_is_about_one_task() -> None:
-    seen, refused = heard(status(), piece("poi", append=False), piece("son", task="other", last=True))
+    seen, refused = client_events(status(), chunk("poi", append=False), chunk("son", task="other", last=True))
     assert len(seen) == 1
     assert refused is not None
-    assert "goes on with another task" in refused.message
+    assert "continues with another task" in refused.message
 
 
 CODE = "```python\nos.system('poison')\n```"
-SPOKEN = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "hello"}]}
-ASKED = [
-    ("SendMessage", {"message": SPOKEN, "metadata": {"x": CODE}}),
-    ("SendMessage", {"message": {**SPOKEN, "metadata": {"x": [CODE]}}}),
-    ("SendMessage", {"message": {**SPOKEN, "extensions": ["urn:x", CODE]}}),
-    ("SendMessage", {"message": {**SPOKEN, "referenceTaskIds": ["t", CODE.replace("\n", " ")]}}),
-    ("SendMessage", {"message": {**SPOKEN, "parts": [{"text": "hello", "filename": CODE}]}}),
-    ("SendMessage", {"message": {**SPOKEN, "parts": [{"data": 1, "mediaType": CODE}]}}),
-    ("SendMessage", {"message": {**SPOKEN, "parts": [{"url": "https://x.example/y", "metadata": {"x": CODE}}]}}),
-    ("SendMessage", {"message": {**SPOKEN, "parts": [{"text": "o = os"}, {"text": "o.system('poison')"}]}}),
-    ("SendMessage", {"message": SPOKEN, "configuration": {"acceptedOutputModes": ["text/plain", CODE]}}),
-    ("SendMessage", {"message": SPOKEN, "configuration": {"acceptedOutputModes": ["os.system('poison')"]}}),
-    ("SendMessage", {"message": {**SPOKEN, "contextId": "c\n"}}),
+MESSAGE = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "hello"}]}
+HOSTILE_REQUESTS = [
+    ("SendMessage", {"message": MESSAGE, "metadata": {"x": CODE}}),
+    ("SendMessage", {"message": {**MESSAGE, "metadata": {"x": [CODE]}}}),
+    ("SendMessage", {"message": {**MESSAGE, "extensions": ["urn:x", CODE]}}),
+    ("SendMessage", {"message": {**MESSAGE, "referenceTaskIds": ["t", CODE.replace("\n", " ")]}}),
+    ("SendMessage", {"message": {**MESSAGE, "parts": [{"text": "hello", "filename": CODE}]}}),
+    ("SendMessage", {"message": {**MESSAGE, "parts": [{"data": 1, "mediaType": CODE}]}}),
+    ("SendMessage", {"message": {**MESSAGE, "parts": [{"url": "https://x.example/y", "metadata": {"x": CODE}}]}}),
+    ("SendMessage", {"message": {**MESSAGE, "parts": [{"text": "o = os"}, {"text": "o.system('poison')"}]}}),
+    ("SendMessage", {"message": MESSAGE, "configuration": {"acceptedOutputModes": ["text/plain", CODE]}}),
+    ("SendMessage", {"message": MESSAGE, "configuration": {"acceptedOutputModes": ["os.system('poison')"]}}),
+    ("SendMessage", {"message": {**MESSAGE, "contextId": "c\n"}}),
     ("CancelTask", {"id": "t", "metadata": {"x": CODE}}),
     ("ListTasks", {"pageToken": CODE}),
     ("ListTasks", {"contextId": CODE}),
@@ -99,18 +99,20 @@ ASKED = [
 ]
 
 
-@pytest.mark.parametrize(("method", "params"), ASKED)
+@pytest.mark.parametrize(("method", "params"), HOSTILE_REQUESTS)
 def test_whatever_member_of_a_request_holds_it_nothing_reaches_the_agent_that_was_not_looked_at(
     method: str, params: Any
 ) -> None:
     reached: list[Any] = []
 
     async def run() -> None:
-        async with relaying(lambda asked: reached.append(asked) or said_as_one({"task": {}})) as relay:
+        async with relay_before(lambda request: reached.append(request) or single_reply({"task": {}})) as relay:
             try:
-                verb = BY_RPC[method]
-                await relay.answer(call_of(relay, strict.understood(params, verb.value.takes), verb))
-            except (Refused, strict.Unreadable):
+                rpc_method = METHOD_BY_RPC_NAME[method]
+                await relay.answer(
+                    client_call(relay, strict_schema.convert_strict(params, rpc_method.value.params_type), rpc_method)
+                )
+            except (CallRefusedError, strict_schema.StrictSchemaError):
                 return
 
     asyncio.run(run())
@@ -121,36 +123,38 @@ def test_what_an_honest_request_says_of_itself_arrives() -> None:
     reached: list[Any] = []
     params = {
         "tenant": "a tenant",
-        "message": {**SPOKEN, "contextId": "c", "extensions": ["https://x.example/v1"], "referenceTaskIds": ["t-1"]},
+        "message": {**MESSAGE, "contextId": "c", "extensions": ["https://x.example/v1"], "referenceTaskIds": ["t-1"]},
         "configuration": {"acceptedOutputModes": ["text/plain; charset=utf-8", "image/*", "text"], "historyLength": 3},
         "metadata": {"trace": "one"},
     }
 
     async def run() -> None:
-        said = {"message": {"messageId": "n", "parts": [{"text": "hi", "filename": "a (1).txt"}]}}
-        async with relaying(lambda asked: reached.append(asked) or said_as_one(said)) as relay:
-            verb = BY_RPC["SendMessage"]
-            await relay.answer(call_of(relay, strict.understood(params, verb.value.takes), verb))
+        answer = {"message": {"messageId": "n", "parts": [{"text": "hi", "filename": "a (1).txt"}]}}
+        async with relay_before(lambda request: reached.append(request) or single_reply(answer)) as relay:
+            rpc_method = METHOD_BY_RPC_NAME["SendMessage"]
+            await relay.answer(
+                client_call(relay, strict_schema.convert_strict(params, rpc_method.value.params_type), rpc_method)
+            )
 
     asyncio.run(run())
     assert reached[0]["params"] == params
 
 
 def test_an_agent_that_streams_its_words_one_by_one_is_heard() -> None:
-    words = [piece(f"word{number} ", append=number > 0) for number in range(1_000)]
-    seen, refused = heard(status(), *words, status("COMPLETED"))
+    words = [chunk(f"word{number} ", append=number > 0) for number in range(1_000)]
+    seen, refused = client_events(status(), *words, status("COMPLETED"))
     assert refused is None
     assert len(seen) == 1_002
 
 
-class Hasty(Rules):
-    """The agent's second saying comes too soon, once."""
+class RateLimitOnceBackend(RuleBackend):
+    """Backend that refuses the agent's second status once as too fast."""
 
     def __init__(self) -> None:
         super().__init__()
         self.refused = 0
 
-    async def intercept(self, message: AgentMessage, sender: Party) -> VerificationVerdict:
+    async def intercept(self, message: AgentMessage, sender: Peer) -> VerificationVerdict:
         verdict = await super().intercept(message, sender)
         if self.refused or message.payload.get("text") != "step 2":
             return verdict
@@ -162,55 +166,55 @@ class Hasty(Rules):
 
 
 def test_an_agent_may_say_how_far_it_is_as_often_as_it_likes_and_is_slowed_where_it_is_too_fast() -> None:
-    kernel = Hasty()
-    seen: list[Event] = []
+    backend = RateLimitOnceBackend()
+    seen: list[StreamResponse] = []
 
     async def run() -> None:
-        said = [status(text=f"step {number}") for number in range(1, 4)]
-        async with relaying(lambda _: said_at_once(*said, status("COMPLETED", "done")), kernel) as relay:
-            await told(relay, call_of(relay, message_of(context_id="c")), seen)
+        statuses = [status(text=f"step {number}") for number in range(1, 4)]
+        async with relay_before(lambda _: stream_reply(*statuses, status("COMPLETED", "done")), backend) as relay:
+            await collect_events(relay, client_call(relay, send_params(context_id="c")), seen)
 
     asyncio.run(run())
-    assert (len(seen), kernel.refused) == (4, 1)
-    turns = [(each.message.payload.get("text"), bool(each.message.metadata)) for each in kernel.asked]
+    assert (len(seen), backend.refused) == (4, 1)
+    turns = [(item.message.payload.get("text"), bool(item.message.metadata)) for item in backend.messages]
     steps = [("step 1", False), ("step 2", False), ("step 2", False), ("step 3", False)]
     assert turns == [("hello", True), *steps, ("done", True)]
 
 
 def test_what_is_large_is_read_beside_the_loop_and_what_is_small_is_not() -> None:
-    def reading() -> bool:
-        return any("a2a-reading" in each.name for each in threading.enumerate())
+    def has_parsing_thread() -> bool:
+        return any("a2a-parse" in thread.name for thread in threading.enumerate())
 
     async def run(text: str) -> bool:
-        said = {"message": {"messageId": "n", "parts": [{"text": "hi"}]}}
-        async with relaying(lambda _: said_as_one(said)) as relay:
-            await relay.answer(call_of(relay, message_of(text), BY_RPC["SendMessage"]))
-            return reading()
+        answer = {"message": {"messageId": "n", "parts": [{"text": "hi"}]}}
+        async with relay_before(lambda _: single_reply(answer)) as relay:
+            await relay.answer(client_call(relay, send_params(text), METHOD_BY_RPC_NAME["SendMessage"]))
+            return has_parsing_thread()
 
     assert not asyncio.run(run("word " * 1_000))
     assert asyncio.run(run("word " * 10_000))
 
 
 def test_so_many_are_read_at_once_and_each_sender_in_its_turn() -> None:
-    begun: list[str] = []
+    started: list[str] = []
 
     async def run() -> None:
-        beside, gate, first = Beside(1), threading.Event(), asyncio.Event()
+        pool, gate, first = new_parsing_pool(1), threading.Event(), asyncio.Event()
         loop = asyncio.get_running_loop()
 
         def work(name: str) -> None:
-            begun.append(name)
+            started.append(name)
             loop.call_soon_threadsafe(first.set)
             gate.wait(20)
 
         names = ("greedy", "greedy", "greedy", "modest")
-        waiting = [asyncio.create_task(beside.run(name, LARGE, work, name)) for name in names]
+        tasks = [asyncio.create_task(pool.run(name, work, name, size=LARGE_BYTES)) for name in names]
         await first.wait()
-        assert await beside.run("small", 1, lambda: "at once") == "at once"
-        assert begun == ["greedy"]
+        assert await pool.run("small", lambda: "at once", size=1) == "at once"
+        assert started == ["greedy"]
         gate.set()
-        await asyncio.gather(*waiting)
-        beside.close()
+        await asyncio.gather(*tasks)
+        pool.close()
 
     asyncio.run(run())
-    assert begun.index("modest") < 3
+    assert started.index("modest") < 3

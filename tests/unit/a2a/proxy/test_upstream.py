@@ -1,4 +1,4 @@
-"""An agent that is down, slow, torn, endless or plainly wrong: named as such, and nothing of its words repeated."""
+"""Agents that are down, slow, broken or endless: each gets its error, and their text is not quoted."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
@@ -7,15 +7,15 @@ from typing import Any, TypeVar
 
 import pytest
 
-from qwed_a2a.proxy.faults import Fault, Refused
-from qwed_a2a.proxy.terms import GetTask, ListTasks, Message, Part, SendMessage
-from qwed_a2a.proxy.upstream import REST, RPC, Bounds, Endpoint, Headers, Upstream
-from qwed_a2a.proxy.verbs import Verb
+from qwed_a2a.proxy.errors import CallRefusedError, ErrorKind
+from qwed_a2a.proxy.message_schema import A2AMessage, A2APart, GetTask, ListTasks, SendMessage
+from qwed_a2a.proxy.methods import A2AMethod
+from qwed_a2a.proxy.upstream import REST, RPC, Headers, UpstreamAgent, UpstreamEndpoint, UpstreamLimits
 
 T = TypeVar("T")
 SECRET = "a secret of the agent"
-BOUNDS = Bounds(seconds=20, stream_seconds=30, answer_bytes=2_000, stream_bytes=6_000)
-SOON = Bounds(seconds=0.05, stream_seconds=2, answer_bytes=2_000, stream_bytes=6_000)
+BOUNDS = UpstreamLimits(seconds=20, stream_seconds=30, answer_bytes=2_000, stream_bytes=6_000)
+SOON = UpstreamLimits(seconds=0.05, stream_seconds=2, answer_bytes=2_000, stream_bytes=6_000)
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
@@ -25,9 +25,14 @@ def answer(body: str, status: str = "200 OK", kind: str = "application/json", mo
 
 @asynccontextmanager
 async def agent(
-    serve: Serve, binding: str = RPC, path: str = "/rpc", more: Headers = (), bounds: Bounds = BOUNDS, tenant: str = ""
-) -> AsyncIterator[Upstream]:
-    """An agent that serves each connection so, and the way to it."""
+    serve: Serve,
+    binding: str = RPC,
+    path: str = "/rpc",
+    more: Headers = (),
+    limits: UpstreamLimits = BOUNDS,
+    tenant: str = "",
+) -> AsyncIterator[UpstreamAgent]:
+    """Yield a client for an agent that serves each connection with this function."""
     writers: list[asyncio.StreamWriter] = []
     tasks: list[asyncio.Task[None]] = []
 
@@ -38,8 +43,8 @@ async def agent(
             await serve(reader, writer)
 
     server = await asyncio.start_server(connected, "127.0.0.1", 0)
-    upstream = Upstream(
-        Endpoint(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}{path}", binding, tenant), bounds, more
+    upstream = UpstreamAgent(
+        UpstreamEndpoint(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}{path}", binding, tenant), limits, more
     )
     try:
         yield upstream
@@ -54,31 +59,34 @@ async def agent(
 
 
 def with_agent(
-    said: bytes, ask: Callable[[Upstream], Coroutine[Any, Any, T]], binding: str = RPC, bounds: Bounds = BOUNDS
+    reply: bytes,
+    ask: Callable[[UpstreamAgent], Coroutine[Any, Any, T]],
+    binding: str = RPC,
+    limits: UpstreamLimits = BOUNDS,
 ) -> T:
-    """Whatever is asked of an agent that says this to everything, and then hangs up, or is silent after dots."""
+    """Return the result of `ask` with an agent that always sends this; after dots it is silent, else it disconnects."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
-        writer.write(said)
+        writer.write(reply)
         await writer.drain()
-        if not said.endswith(b"..."):
+        if not reply.endswith(b"..."):
             writer.close()
 
     async def run() -> T:
-        async with agent(serve, binding, bounds=bounds) as upstream:
+        async with agent(serve, binding, limits=limits) as upstream:
             return await ask(upstream)
 
     return asyncio.run(run())
 
 
-async def task_of(upstream: Upstream) -> Any:
-    return await upstream.call(Verb.GET, GetTask(id="t"), ())
+async def task_of(upstream: UpstreamAgent) -> Any:
+    return await upstream.call(A2AMethod.GET, GetTask(id="t"), ())
 
 
-async def events_of(upstream: Upstream) -> list[Any]:
-    message = SendMessage(message=Message(parts=(Part(text="x"),)))
-    return [event async for event in upstream.stream(Verb.STREAM, message, ())]
+async def events_of(upstream: UpstreamAgent) -> list[Any]:
+    message = SendMessage(message=A2AMessage(parts=(A2APart(text="x"),)))
+    return [event async for event in upstream.stream(A2AMethod.STREAM, message, ())]
 
 
 def result(value: str) -> str:
@@ -94,7 +102,7 @@ WRONG = [
     (answer(result(f'{{"status":{{"state":"{SECRET}"}}}}')), "its answer is not A2A 1.0"),
     (answer('{"result":{},"result":{}}'), "its answer is not A2A 1.0"),
     (answer('{"jsonrpc":"2.0","id":1}'), "its answer is not A2A 1.0"),
-    (answer(result("{}"), more="content-encoding: gzip\r\n"), "it packs its answers"),
+    (answer(result("{}"), more="content-encoding: gzip\r\n"), "it compresses its answers"),
     (answer(result('{"id":"' + "x" * 3_000 + '"}')), "its answer has more than 2000 bytes"),
     (b"HTTP/1.1 200 OK\r\n" + b"x-long: " + b"y" * 70_000, "too many headers"),
     (b"HTTP/1.1 200 OK\r\n" + b"x: y\r\n" * 20_000, "too many headers"),
@@ -107,34 +115,34 @@ WRONG = [
     (b"HTTP/1.1 204 None\r\ncontent-length: 2\r\n\r\n{}", "HTTP status 204"),
     (b"HTTP/1.1 304 Same\r\n\r\n" + SECRET.encode(), "HTTP status 304"),
     (f"{SECRET}\r\n\r\n".encode(), "its answer is not HTTP"),
-    (b"HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\n{", "broke off"),
-    (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\n{", "broke off"),
-    (b"", "broke off"),
-    (b"HTTP/1.1 101 Up\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n", "something else than HTTP"),
+    (b"HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\n{", "ended early"),
+    (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\n{", "ended early"),
+    (b"", "ended early"),
+    (b"HTTP/1.1 101 Up\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n", "another protocol than HTTP"),
 ]
 
 
-@pytest.mark.parametrize(("said", "why"), WRONG)
-def test_an_answer_that_is_none_is_named_and_not_repeated(said: bytes, why: str) -> None:
-    with pytest.raises(Refused) as refused:
-        with_agent(said, task_of)
-    assert refused.value.fault is Fault.INVALID_AGENT_RESPONSE
-    assert why in refused.value.message
+@pytest.mark.parametrize(("reply", "reason"), WRONG)
+def test_an_answer_that_is_none_is_named_and_not_repeated(reply: bytes, reason: str) -> None:
+    with pytest.raises(CallRefusedError) as refused:
+        with_agent(reply, task_of)
+    assert refused.value.error_kind is ErrorKind.INVALID_AGENT_RESPONSE
+    assert reason in refused.value.message
     assert SECRET not in repr((refused.value.message, refused.value.data))
 
 
-@pytest.mark.parametrize("said", [b"HTTP/1.1 200 OK\r\n...", b"HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\n{..."])
-def test_an_agent_that_does_not_go_on_is_not_waited_for(said: bytes) -> None:
-    with pytest.raises(Refused, match=r"did not answer within 0\.05 seconds") as refused:
-        with_agent(said, task_of, bounds=SOON)
+@pytest.mark.parametrize("reply", [b"HTTP/1.1 200 OK\r\n...", b"HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\n{..."])
+def test_an_agent_that_does_not_go_on_is_not_waited_for(reply: bytes) -> None:
+    with pytest.raises(CallRefusedError, match=r"did not answer within 0\.05 seconds") as refused:
+        with_agent(reply, task_of, limits=SOON)
     assert refused.value.http == 504
 
 
 def test_an_agent_that_is_not_there_is_named() -> None:
     async def run() -> None:
-        await task_of(Upstream(Endpoint("http://127.0.0.1:9/", RPC), BOUNDS))
+        await task_of(UpstreamAgent(UpstreamEndpoint("http://127.0.0.1:9/", RPC), BOUNDS))
 
-    with pytest.raises(Refused, match="it could not be reached: ConnectionRefusedError") as refused:
+    with pytest.raises(CallRefusedError, match="it is not reachable: ConnectionRefusedError") as refused:
         asyncio.run(run())
     assert refused.value.http == 502
 
@@ -146,14 +154,14 @@ def test_an_answer_without_a_length_ends_with_the_connection() -> None:
 
 def test_a_head_and_a_large_body_may_come_as_one() -> None:
     async def run() -> Any:
-        said = answer(result('{"id":"t"' + " " * 200_000 + "}"))
+        reply = answer(result('{"id":"t"' + " " * 200_000 + "}"))
 
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             await reader.readuntil(b"\r\n\r\n")
-            writer.write(said)
+            writer.write(reply)
             await writer.drain()
 
-        async with agent(serve, bounds=Bounds(seconds=5)) as upstream:
+        async with agent(serve, limits=UpstreamLimits(seconds=5)) as upstream:
             return await task_of(upstream)
 
     assert asyncio.run(run()).id == "t"
@@ -161,11 +169,11 @@ def test_a_head_and_a_large_body_may_come_as_one() -> None:
 
 def test_a_body_may_come_a_byte_at_a_time() -> None:
     body = result('{"id":"t"}').encode()
-    pieces = b"".join(b"1\r\n%c\r\n" % each for each in body * 40)
+    pieces = b"".join(b"1\r\n%c\r\n" % byte for byte in body * 40)
     head = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
-    with pytest.raises(Refused, match="not A2A"):
+    with pytest.raises(CallRefusedError, match="not A2A"):
         with_agent(head + pieces + b"0\r\n\r\n", task_of)
-    whole = b"".join(b"1\r\n%c\r\n" % each for each in body)
+    whole = b"".join(b"1\r\n%c\r\n" % byte for byte in body)
     assert with_agent(head + whole + b"0\r\nx-trailer: y\r\n\r\n", task_of).id == "t"
 
 
@@ -182,42 +190,42 @@ ERRORS = [
 ]
 
 
-@pytest.mark.parametrize(("body", "fault"), ERRORS)
-def test_an_error_of_the_agent_keeps_its_kind_and_loses_its_words(body: str, fault: str) -> None:
-    with pytest.raises(Refused) as refused:
+@pytest.mark.parametrize(("body", "kind"), ERRORS)
+def test_an_error_of_the_agent_keeps_its_kind_and_loses_its_words(body: str, kind: str) -> None:
+    with pytest.raises(CallRefusedError) as refused:
         with_agent(answer(body), task_of)
-    assert refused.value.fault is Fault[fault]
+    assert refused.value.error_kind is ErrorKind[kind]
     assert SECRET not in repr((refused.value.message, refused.value.data))
 
 
 def test_an_error_of_http_json_keeps_its_kind_and_loses_its_words() -> None:
     info = f'{{"@type":"x","reason":"TASK_NOT_FOUND","metadata":{{"a":"{SECRET}"}}}}'
     body = f'{{"error":{{"code":404,"message":"{SECRET}","details":[{info}]}}}}'
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(CallRefusedError) as refused:
         with_agent(answer(body, "404 Not Found"), task_of, REST)
-    assert refused.value.fault is Fault.TASK_NOT_FOUND
+    assert refused.value.error_kind is ErrorKind.TASK_NOT_FOUND
     assert SECRET not in repr((refused.value.message, refused.value.data))
-    with pytest.raises(Refused, match="HTTP status 503"):
+    with pytest.raises(CallRefusedError, match="HTTP status 503"):
         with_agent(answer("<html>", "503 Busy", "text/html"), task_of, REST)
 
 
 def events(*data: str, end: str = "") -> bytes:
-    said = "".join(f"data: {each}\r\n\r\n" for each in data) + end
-    return b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n" + said.encode()
+    text = "".join(f"data: {item}\r\n\r\n" for item in data) + end
+    return b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n" + text.encode()
 
 
-SAID = result('{"message":{"messageId":"m","parts":[{"text":"hi"}]}}')
+MESSAGE = result('{"message":{"messageId":"m","parts":[{"text":"hi"}]}}')
 
 
 def test_events_come_one_after_another() -> None:
-    found = with_agent(events(SAID, SAID, end=": a comment\n\nevent: x\nretry: 5\n\n"), events_of)
-    assert [event.message.parts[0].text for event in found] == ["hi", "hi"]
+    received = with_agent(events(MESSAGE, MESSAGE, end=": a comment\n\nevent: x\nretry: 5\n\n"), events_of)
+    assert [event.message.parts[0].text for event in received] == ["hi", "hi"]
 
 
 def test_an_event_may_stand_on_several_lines() -> None:
-    first, second = SAID[:17], SAID[17:]
-    found = with_agent(events(end=f"data:{first}\ndata:{second}\n\n"), events_of)
-    assert found[0].message.message_id == "m"
+    first, second = MESSAGE[:17], MESSAGE[17:]
+    received = with_agent(events(end=f"data:{first}\ndata:{second}\n\n"), events_of)
+    assert received[0].message.message_id == "m"
 
 
 WRONG_STREAMS = [
@@ -225,17 +233,17 @@ WRONG_STREAMS = [
     (events(result("{}")), "its answer is not A2A 1.0"),
     (events(end="data: " + "x" * 2_500), "a line of its stream has more than 2000 bytes"),
     (events(end=("data: " + "x" * 500 + "\n") * 6), "an event of its stream has more than 2000 bytes"),
-    (events(*[SAID] * 100), "its stream has more than 6000 bytes"),
+    (events(*[MESSAGE] * 100), "its stream has more than 6000 bytes"),
     (answer(SECRET, "500 Oh", "text/html"), "HTTP status 500"),
-    (events(SAID, end="..."), "did not answer within 0.05 seconds"),
+    (events(MESSAGE, end="..."), "did not answer within 0.05 seconds"),
 ]
 
 
-@pytest.mark.parametrize(("said", "why"), WRONG_STREAMS)
-def test_a_stream_that_is_none_or_never_ends_is_cut_off(said: bytes, why: str) -> None:
-    with pytest.raises(Refused) as refused:
-        with_agent(said, events_of, bounds=SOON if said.endswith(b"...") else BOUNDS)
-    assert why in refused.value.message
+@pytest.mark.parametrize(("reply", "reason"), WRONG_STREAMS)
+def test_a_stream_that_is_none_or_never_ends_is_cut_off(reply: bytes, reason: str) -> None:
+    with pytest.raises(CallRefusedError) as refused:
+        with_agent(reply, events_of, limits=SOON if reply.endswith(b"...") else BOUNDS)
+    assert reason in refused.value.message
     assert SECRET not in repr((refused.value.message, refused.value.data))
 
 
@@ -259,44 +267,44 @@ def test_a_connection_is_used_again_and_not_one_on_which_more_was_said_than_aske
 
 
 def test_what_the_operator_sends_stands_alone() -> None:
-    asked: list[bytes] = []
+    requests: list[bytes] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked.append(await reader.readuntil(b"\r\n\r\n"))
+        requests.append(await reader.readuntil(b"\r\n\r\n"))
         writer.write(answer(result("{}"), more="connection: close\r\n"))
         writer.close()
 
     async def run() -> None:
         async with agent(serve, more=((b"authorization", b"ours"),)) as upstream:
             theirs = ((b"authorization", b"theirs"), (b"x-api-key", b"theirs"))
-            await upstream.call(Verb.GET, GetTask(id="t"), theirs)
+            await upstream.call(A2AMethod.GET, GetTask(id="t"), theirs)
 
     asyncio.run(run())
-    assert asked[0].count(b"authorization:") == 1
-    assert b"authorization: ours\r\n" in asked[0]
-    assert b"x-api-key: theirs\r\n" in asked[0]
+    assert requests[0].count(b"authorization:") == 1
+    assert b"authorization: ours\r\n" in requests[0]
+    assert b"x-api-key: theirs\r\n" in requests[0]
 
 
 def test_what_is_asked_in_http_json_is_spelt_in_the_path() -> None:
-    asked: list[bytes] = []
+    requests: list[bytes] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked.append(await reader.readuntil(b"\r\n\r\n"))
+        requests.append(await reader.readuntil(b"\r\n\r\n"))
         writer.write(answer("{}", more="connection: close\r\n"))
         writer.close()
 
     async def run() -> None:
         async with agent(serve, REST, "/base/") as upstream:
-            await upstream.call(Verb.GET, GetTask(id="a/../b?x=1\r\nh: i", tenant="te nant", history_length=2), ())
-            await upstream.call(Verb.LIST, ListTasks(include_artifacts=True, page_size=3), ())
-        async with agent(serve, REST, tenant="house") as upstream:
-            await upstream.call(Verb.GET, GetTask(id="t"), ())
-            await upstream.call(Verb.GET, GetTask(id="t", tenant="other"), ())
+            await upstream.call(A2AMethod.GET, GetTask(id="a/../b?x=1\r\nh: i", tenant="te nant", history_length=2), ())
+            await upstream.call(A2AMethod.LIST, ListTasks(include_artifacts=True, page_size=3), ())
+        async with agent(serve, REST, tenant="tenant-1") as upstream:
+            await upstream.call(A2AMethod.GET, GetTask(id="t"), ())
+            await upstream.call(A2AMethod.GET, GetTask(id="t", tenant="other"), ())
 
     asyncio.run(run())
-    first, second, third, fourth = (each.split(b"\r\n")[0] for each in asked)
+    first, second, third, fourth = (head.split(b"\r\n")[0] for head in requests)
     # The tenant that its card names is named to it, unless the client names one.
-    assert third == b"GET /rpc/house/tasks/t HTTP/1.1"
+    assert third == b"GET /rpc/tenant-1/tasks/t HTTP/1.1"
     assert fourth == b"GET /rpc/other/tasks/t HTTP/1.1"
     assert first == b"GET /base/te%20nant/tasks/a%2F..%2Fb%3Fx%3D1%0D%0Ah%3A%20i?historyLength=2 HTTP/1.1"
     assert second == b"GET /base/tasks?pageSize=3&includeArtifacts=true HTTP/1.1"

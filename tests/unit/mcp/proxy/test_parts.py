@@ -1,4 +1,4 @@
-"""The parts of the proxy by themselves: names, lines, what is allowed by name, what is printed for a client."""
+"""Parts of the proxy: server names, message framing, passthrough policy and client configuration."""
 
 import json
 import subprocess
@@ -22,17 +22,17 @@ from mcp_types import (
     ToolAnnotations,
 )
 
-from qwed.proxies.naming import is_name
-from qwed.proxies.place import read_object, write_object
-from qwed.words.tool_name import is_server_name, server_of
-from qwed_mcp.proxy.config import client_config
-from qwed_mcp.proxy.effects import effects_of
-from qwed_mcp.proxy.input import Inputs
-from qwed_mcp.proxy.lines import MOST_UNHEARD, Reading, Splitter, TooLong, Writing
-from qwed_mcp.proxy.naming import name_of, whole_name
-from qwed_mcp.proxy.options import Options, Passes, Registered
-from qwed_mcp.proxy.pace import Pace, Turns
-from qwed_mcp.proxy.process import environment_of
+from qwed.model.tool_name import is_server_name, server_of
+from qwed.proxies.server_name import is_proxy_name
+from qwed.proxies.state_directory import read_json_object, write_json_object
+from qwed_mcp.proxy.framing import MAX_UNREAD_RESPONSES, LineSplitter, MessageReader, MessageTooLongError, MessageWriter
+from qwed_mcp.proxy.output_throttle import OutputThrottle, ReadPacer
+from qwed_mcp.proxy.proxy_command import client_config
+from qwed_mcp.proxy.proxy_options import McpProxyOptions, PassthroughPolicy, RegistrationFields
+from qwed_mcp.proxy.server_name import derive_server_name, qualified_tool_name
+from qwed_mcp.proxy.server_process import server_environment
+from qwed_mcp.proxy.server_requests import InputRequests
+from qwed_mcp.proxy.tools_handler import hinted_effects
 from qwed_mcp.proxy.upstream import Upstream
 
 
@@ -52,22 +52,22 @@ from qwed_mcp.proxy.upstream import Upstream
     ],
 )
 def test_a_server_is_called_after_its_command(command: str, name: str) -> None:
-    assert name_of(command.split(), None) == name
-    assert is_name(name)
+    assert derive_server_name(command.split(), None) == name
+    assert is_proxy_name(name)
     assert is_server_name(name)
 
 
 def test_a_server_elsewhere_is_called_after_its_host() -> None:
-    assert name_of([], "https://user@mcp.example.com:8443/mcp") == "mcp-example-com"
+    assert derive_server_name([], "https://user@mcp.example.com:8443/mcp") == "mcp-example-com"
 
 
 @pytest.mark.parametrize("name", ["", "a_b", "a__b", "a b", "-a", "a-", "ä", "a" * 41, "a\n"])
 def test_what_would_blur_where_a_tools_name_begins_is_no_name_of_a_server(name: str) -> None:
-    assert not is_name(name)
+    assert not is_proxy_name(name)
 
 
 def test_the_whole_name_of_a_tool_is_read_as_it_was_made() -> None:
-    assert server_of(whole_name("server-filesystem", "read__file")) == "server-filesystem"
+    assert server_of(qualified_tool_name("server-filesystem", "read__file")) == "server-filesystem"
 
 
 @pytest.mark.parametrize(
@@ -99,22 +99,22 @@ def test_the_whole_name_of_a_tool_is_read_as_it_was_made() -> None:
     ],
 )
 def test_a_resource_passes_as_it_is_named_or_below_what_is_named(uri: str, passes: bool) -> None:
-    assert Passes(resources=("notes://one", "file:///srv/*")).resource(uri) is passes
+    assert PassthroughPolicy(resources=("notes://one", "file:///srv/*")).allows_resource(uri) is passes
 
 
 def test_lines_end_where_they_end_however_the_bytes_come() -> None:
     whole = b'{"a": 1}\n\n{"b": "\xc3\xa4"}\nrest'
     for size in range(1, len(whole) + 1):
-        splitter = Splitter()
+        splitter = LineSplitter()
         pieces = [whole[start : start + size] for start in range(0, len(whole), size)]
         lines = [line for piece in pieces for line in splitter.feed(piece)]
         assert lines == [b'{"a": 1}', b"", b'{"b": "\xc3\xa4"}']
 
 
 def test_a_line_that_does_not_end_is_not_kept() -> None:
-    splitter = Splitter(longest=10)
+    splitter = LineSplitter(max_bytes=10)
     assert splitter.feed(b"0123456789\n0123456789") == [b"0123456789"]
-    with pytest.raises(TooLong):
+    with pytest.raises(MessageTooLongError):
         splitter.feed(b"0")
 
 
@@ -125,7 +125,7 @@ def _messages(*chunks: bytes) -> list[SessionMessage | Exception]:
         return left.pop(0)
 
     async def all_of_them() -> list[SessionMessage | Exception]:
-        return [item async for item in Reading(read, Turns())]
+        return [item async for item in MessageReader(read, ReadPacer())]
 
     return anyio.run(all_of_them)
 
@@ -136,7 +136,7 @@ def test_a_line_that_is_no_message_is_told_apart_and_the_next_is_read() -> None:
     assert isinstance(right, SessionMessage)
 
 
-def test_a_peer_that_is_gone_is_the_end_and_no_surprise() -> None:
+def test_a_closed_peer_ends_the_stream_without_an_error() -> None:
     async def broken(*_: object) -> bytes:
         raise BrokenPipeError
 
@@ -144,9 +144,9 @@ def test_a_peer_that_is_gone_is_the_end_and_no_surprise() -> None:
         await broken()
 
     async def both() -> None:
-        assert [item async for item in Reading(broken, Turns())] == []
+        assert [item async for item in MessageReader(broken, ReadPacer())] == []
         [message] = [item for item in _parsed if isinstance(item, SessionMessage)]
-        writing = Writing(written, Turns())
+        writing = MessageWriter(written, ReadPacer())
         with pytest.raises(anyio.BrokenResourceError):
             await writing.send(message)
         with pytest.raises(anyio.ClosedResourceError):
@@ -156,14 +156,14 @@ def test_a_peer_that_is_gone_is_the_end_and_no_surprise() -> None:
     anyio.run(both)
 
 
-def test_whoever_says_too_much_unasked_waits_and_what_it_is_told_is_not_counted_against_it() -> None:
-    async def read(told: int, sizes: list[int]) -> bool:
-        pace = Pace(burst=3, each_second=1e-6)
+def test_unsolicited_messages_are_throttled_and_answers_to_requests_are_not() -> None:
+    async def read(sent: int, sizes: list[int]) -> bool:
+        throttle = OutputThrottle(burst=3, per_second=1e-6)
         with anyio.move_on_after(0.05) as scope:
             for size in sizes:
-                await pace.before(size)
-                for _ in range(told):
-                    pace.spoken_to()
+                await throttle.before_read(size)
+                for _ in range(sent):
+                    throttle.on_message_sent()
         return not scope.cancelled_caught
 
     assert anyio.run(read, 0, [1, 1, 1])
@@ -175,14 +175,14 @@ def test_whoever_says_too_much_unasked_waits_and_what_it_is_told_is_not_counted_
 def test_messages_that_are_there_already_leave_others_their_turn() -> None:
     heard: list[int] = []
 
-    async def others(reading: Reading) -> None:
+    async def others(reading: MessageReader) -> None:
         heard.append(len([item async for item in reading]))
 
     async def read() -> bytes:
         return b"x\n" * 5_000 if not heard else b""
 
     async def both() -> int:
-        reading = Reading(read, Turns())
+        reading = MessageReader(read, ReadPacer())
         with anyio.move_on_after(5):
             async with anyio.create_task_group() as group:
                 group.start_soon(others, reading)
@@ -200,9 +200,9 @@ def test_answers_that_nobody_reads_are_not_kept_without_end() -> None:
         await anyio.sleep_forever()
 
     async def asked() -> bool:
-        writing = Writing(never, Turns())
+        writing = MessageWriter(never, ReadPacer())
         async with anyio.create_task_group() as group:
-            for _ in range(MOST_UNHEARD):
+            for _ in range(MAX_UNREAD_RESPONSES):
                 group.start_soon(writing.send, answer)
             await anyio.wait_all_tasks_blocked()
             with pytest.raises(anyio.BrokenResourceError):
@@ -224,12 +224,12 @@ def test_answers_that_nobody_reads_are_not_kept_without_end() -> None:
 )
 def test_a_hint_adds_an_effect_and_takes_none_away(hints: dict[str, bool], effects: tuple[str, ...]) -> None:
     tool = Tool(name="x", input_schema={"type": "object"}, annotations=ToolAnnotations(**hints))
-    assert effects_of(tool) == effects
+    assert hinted_effects(tool) == effects
 
 
 def test_the_server_gets_the_environment_without_the_control_planes() -> None:
     ours = {"PATH": "/bin", "QWED_API_KEY": "s", "qwed_agent_token": "s", "MY_QWED_": "1"}
-    assert environment_of(ours) == {"PATH": "/bin", "MY_QWED_": "1"}
+    assert server_environment(ours) == {"PATH": "/bin", "MY_QWED_": "1"}
 
 
 def test_the_command_is_printed_for_a_client_without_any_secret(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,9 +237,9 @@ def test_the_command_is_printed_for_a_client_without_any_secret(monkeypatch: pyt
         monkeypatch.setenv(name, value)
     for name in ("QWED_AGENT_ID", "QWED_AGENT_TOKEN"):
         monkeypatch.delenv(name, raising=False)
-    options = Options(name="them", command=("x",), registered=Registered("autonomous", "me"))
-    given = ["/opt/bin/qwed-mcp", "proxy", "--print-config", "--header-env", "A=TOKEN", "--", "x", "--print-config"]
-    printed = client_config(options, given, ["A=TOKEN"])
+    options = McpProxyOptions(name="them", command=("x",), registration=RegistrationFields("autonomous", "me"))
+    argv = ["/opt/bin/qwed-mcp", "proxy", "--print-config", "--header-env", "A=TOKEN", "--", "x", "--print-config"]
+    printed = client_config(options, argv, ["A=TOKEN"])
     assert "s1" not in printed
     assert json.loads(printed)["mcpServers"]["them"] == {
         "command": "/opt/bin/qwed-mcp",
@@ -250,17 +250,17 @@ def test_the_command_is_printed_for_a_client_without_any_secret(monkeypatch: pyt
 
 def test_what_is_kept_is_written_whole_for_its_owner_alone(tmp_path: Path) -> None:
     file = tmp_path / "agent.json"
-    write_object(file, {"a": 1})
-    write_object(file, {"a": 2})
-    assert read_object(file) == {"a": 2}
+    write_json_object(file, {"a": 1})
+    write_json_object(file, {"a": 2})
+    assert read_json_object(file) == {"a": 2}
     assert file.stat().st_mode & 0o777 == 0o600
-    assert [each.name for each in tmp_path.iterdir()] == ["agent.json"]
+    assert [path.name for path in tmp_path.iterdir()] == ["agent.json"]
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", "[" * 100_000, "x" * (1 << 21)])
 def test_what_is_broken_is_read_as_nothing(content: str, tmp_path: Path) -> None:
     (tmp_path / "agent.json").write_text(content)
-    assert read_object(tmp_path / "agent.json") is None
+    assert read_json_object(tmp_path / "agent.json") is None
 
 
 @pytest.mark.parametrize(
@@ -279,19 +279,20 @@ def test_what_is_broken_is_read_as_nothing(content: str, tmp_path: Path) -> None
 def test_what_stands_beside_the_arguments_answers_what_the_server_asked_about_this_call(
     call: dict[str, Any], passes: bool
 ) -> None:
-    inputs = Inputs(Upstream(Client(Server("x")), 1.0, None), Passes(elicitation=True))
+    inputs = InputRequests(Upstream(Client(Server("x")), 1.0, None), PassthroughPolicy(elicitation=True))
     asks = {"a": ElicitRequest(params=ElicitRequestURLParams(message="m", url="https://x.test", elicitation_id="e"))}
     first = CallToolRequestParams(name="t", arguments={"x": 1})
     inputs.remember(first, InputRequiredResult(input_requests=asks, request_state="s"))
     again = CallToolRequestParams(**{"name": "t", "arguments": {"x": 1}, **call})
-    assert inputs.answers(again) is passes
+    assert inputs.is_expected(again) is passes
     inputs.remember(first, CallToolResult(content=[]))
-    assert inputs.answers(again) is (not call)
+    assert inputs.is_expected(again) is (not call)
 
 
 def test_what_a_proxy_holds_is_not_read_by_others_of_its_user() -> None:
     program = (
-        "import ctypes; from qwed.proxies.guard import unreadable; unreadable(); print(ctypes.CDLL(None).prctl(3))"
+        "import ctypes; from qwed.proxies import process_hardening as p; p.disable_memory_dumps()\n"
+        "print(ctypes.CDLL(None).prctl(3))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert done.stdout == "0\n"

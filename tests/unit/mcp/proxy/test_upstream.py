@@ -1,4 +1,4 @@
-"""What a server may say, and how much of it."""
+"""Upstream listings: pages are joined, and their number and size are limited."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +9,7 @@ from mcp import Client
 from mcp.server import Server
 from mcp_types import ListToolsResult, PaginatedRequestParams, Tool
 
-from qwed_mcp.proxy.upstream import MOST_LISTED, Unanswered, Upstream
+from qwed_mcp.proxy.upstream import MAX_LISTED, UnansweredRequestError, Upstream
 
 Pages = Callable[[int], ListToolsResult]
 
@@ -19,19 +19,19 @@ def _tool(name: str, description: str = "") -> Tool:
 
 
 def listed(pages: Pages) -> tuple[Tool, ...] | str:
-    """The tools of a server that lists so, or why there are none."""
+    """Return the tools of a server that lists so, or the error message."""
 
     async def page(_: Any, params: PaginatedRequestParams | None) -> ListToolsResult:
         return pages(int(params.cursor) if params is not None and params.cursor else 0)
 
-    async def tools() -> tuple[Tool, ...] | str:
+    async def list_tools() -> tuple[Tool, ...] | str:
         async with Client(Server("x", on_list_tools=page), cache=None) as client:
             try:
-                return await Upstream(client, 10.0, None).tools()
-            except Unanswered as error:
+                return await Upstream(client, 10.0, None).list_tools()
+            except UnansweredRequestError as error:
                 return str(error)
 
-    return anyio.run(tools)
+    return anyio.run(list_tools)
 
 
 def test_the_tools_of_all_pages_are_one_list() -> None:
@@ -42,16 +42,19 @@ def test_the_tools_of_all_pages_are_one_list() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pages", "told"),
+    ("pages", "expected"),
     [
         (lambda at: ListToolsResult(tools=[_tool(f"t{at}")], next_cursor="0"), "on more than 100 pages"),
         (lambda at: ListToolsResult(tools=[], next_cursor=str(at + 1)), "on more than 100 pages"),
         (
-            lambda at: ListToolsResult(tools=[_tool(f"t{at}{n}") for n in range(MOST_LISTED + 1)]),
+            lambda at: ListToolsResult(tools=[_tool(f"t{at}{n}") for n in range(MAX_LISTED + 1)]),
             "than 2000 tools",
         ),
-        (lambda at: ListToolsResult(tools=[_tool("t", "w " * 3_000_000)], next_cursor=str(at + 1)), "says too much"),
+        (
+            lambda at: ListToolsResult(tools=[_tool("t", "w " * 3_000_000)], next_cursor=str(at + 1)),
+            "definitions are too large",
+        ),
     ],
 )
-def test_a_listing_without_end_is_none(pages: Pages, told: str) -> None:
-    assert told in listed(pages)
+def test_a_listing_without_end_is_none(pages: Pages, expected: str) -> None:
+    assert expected in listed(pages)

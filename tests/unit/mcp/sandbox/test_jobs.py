@@ -1,11 +1,11 @@
-"""What a job leaves and how it ends, in the sandbox and without one."""
+"""Outcome of jobs, in the sandbox and without one."""
 
 import os
 import threading
 
 import pytest
 
-from qwed_mcp.sandbox import Ended, Limits, Outcome, Sandbox, Unavailable, sandbox_from
+from qwed_mcp.sandbox import EndReason, JobLimits, JobOutcome, Sandbox, SandboxUnavailable, sandbox_from
 from qwed_mcp.settings import BUBBLEWRAP, NONE, McpSettings
 
 KINDS = (BUBBLEWRAP, NONE)
@@ -24,13 +24,13 @@ def bubblewrap() -> Sandbox:
 
 
 def chosen(kind: str) -> Sandbox:
-    found = sandbox_from(McpSettings(sandbox=kind))()
-    assert not isinstance(found, Unavailable), found
-    return found
+    sandbox = sandbox_from(McpSettings(sandbox=kind))()
+    assert not isinstance(sandbox, SandboxUnavailable), sandbox
+    return sandbox
 
 
-def run(sandbox: Sandbox, code: str, **limits: float) -> Outcome:
-    return sandbox.start(code, Limits(**{"seconds": 60, **limits})).wait()  # type: ignore[arg-type]
+def run(sandbox: Sandbox, code: str, **limits: float) -> JobOutcome:
+    return sandbox.start(code, JobLimits(**{"seconds": 60, **limits})).wait()  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def run(sandbox: Sandbox, code: str, **limits: float) -> Outcome:
 def test_a_program_runs_as_if_python_had_been_started_with_it(
     sandbox: Sandbox, code: str, printed: str, returned: int
 ) -> None:
-    assert run(sandbox, code) == Outcome(printed, "", returned, Ended.EXITED, sandbox.name)
+    assert run(sandbox, code) == JobOutcome(printed, "", returned, EndReason.EXITED, sandbox.name)
 
 
 def test_of_the_environment_two_variables_are_there_and_no_secret(
@@ -75,13 +75,13 @@ def test_of_the_environment_two_variables_are_there_and_no_secret(
 )
 def test_an_error_is_told_as_python_tells_it(sandbox: Sandbox, code: str, last: str) -> None:
     outcome = run(sandbox, code)
-    assert (outcome.ended, outcome.return_code) == (Ended.EXITED, 1)
+    assert (outcome.ended, outcome.return_code) == (EndReason.EXITED, 1)
     assert outcome.stderr.splitlines()[-1] == last
 
 
 def test_a_traceback_begins_in_the_program(bubblewrap: Sandbox) -> None:
-    shown = run(bubblewrap, "def f():\n    1 / 0\nf()").stderr.splitlines()
-    assert [line for line in shown if "File" in line] == [
+    lines = run(bubblewrap, "def f():\n    1 / 0\nf()").stderr.splitlines()
+    assert [line for line in lines if "File" in line] == [
         '  File "/program.py", line 3, in <module>',
         '  File "/program.py", line 2, in f',
     ]
@@ -89,37 +89,37 @@ def test_a_traceback_begins_in_the_program(bubblewrap: Sandbox) -> None:
 
 def test_output_up_to_the_cap_is_kept(sandbox: Sandbox) -> None:
     outcome = run(sandbox, f"import sys; print('x' * {CAP}, end=''); sys.stderr.write('y' * {CAP})", output_bytes=CAP)
-    assert (len(outcome.stdout), len(outcome.stderr), outcome.ended) == (CAP, CAP, Ended.EXITED)
+    assert (len(outcome.stdout), len(outcome.stderr), outcome.ended) == (CAP, CAP, EndReason.EXITED)
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
 def test_one_byte_more_than_the_cap_ends_the_job(sandbox: Sandbox, stream: str) -> None:
     code = f"import sys, time; sys.{stream}.write('x' * {CAP + 1}); sys.{stream}.flush(); time.sleep(1000)"
     outcome = run(sandbox, code, output_bytes=CAP)
-    assert (len(getattr(outcome, stream)), outcome.ended, outcome.return_code) == (CAP, Ended.OUTPUT_CAP, None)
+    assert (len(getattr(outcome, stream)), outcome.ended, outcome.return_code) == (CAP, EndReason.OUTPUT_CAP, None)
 
 
 def test_one_byte_too_much_at_the_very_end_counts_too(sandbox: Sandbox) -> None:
-    assert run(sandbox, f"print('x' * {CAP})", output_bytes=CAP).ended is Ended.OUTPUT_CAP
+    assert run(sandbox, f"print('x' * {CAP})", output_bytes=CAP).ended is EndReason.OUTPUT_CAP
 
 
 def test_what_was_printed_before_the_time_was_over_is_kept(sandbox: Sandbox) -> None:
     outcome = run(sandbox, "import time; print('begun', flush=True); time.sleep(1000)", seconds=0.5)
-    assert outcome == Outcome("begun\n", "", None, Ended.TIMED_OUT, sandbox.name)
+    assert outcome == JobOutcome("begun\n", "", None, EndReason.TIMED_OUT, sandbox.name)
 
 
 def test_a_job_is_cancelled_from_another_thread(sandbox: Sandbox) -> None:
-    job = sandbox.start("import time; time.sleep(1000)", Limits(seconds=60))
+    job = sandbox.start("import time; time.sleep(1000)", JobLimits(seconds=60))
     threading.Thread(target=job.cancel).start()
-    assert job.wait().ended is Ended.CANCELLED
+    assert job.wait().ended is EndReason.CANCELLED
     job.cancel()
-    assert job.wait().ended is Ended.CANCELLED
+    assert job.wait().ended is EndReason.CANCELLED
 
 
 def test_a_job_outlives_the_thread_that_started_it(sandbox: Sandbox) -> None:
     jobs = []
     code = "import time; time.sleep(0.2); print('done')"
-    starter = threading.Thread(target=lambda: jobs.append(sandbox.start(code, Limits(seconds=60))))
+    starter = threading.Thread(target=lambda: jobs.append(sandbox.start(code, JobLimits(seconds=60))))
     starter.start()
     starter.join()
     assert jobs[0].wait().stdout == "done\n"
@@ -132,7 +132,7 @@ open("/tmp/{0}", "w")
 time.sleep(0.2)
 print([len([name for name in os.listdir(place) if name.isdigit()]) for place in ("/proc", "/tmp")])
 """
-    jobs = [bubblewrap.start(code.format(number), Limits(seconds=60)) for number in range(4)]
+    jobs = [bubblewrap.start(code.format(number), JobLimits(seconds=60)) for number in range(4)]
     assert [job.wait().stdout for job in jobs] == ["[2, 1]\n"] * 4
 
 
@@ -184,7 +184,7 @@ def test_the_files_of_a_job_have_a_limit(bubblewrap: Sandbox) -> None:
 
 def test_names_without_content_are_memory_too(bubblewrap: Sandbox) -> None:
     code = "import itertools, os\nfor number in itertools.count():\n    os.symlink('x', f'/tmp/{number}')"
-    assert run(bubblewrap, code, memory_mb=48).ended is Ended.MEMORY
+    assert run(bubblewrap, code, memory_mb=48).ended is EndReason.MEMORY
 
 
 def test_everything_but_its_own_files_is_read_only(bubblewrap: Sandbox) -> None:
@@ -223,7 +223,7 @@ for _ in range(4):
         time.sleep(1000)
 time.sleep(1000)
 """
-    assert run(sandbox, code, memory_mb=200).ended is Ended.MEMORY
+    assert run(sandbox, code, memory_mb=200).ended is EndReason.MEMORY
 
 
 def test_what_qwed_is_made_of_is_there_within_the_limits(bubblewrap: Sandbox) -> None:

@@ -1,4 +1,4 @@
-"""A database in PostgreSQL with our tables, and a connection to it that commits by itself."""
+"""PostgreSQL database with our tables, and a connection in autocommit mode."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,13 +6,13 @@ from typing import Any
 import psycopg
 import pytest
 
-from qwed.store.postgres.dialect import adapt
+from qwed.store.postgres.dialect import register_dumpers
 from tests.support.postgres_server import Databases
 
 
 @pytest.fixture
 def tables(postgres: Databases, template: str) -> Iterator[str]:
-    """The address of a database with our tables and nothing in them."""
+    """URL of a database with our tables and no rows."""
     url = postgres.database(like=template)
     yield url
     postgres.drop(url)
@@ -21,5 +21,5 @@ def tables(postgres: Databases, template: str) -> Iterator[str]:
 @pytest.fixture
 def connection(tables: str) -> Iterator["psycopg.Connection[Any]"]:
     with psycopg.connect(tables, autocommit=True) as connected:
-        adapt(connected)
+        register_dumpers(connected)
         yield connected

@@ -1,4 +1,4 @@
-"""Every statement of the store is understood by PostgreSQL, and values are kept as SQLite keeps them."""
+"""PostgreSQL accepts every statement of the store, and stores values as SQLite does."""
 
 import ast
 import itertools
@@ -12,17 +12,42 @@ import psycopg
 import pytest
 
 import qwed.store
-from qwed.store import buckets, chains, changes, jobs, known, log, messages, outbox, parts, reader, rows, subjects
-from qwed.store.boundary import ListName
-from qwed.store.columns import _PRIMARY, COLUMNS, insert, put, select
-from qwed.store.postgres.dialect import _DIFFERENT, keepable, translated
-from qwed.words import Decision
+from qwed.model import Decision
+from qwed.store import (
+    attestation_chains,
+    base,
+    batch_job_table,
+    change_handlers,
+    change_parts,
+    data_subjects,
+    entity_cache,
+    log,
+    outbox,
+    snapshot_reader,
+    sql,
+    token_buckets,
+)
+from qwed.store.access_lists import ListName
+from qwed.store.columns import _PRIMARY, COLUMNS, insert, select, upsert
+from qwed.store.postgres.dialect import _POSTGRES_STATEMENTS, is_storable, translate
 
 Connection = psycopg.Connection[Any]
-MODULES = (rows, changes, log, jobs, outbox, subjects, messages, chains, buckets, known, reader)
+MODULES = (
+    sql,
+    change_handlers,
+    log,
+    batch_job_table,
+    outbox,
+    data_subjects,
+    base,
+    attestation_chains,
+    token_buckets,
+    entity_cache,
+    snapshot_reader,
+)
 _STATEMENT = re.compile(r"\s*(?:SELECT|INSERT|UPDATE|DELETE)\s")
-_OF_SQLITE = re.compile(r"sqlite_|INTO batches")
-_ERASURE = changes.statements_of((parts.SubjectErased("org_1", "name", 1.0, "stated"),))
+_OF_SQLITE = re.compile(r"sqlite_|INTO write_batch")
+_ERASURE = change_handlers.statements_of((change_parts.SubjectErased("org_1", "name", 1.0, "stated"),))
 
 
 def _constants(module: ModuleType) -> Iterator[str]:
@@ -31,7 +56,7 @@ def _constants(module: ModuleType) -> Iterator[str]:
 
 
 def _literals(file: Path) -> Iterator[str]:
-    """What is written out where it is used; parts of a text that is put together there are none."""
+    """Yield the string literals of a file, without parts of larger texts."""
     tree = ast.parse(file.read_text())
     pieces = {
         id(piece) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr | ast.BinOp) for piece in ast.walk(node)
@@ -43,21 +68,21 @@ def _literals(file: Path) -> Iterator[str]:
 
 def _every() -> list[str]:
     store = Path(qwed.store.__file__).parent
-    found = {text for module in MODULES for text in _constants(module)}
-    found |= {text for file in store.glob("*.py") for text in _literals(file)}
-    found |= {statement for statement, _values in _ERASURE}
-    found |= {insert(table) for table in COLUMNS} | {select(table, "") for table in COLUMNS}
-    found |= {put(table) for table in _PRIMARY}
-    return sorted(text for text in found if _STATEMENT.match(text) and not _OF_SQLITE.search(text))
+    statements = {text for module in MODULES for text in _constants(module)}
+    statements |= {text for file in store.glob("*.py") for text in _literals(file)}
+    statements |= {statement for statement, _values in _ERASURE}
+    statements |= {insert(table) for table in COLUMNS} | {select(table, "") for table in COLUMNS}
+    statements |= {upsert(table) for table in _PRIMARY}
+    return sorted(text for text in statements if _STATEMENT.match(text) and not _OF_SQLITE.search(text))
 
 
 STATEMENTS = [text for text in _every() if not text.rstrip().endswith((",", "WHERE", "FROM"))]
 
 
 def _prepared(connection: Connection, statement: str) -> str | None:
-    """What PostgreSQL does not understand about it."""
+    """Return PostgreSQL's error for a statement, or None."""
     numbers = itertools.count(1)
-    text = re.sub("%s", lambda _: f"${next(numbers)}", translated(statement)).replace("%%", "%")
+    text = re.sub("%s", lambda _: f"${next(numbers)}", translate(statement)).replace("%%", "%")
     try:
         connection.execute(f"PREPARE asked AS {text}".encode())
         connection.execute("DEALLOCATE asked")
@@ -68,16 +93,16 @@ def _prepared(connection: Connection, statement: str) -> str | None:
 
 def test_every_statement_is_understood(connection: Connection) -> None:
     assert len(STATEMENTS) > 120
-    assert [said for statement in STATEMENTS if (said := _prepared(connection, statement))] == []
+    assert [error for statement in STATEMENTS if (error := _prepared(connection, statement))] == []
 
 
 def test_what_differs_is_a_statement_of_the_store() -> None:
-    assert set(_DIFFERENT) <= set(STATEMENTS)
+    assert set(_POSTGRES_STATEMENTS) <= set(STATEMENTS)
 
 
 def test_a_statement_is_translated_once() -> None:
-    assert translated(rows.SELECT_AGENT) is translated(rows.SELECT_AGENT)
-    assert translated("SELECT '100 %' WHERE a = ? AND b.c ->> 'd' = ?") == (
+    assert translate(sql.SELECT_AGENT) is translate(sql.SELECT_AGENT)
+    assert translate("SELECT '100 %' WHERE a = ? AND b.c ->> 'd' = ?") == (
         "SELECT '100 %%' WHERE a = %s AND CAST(b.c AS JSON) ->> 'd' = %s"
     )
 
@@ -88,8 +113,8 @@ def test_a_statement_is_translated_once() -> None:
 def _back(connection: Connection, kind: str, value: Any) -> Any:
     connection.execute(f"CREATE TEMP TABLE one (v {kind})".encode())
     connection.execute("INSERT INTO one VALUES (%s)", (value,))
-    found = connection.execute("SELECT v FROM one WHERE v = %s", (value,)).fetchone()
-    return None if found is None else found[0]
+    row = connection.execute("SELECT v FROM one WHERE v = %s", (value,)).fetchone()
+    return None if row is None else row[0]
 
 
 @pytest.mark.parametrize(
@@ -112,12 +137,12 @@ def _back(connection: Connection, kind: str, value: Any) -> Any:
     ids=repr,
 )
 def test_a_value_comes_back_as_it_was_written(connection: Connection, kind: str, value: Any, kept: Any) -> None:
-    found = _back(connection, kind, value)
-    assert (found, type(found)) == (kept, type(kept))
+    result = _back(connection, kind, value)
+    assert (result, type(result)) == (kept, type(kept))
 
 
 def test_every_whole_number_is_of_one_kind(connection: Connection) -> None:
-    """Else a statement is prepared anew for each size of its numbers."""
+    """Otherwise a statement is prepared once per size of its numbers."""
     for number in (1, 70_000, 2**40, True):
         assert connection.execute("SELECT pg_typeof(%s)::text", (number,)).fetchone() == ("bigint",)
 
@@ -129,13 +154,13 @@ def test_a_number_that_is_too_large_is_refused(connection: Connection) -> None:
 
 @pytest.mark.parametrize("text", ["", "plain", "é", "\x01", "\ufffe", "\U0010ffff"], ids=ascii)
 def test_text_that_can_be_held(text: str) -> None:
-    assert keepable(("a", 1, None, b"\x00", text))
+    assert is_storable(("a", 1, None, b"\x00", text))
 
 
 @pytest.mark.parametrize(
     "text", ["\x00", "a\x00", "\ud800", "é\udfff", "x" * 1_000 + "\udc80"], ids=lambda text: ascii(text)[-8:]
 )
 def test_text_that_cannot_be_held(connection: Connection, text: str) -> None:
-    assert not keepable(("a", text))
+    assert not is_storable(("a", text))
     with pytest.raises((psycopg.DataError, UnicodeEncodeError)):
         connection.execute("SELECT %s::text", (text,))

@@ -1,4 +1,4 @@
-"""PostgreSQL itself keeps logs without a gap or a double, and says when what is known of an organisation is old."""
+"""Triggers in PostgreSQL keep logs without gaps or duplicates, and raise the epoch of changed organisations."""
 
 import threading
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from qwed.store.postgres.months import make_months
-from tests.unit.store.postgres.test_months import DECEMBER, NOVEMBER
+from qwed.store.postgres.partitions import create_month_partitions
+from tests.unit.store.postgres.test_partitions import DECEMBER, NOVEMBER
 
 Connection = psycopg.Connection[Any]
 _INSERT = (
@@ -19,10 +19,10 @@ _INSERT = (
 
 @pytest.fixture
 def logs(connection: Connection) -> Connection:
-    """With two organisations and two months."""
+    """Connection to a database with two organisations and two months."""
     for name in ("org_1", "org_2"):
         connection.execute("INSERT INTO organisations VALUES (%s, 'some', 0)", (name,))
-    make_months(connection, NOVEMBER)
+    create_month_partitions(connection, NOVEMBER)
     return connection
 
 
@@ -90,7 +90,7 @@ def test_of_two_who_write_the_same_place_one_is_refused(logs: Connection, tables
     assert (len(refused), _sizes(logs)["org_1"]) == (3, 1)
 
 
-# What a server may go on believing
+# Epochs
 
 
 def _epochs(connection: Connection) -> dict[str, int]:
@@ -111,7 +111,7 @@ RAISES = (
     "UPDATE agents SET trust = 0",
     "UPDATE agents SET status = 'suspended'",
     "UPDATE agents SET token_digest = 'x'",
-    "UPDATE tools SET row = 'x'",
+    "UPDATE tools SET definition = 'x'",
     "INSERT INTO message_lists VALUES ('org_1', 'trusted', 'a', '')",
     "DELETE FROM message_lists",
     "UPDATE webhooks SET url = 'v'",
@@ -149,10 +149,10 @@ def test_what_every_decision_writes_leaves_it(known: Connection, statement: str)
 
 
 def test_every_table_that_is_kept_in_mind_is_watched(connection: Connection) -> None:
-    """Those that `store/known.py` reads."""
-    found = connection.execute("SELECT tgrelid::regclass::text FROM pg_trigger WHERE tgname = 'raise_epoch'")
+    """The tables that `store/entity_cache.py` reads."""
+    triggers = connection.execute("SELECT tgrelid::regclass::text FROM pg_trigger WHERE tgname = 'raise_epoch'")
     of_an_organisation = {"agents", "keys", "tools", "message_lists", "webhooks", "organisations", "approvals"}
-    assert {row[0] for row in found} == of_an_organisation
+    assert {row[0] for row in triggers} == of_an_organisation
 
 
 def _erasures(connection: Connection) -> dict[str, int]:

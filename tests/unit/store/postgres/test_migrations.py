@@ -1,6 +1,6 @@
-"""A database of every earlier version in PostgreSQL, with what its servers wrote into it, is brought up and verifies.
+"""A PostgreSQL database of every earlier version is migrated and verifies.
 
-Before a migration is added, `python -m tests.unit.store.postgres.recording` keeps the rows of the version before it.
+`python -m tests.unit.store.postgres.record_database` records the rows of a version, before the next migration is added.
 """
 
 from pathlib import Path
@@ -11,10 +11,10 @@ import pytest
 from qwed.cli import main
 from qwed.store.migrate import migrations
 from qwed.store.postgres.schema import migrate, version_of
-from qwed.store.postgres.shape import altered
+from qwed.store.postgres.schema_drift import schema_drift
 from tests.support.postgres_server import Databases
-from tests.unit.cli.full_house import full_house
-from tests.unit.store.postgres.recording import HERE, lay_out, record
+from tests.unit.cli.full_organisation import create_full_history
+from tests.unit.store.postgres.record_database import HERE, lay_out, record
 
 NEWEST = migrations("postgres")[-1][0]
 EARLIER = [number for number, _script in migrations("postgres")[:-1]]
@@ -32,20 +32,20 @@ def test_the_numbers_of_the_migrations_leave_none_out() -> None:
 def test_what_was_there_is_brought_up_and_verifies(
     version: int | str, postgres: Databases, database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Of today as well: so that what is recorded of it can be brought up later."""
-    kept = HERE
+    """Also the current version, so that its recording can be migrated later."""
+    recorded = HERE
     if version == "today":
-        url, data = postgres.database(), full_house(tmp_path).data
+        url, data = postgres.database(), create_full_history(tmp_path).data
         assert main(["copy", "--from", f"sqlite:///{data}", "--to", url]) == 0
         record(url, data, tmp_path)
         postgres.drop(url)
-        kept = tmp_path
-    lay_out(database, tmp_path / "keys", NEWEST if version == "today" else int(version), kept)
+        recorded = tmp_path
+    lay_out(database, tmp_path / "keys", NEWEST if version == "today" else int(version), recorded)
     with psycopg.connect(database, autocommit=True) as connection:
         counted = "SELECT count(*), sum(size) FROM logs"
         before = connection.execute(counted).fetchone()
         assert migrate(connection) == version_of(connection) == NEWEST
-        assert (altered(connection), connection.execute(counted).fetchone()) == ([], before)
+        assert (schema_drift(connection), connection.execute(counted).fetchone()) == ([], before)
         assert before is not None
         assert before[1] > 100
     capsys.readouterr()

@@ -1,4 +1,4 @@
-"""PostgreSQL has the tables that SQLite has, and is brought up by one process at a time."""
+"""PostgreSQL has the tables of SQLite, and one process at a time migrates it."""
 
 import multiprocessing
 import sqlite3
@@ -9,17 +9,17 @@ from typing import Any
 import psycopg
 import pytest
 
-from qwed.store.migrate import NewerDatabase, migrations
+from qwed.store.migrate import NewerDatabaseError, migrations
 from qwed.store.migrate import migrate as migrate_sqlite
 from qwed.store.postgres import schema
-from qwed.store.postgres.bringing import bring_up
-from qwed.store.postgres.opening import Unreachable
+from qwed.store.postgres.connect import DatabaseUnreachableError
+from qwed.store.postgres.migrate import migrate_database
 from qwed.store.postgres.reader import open_tables
 from qwed.store.postgres.schema import migrate, version_of
-from qwed.store.reader import Unreadable
-from tests.support.clock import HandClock
+from qwed.store.snapshot_reader import DatabaseReadError
+from tests.support.manual_clock import ManualClock
 from tests.support.postgres_server import Databases
-from tests.support.stores import SharedShop
+from tests.support.stores import PostgresStoreFixture
 
 Connection = psycopg.Connection[Any]
 NEWEST = migrations("postgres")[-1][0]
@@ -29,7 +29,7 @@ OF_POSTGRES = {
     ("keys", "rowid"),
     ("usage", "version"),
 }
-"""Columns that SQLite has no need of, or without being told."""
+"""Columns that SQLite does not need, or has implicitly."""
 OWN_TABLES = {"logs", "schema_versions"}
 
 
@@ -46,32 +46,32 @@ def _tables(sqlite: sqlite3.Connection) -> list[str]:
 
 
 def _columns(connection: Connection, table: str) -> list[tuple[str, str, bool]]:
-    found = connection.execute(
+    rows = connection.execute(
         "SELECT column_name, data_type, is_nullable = 'NO' FROM information_schema.columns "
         "WHERE table_name = %s ORDER BY ordinal_position",
         (table,),
     )
-    return [row for row in found.fetchall() if (table, row[0]) not in OF_POSTGRES]
+    return [row for row in rows.fetchall() if (table, row[0]) not in OF_POSTGRES]
 
 
 # The tables
 
 
 def test_there_are_the_same_tables(connection: Connection, sqlite: sqlite3.Connection) -> None:
-    found = connection.execute(
+    rows = connection.execute(
         "SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND NOT relispartition "
         "AND relnamespace = 'public'::regnamespace"
     ).fetchall()
-    assert {row[0] for row in found} - OWN_TABLES == set(_tables(sqlite))
+    assert {row[0] for row in rows} - OWN_TABLES == set(_tables(sqlite))
 
 
 def test_every_table_has_the_same_columns_in_the_same_order(connection: Connection, sqlite: sqlite3.Connection) -> None:
     for table in _tables(sqlite):
-        kept = [
+        columns = [
             (name, TYPES[kind], bool(required or primary))
             for _place, name, kind, required, _default, primary in sqlite.execute(f"PRAGMA table_info({table})")
         ]
-        assert _columns(connection, table) == kept, table
+        assert _columns(connection, table) == columns, table
 
 
 def test_every_row_is_found_by_the_same_key(connection: Connection, sqlite: sqlite3.Connection) -> None:
@@ -86,8 +86,8 @@ def test_every_row_is_found_by_the_same_key(connection: Connection, sqlite: sqli
 
 
 def test_every_index_of_sqlite_has_one_beside_it(connection: Connection, sqlite: sqlite3.Connection) -> None:
-    """By the columns it begins with, and by what it leaves out."""
-    kept = connection.execute(
+    """Compared by leading columns and by condition."""
+    indexes = connection.execute(
         "SELECT regexp_replace(tablename, '_other$', ''), "
         "replace(regexp_replace(indexdef, '.* USING btree \\((.*?)\\).*', '\\1'), '\"', ''), "
         "indexdef LIKE '% WHERE %' FROM pg_indexes WHERE schemaname = 'public'"
@@ -97,21 +97,21 @@ def test_every_index_of_sqlite_has_one_beside_it(connection: Connection, sqlite:
             columns = ", ".join(row[2] for row in sqlite.execute(f"PRAGMA index_info({name})"))
             assert any(
                 where == table and indexed.startswith(columns) and (bool(partial) or not some)
-                for where, indexed, some in kept
+                for where, indexed, some in indexes
             ), (table, columns)
 
 
 def test_text_that_is_looked_for_or_ordered_is_compared_byte_by_byte(connection: Connection) -> None:
-    found = connection.execute(
+    rows = connection.execute(
         "SELECT DISTINCT t.relname, a.attname FROM pg_index i "
         "JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY(i.indkey) "
         "JOIN pg_class t ON t.oid = i.indrelid JOIN pg_collation c ON c.oid = a.attcollation "
         "WHERE t.relnamespace = 'public'::regnamespace AND c.collname != 'C'"
     ).fetchall()
-    assert found == []
+    assert rows == []
 
 
-# Bringing up
+# Migration
 
 
 def test_an_empty_database_is_brought_up_once(database: str) -> None:
@@ -124,7 +124,7 @@ def test_an_empty_database_is_brought_up_once(database: str) -> None:
 
 def test_a_newer_database_is_refused_by_name(connection: Connection) -> None:
     connection.execute("INSERT INTO schema_versions (number) VALUES (%s)", (NEWEST + 1,))
-    with pytest.raises(NewerDatabase, match=f"at version {NEWEST + 1}, newer than this qwed \\({NEWEST}\\)"):
+    with pytest.raises(NewerDatabaseError, match=f"at version {NEWEST + 1}, newer than this qwed \\({NEWEST}\\)"):
         migrate(connection)
 
 
@@ -138,8 +138,8 @@ def test_two_processes_that_start_at_once_bring_it_up_once(database: str) -> Non
     spawn = multiprocessing.get_context("spawn")
     with spawn.Manager() as manager, spawn.Pool(2) as pool:
         together = manager.Barrier(2)
-        found = pool.starmap(_bring_up, [(database, together)] * 2)
-    assert found == [NEWEST] * 2
+        versions = pool.starmap(_bring_up, [(database, together)] * 2)
+    assert versions == [NEWEST] * 2
     with psycopg.connect(database) as connection:
         assert connection.execute("SELECT count(*) FROM schema_versions").fetchone() == (NEWEST,)
 
@@ -164,12 +164,12 @@ def test_a_newer_version_that_comes_while_one_waits_is_refused(database: str) ->
         first.execute(schema._LOCK)
         first.execute(schema._VERSIONS)
         first.execute("INSERT INTO schema_versions (number) VALUES (%s)", (NEWEST + 1,))
-        refused: list[NewerDatabase] = []
+        refused: list[NewerDatabaseError] = []
 
         def bring_up() -> None:
             try:
                 migrate(second)
-            except NewerDatabase as error:
+            except NewerDatabaseError as error:
                 refused.append(error)
 
         other = threading.Thread(target=bring_up)
@@ -219,8 +219,8 @@ def test_the_tables_lie_where_the_path_says(postgres: Databases, database: str) 
     with psycopg.connect(database, autocommit=True) as elsewhere:
         assert version_of(elsewhere) == 0
         assert elsewhere.execute("SELECT of_qwed.make_month(86400 * 40)").fetchone() == (True,)
-        found = elsewhere.execute("SELECT DISTINCT schemaname FROM pg_tables WHERE tablename LIKE 'activities%'")
-        assert found.fetchall() == [("of_qwed",)]
+        rows = elsewhere.execute("SELECT DISTINCT schemaname FROM pg_tables WHERE tablename LIKE 'activities%'")
+        assert rows.fetchall() == [("of_qwed",)]
 
 
 STRANGERS = {
@@ -236,11 +236,11 @@ def test_a_database_of_somebody_else_is_left_as_it_is(database: str, statement: 
     with psycopg.connect(database, autocommit=True) as outside:
         outside.execute(statement.encode())
         before = _names(outside)
-        for look in (lambda: SharedShop(database, HandClock()), lambda: bring_up(database, 0.0)):
-            with pytest.raises(Unreachable, match=f"holds a table `{table}` that is not ours"):
+        for look in (lambda: PostgresStoreFixture(database, ManualClock()), lambda: migrate_database(database, 0.0)):
+            with pytest.raises(DatabaseUnreachableError, match=f"has a table `{table}` that qwed did not create"):
                 look()
         assert _names(outside) == before
-    with pytest.raises(Unreadable), open_tables(database):
+    with pytest.raises(DatabaseReadError), open_tables(database):
         pass
 
 
@@ -251,5 +251,5 @@ def _names(connection: Connection) -> list[Any]:
 def test_why_tables_cannot_be_made_is_a_sentence_about_postgresql(database: str) -> None:
     with psycopg.connect(database, autocommit=True) as outside:
         outside.execute("DROP SCHEMA public")
-    with pytest.raises(Unreachable, match="the database in PostgreSQL could not be brought to this version: no schema"):
-        SharedShop(database, HandClock())
+    with pytest.raises(DatabaseUnreachableError, match="the database in PostgreSQL could not be migrated: no schema"):
+        PostgresStoreFixture(database, ManualClock())

@@ -1,6 +1,6 @@
--- What the migrations for SQLite end in, for PostgreSQL: the same tables, columns and order. Text is compared byte by
--- byte, as it is there, so that pages have one order everywhere and no upgrade of a system library changes an index.
--- Beyond them: `epoch`, `logs`, the months that activities lie in, and what keeps them true.
+-- The schema of the SQLite migrations for PostgreSQL: the same tables, columns and order. Text is compared byte by
+-- byte, as in SQLite, so that pages have one order everywhere and no upgrade of a system library breaks an index.
+-- In addition: `epoch`, `logs`, month partitions of the activities, and the triggers that maintain them.
 
 CREATE TABLE meta (
     name TEXT COLLATE "C" PRIMARY KEY,
@@ -9,8 +9,8 @@ CREATE TABLE meta (
 
 INSERT INTO meta VALUES ('conversations_renamed', '1');
 
--- `epoch` is raised with whatever a server keeps in mind about an organisation: see raise_epoch; `erasures` with every
--- subject whose key is destroyed.
+-- `epoch` is raised with every change of a row that servers cache per organisation: see raise_epoch; `erasures` with
+-- every subject whose key is destroyed.
 CREATE TABLE organisations (
     organisation_id TEXT COLLATE "C" PRIMARY KEY,
     name TEXT NOT NULL,
@@ -62,7 +62,7 @@ CREATE TABLE tools (
     PRIMARY KEY (organisation_id, name)
 );
 
--- Rows that every decision overwrites leave room beside themselves, so that no index has to follow them.
+-- Rows that every decision overwrites have free space in their page (heap-only updates), so that no index changes.
 CREATE TABLE conversations (
     agent_id TEXT COLLATE "C" NOT NULL,
     conversation_id TEXT COLLATE "C" NOT NULL,
@@ -74,7 +74,7 @@ CREATE TABLE conversations (
     PRIMARY KEY (agent_id, conversation_id)
 ) WITH (fillfactor = 70);
 
--- `version` says which of two states of one row is the newer.
+-- `version` tells which of two states of one row is newer.
 CREATE TABLE usage (
     agent_id TEXT COLLATE "C" PRIMARY KEY,
     hour BIGINT NOT NULL,
@@ -287,8 +287,8 @@ ALTER SEQUENCE activities_sequence OWNED BY activities.sequence;
 CREATE INDEX activities_by_agent ON activities (agent_id, at, sequence);
 CREATE INDEX changes_by_organisation ON activities (organisation_id, log_index) WHERE event != '';
 
--- What is unique is so within its month, where an index says so; that no index of a log is used twice or left out
--- is kept by grow_logs across all of them, and an activity's id begins with its time.
+-- Unique indexes hold within a month; grow_logs ensures across months that no log index is used twice or left out, and
+-- an activity id begins with its time.
 CREATE FUNCTION index_month(month TEXT) RETURNS void LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
     EXECUTE format('CREATE UNIQUE INDEX ON %I (sequence)', month);
@@ -297,13 +297,13 @@ BEGIN
     EXECUTE format('CREATE UNIQUE INDEX ON %I (attestation_id) WHERE attestation_id IS NOT NULL', month);
 END $$;
 
--- For whatever no month was made for: no clock can make an insert fail.
+-- Default partition: no clock error can make an insert fail.
 CREATE TABLE activities_other PARTITION OF activities DEFAULT;
 SELECT index_month('activities_other');
 
--- The month (in UTC) that a moment lies in gets a table of its own, and what lies in `activities_other` moves there.
--- Whoever may call it needs no right to make tables. It gives up soon where somebody reads for long: it would let
--- everybody wait who comes after, and months are made ahead.
+-- Creates the partition of the month (in UTC) that a time is in, and moves its rows out of `activities_other`. The
+-- caller needs no right to create tables. The lock timeout is short: a waiting lock would block all later readers, and
+-- partitions are created ahead of time.
 CREATE FUNCTION make_month(moment DOUBLE PRECISION) RETURNS BOOLEAN
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '1s' AS $$
 DECLARE
@@ -330,8 +330,8 @@ END $$;
 
 REVOKE EXECUTE ON FUNCTION make_month(DOUBLE PRECISION) FROM PUBLIC;
 
--- How each log stands: how many leaves it has, the hashes its next leaf is joined to, in hex, and its newest head.
--- Whoever makes a log grow holds its row.
+-- State of each log: its number of leaves, the hashes of its complete subtrees in hex, and its newest head.
+-- A transaction that appends to a log holds its row lock.
 CREATE TABLE logs (
     organisation_id TEXT COLLATE "C" PRIMARY KEY,
     size BIGINT NOT NULL DEFAULT 0,
@@ -347,7 +347,7 @@ END $$;
 
 CREATE TRIGGER begin_log AFTER INSERT ON organisations FOR EACH ROW EXECUTE FUNCTION begin_log();
 
--- Leaves are the next ones of their logs, or none of them is written.
+-- Inserted leaves must be the next ones of their logs.
 CREATE FUNCTION grow_logs() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 DECLARE
     more RECORD;
@@ -370,7 +370,7 @@ END $$;
 CREATE TRIGGER grow_logs AFTER INSERT ON activities REFERENCING NEW TABLE AS added
 FOR EACH STATEMENT EXECUTE FUNCTION grow_logs();
 
--- Servers keep in mind who there is and how things stand, and ask for the epoch before they believe it.
+-- Servers cache the entities of an organisation and compare its epoch before each use.
 CREATE FUNCTION raise_epoch() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
     UPDATE organisations SET epoch = epoch + 1
@@ -398,8 +398,8 @@ END $$;
 CREATE TRIGGER count_erasure AFTER UPDATE OF key ON subjects
 FOR EACH ROW WHEN (NEW.key IS NULL AND OLD.key IS NOT NULL) EXECUTE FUNCTION count_erasure();
 
--- A whole batch in one statement, as the view of that name takes it in SQLite: each a JSON array of rows. One text that
--- is read once here costs a server a tenth of what it costs to say the same row by row.
+-- Writes a whole batch in one statement, like the view in SQLite: each argument is a JSON array of rows. That costs a
+-- server a tenth of single inserts.
 CREATE FUNCTION write_batch(new_activities JSONB, new_conversations JSONB, usages JSONB, sums JSONB, new_heads JSONB)
 RETURNS void LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN

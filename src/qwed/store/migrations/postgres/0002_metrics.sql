@@ -1,4 +1,4 @@
--- A key for what scrapes metrics.
+-- Role for metrics scrapers.
 ALTER TABLE keys
     DROP CONSTRAINT keys_role_check,
     ADD CONSTRAINT keys_role_check CHECK (role IN ('owner', 'approver', 'member', 'metrics'));

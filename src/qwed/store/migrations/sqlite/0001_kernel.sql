@@ -128,8 +128,8 @@ CREATE TABLE memories (
 
 CREATE INDEX memories_by_expiry ON memories (expires_at);
 
--- One statement writes a whole batch, and is a transaction of its own. sqlite3 gives up the interpreter lock for each
--- step it takes, and a busy event loop is slow to give it back: so the writer takes one step, not one per row.
+-- One statement writes a whole batch in a transaction of its own. Python's sqlite3 releases the interpreter lock for
+-- each step, and a busy event loop is slow to return it: so the writer needs one step, not one per row.
 CREATE VIEW batches AS
 SELECT '' AS activities, '' AS conversations, '' AS usages, '' AS tallies;
 

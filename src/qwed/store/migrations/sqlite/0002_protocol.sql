@@ -1,4 +1,4 @@
--- What happens around a decision: changes that are logged beside it, approvals that are settled, conduct, webhooks.
+-- Logged changes, resolved approvals, behaviour of agents, webhooks.
 
 DROP TRIGGER write_batch;
 DROP VIEW batches;
@@ -9,7 +9,7 @@ ALTER TABLE activities ADD COLUMN event TEXT NOT NULL DEFAULT '';
 
 CREATE INDEX changes_by_organisation ON activities (organisation_id, log_index) WHERE event != '';
 
--- Made anew, because a column with a default would take a row that lacks it for a fresh one.
+-- Recreated, because a column with a default would hide a row that lacks the value.
 ALTER TABLE usage RENAME TO usage_before;
 
 CREATE TABLE usage (
@@ -58,7 +58,7 @@ ALTER TABLE approvals ADD COLUMN request TEXT;
 ALTER TABLE approvals ADD COLUMN resolution TEXT;
 ALTER TABLE approvals ADD COLUMN resolved_in TEXT;
 
--- Who asked stands in the leaf; without it they could approve it themselves.
+-- The requester is in the leaf; without it they could approve their own request.
 UPDATE approvals SET requested_by = coalesce(
     (SELECT a.leaf ->> 'by' FROM activities a WHERE a.activity_id = approvals.activity_id), ''
 );
@@ -68,7 +68,7 @@ CREATE INDEX approvals_by_organisation ON approvals (organisation_id, approval_i
 CREATE INDEX approvals_by_expiry ON approvals (expires_at) WHERE state = 'pending';
 CREATE INDEX open_approvals_by_agent ON approvals (agent_id, expires_at) WHERE state = 'pending';
 
--- What became of a permitted action, told once.
+-- Result of a permitted action, logged once.
 CREATE TABLE executions (
     activity_id TEXT PRIMARY KEY,
     success INTEGER NOT NULL,

@@ -1,4 +1,4 @@
--- Batches of questions to the engines: what was asked, and each answer as it comes, so that a restart goes on.
+-- Batch jobs: the requests, and each answer as it arrives, so that a restart resumes them.
 
 CREATE TABLE jobs (
     job_id TEXT PRIMARY KEY,

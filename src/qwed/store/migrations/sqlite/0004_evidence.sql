@@ -1,9 +1,9 @@
--- The log becomes a tree with signed heads; content is sealed under a key of its subject.
+-- The log becomes a Merkle tree with signed heads; content is sealed under the key of its data subject.
 
 DROP TRIGGER write_batch;
 DROP VIEW batches;
 
--- Who content is about, under a name that tells nobody. Without its key it is erased.
+-- Data subjects, under keyed names. A subject without a key is erased.
 CREATE TABLE subjects (
     subject_id TEXT PRIMARY KEY,
     organisation_id TEXT NOT NULL,
@@ -15,10 +15,10 @@ CREATE TABLE subjects (
 
 CREATE INDEX living_subjects ON subjects (organisation_id, name) WHERE key IS NOT NULL;
 
--- Without a subject the content is as it was sent, from before there were any.
+-- Content without a subject is from before this version and not sealed.
 ALTER TABLE activities ADD COLUMN subject_id TEXT REFERENCES subjects;
 ALTER TABLE activities ADD COLUMN attestation_id TEXT;
--- In hex: the hash of the leaf, and of each subtree of 2, 4, 8 ... leaves that it completes.
+-- In hex: the hash of the leaf, and of each subtree of 2, 4, 8, ... leaves that it completes.
 ALTER TABLE activities ADD COLUMN nodes TEXT NOT NULL DEFAULT '';
 
 UPDATE activities SET attestation_id = leaf ->> 'attestation_id';
@@ -49,16 +49,16 @@ CREATE TABLE chains (
     PRIMARY KEY (organisation_id, chain_id)
 ) STRICT, WITHOUT ROWID;
 
--- Hashes that a guess could be compared with give way to keyed ones; a loop that began before is counted anew.
+-- Plain hashes, which a guess could be compared with, are replaced by keyed ones; loops are counted from the start.
 UPDATE conversations SET fingerprint = '', repeats = 0, window = '';
--- Conversations that there are already get keyed names when the store is next opened.
+-- Existing conversations get keyed names when the store is next opened.
 INSERT INTO meta SELECT 'conversations_renamed', '1' WHERE NOT EXISTS (SELECT 1 FROM conversations);
 UPDATE approvals SET action_hash = '';
--- Answers in the clear, which live for a day.
+-- Stored answers in clear text, which expire within a day.
 DELETE FROM memories;
 ALTER TABLE memories ADD COLUMN subject_id TEXT REFERENCES subjects;
 ALTER TABLE jobs ADD COLUMN subject_id TEXT REFERENCES subjects;
--- Whoever is erased is found without looking at everybody else.
+-- An erasure finds the rows of a subject without a full scan.
 CREATE INDEX memories_by_subject ON memories (subject_id);
 CREATE INDEX jobs_by_subject ON jobs (subject_id);
 

@@ -1,6 +1,6 @@
--- Messages between agents: whom an owner blocks or trusts, and how fast each pair has been of late.
+-- Messages between agents: access lists, and the rate limit of each pair.
 
--- Of a single agent the receiver is empty.
+-- The receiver is empty for entries about one agent.
 CREATE TABLE message_lists (
     organisation_id TEXT NOT NULL,
     list TEXT NOT NULL CHECK (list IN ('blocks', 'pairs', 'trusted')),
@@ -9,7 +9,7 @@ CREATE TABLE message_lists (
     PRIMARY KEY (organisation_id, list, sender, receiver)
 ) STRICT, WITHOUT ROWID;
 
--- Under a keyed name of the pair. One that is full again is as good as none.
+-- By the keyed name of the pair. A full bucket may be deleted.
 CREATE TABLE buckets (
     organisation_id TEXT NOT NULL,
     pair TEXT NOT NULL,

@@ -1,4 +1,4 @@
--- A key for what scrapes metrics. A rule of a table cannot be changed, so the table is made anew; nothing refers to it.
+-- Role for metrics scrapers. SQLite cannot change a CHECK constraint, so the table is recreated; nothing refers to it.
 CREATE TABLE keys_anew (
     key_id TEXT PRIMARY KEY,
     organisation_id TEXT NOT NULL REFERENCES organisations,
@@ -10,7 +10,7 @@ CREATE TABLE keys_anew (
     revoked_at REAL
 ) STRICT;
 
--- With their numbers: those made at one moment are listed in their order.
+-- With their rowids: keys created at the same moment keep their order.
 INSERT INTO keys_anew (rowid, key_id, organisation_id, name, role, prefix, digest, created_at, revoked_at)
 SELECT rowid, key_id, organisation_id, name, role, prefix, digest, created_at, revoked_at FROM keys;
 

@@ -1,0 +1,1 @@
+"""OpenAPI document and the /docs page generated from it."""

@@ -1,0 +1,257 @@
+"""OpenAPI 3.1 document, generated from the route table, the Struct types, the error codes and the tested examples."""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+import qwed
+from qwed.api.openapi.descriptions import (
+    COMMON_ERRORS,
+    EXTRA_STATUSES,
+    HEADER_PARAMETERS,
+    HEADERS,
+    IDEMPOTENCY_KEY,
+    PARAMETERS,
+    PATH_ERRORS,
+    RATE_HEADERS,
+    RETRY_STATUSES,
+    ROUTE_HEADERS,
+    ROUTE_PARAMETERS,
+    SCHEMA_CONSTRAINTS,
+    SECURITY_SCHEMES,
+    TAGS,
+    ParameterDoc,
+    Schema,
+    tag_of,
+)
+from qwed.api.openapi.examples import EXAMPLES, Example
+from qwed.api.openapi.schemas import ProblemShape
+from qwed.api.routes import ROUTES, Route
+from qwed.kernel.answer import Answer, problem
+from qwed.model import Decision, ErrorCode
+
+JSON = "application/json"
+_PATH_PARAMETER = re.compile(r"{(\w+)}")
+_SECTION = re.compile(r" \(spec [\d.]+\)")
+_REF = "#/components/schemas/{name}"
+_CODES = "ErrorCode"
+_UNDOCUMENTED = ParameterDoc({"type": "string"}, "")
+_DESCRIPTION = (
+    "Every decision has the status 200, except BUDGET_EXCEEDED, which is 429. A request that is refused before a "
+    "decision has the status of its error code. All errors have the same format. Bodies are JSON of at most 1 MiB, "
+    "nested at most 64 levels; unknown fields and duplicate keys are refused. Times are RFC 3339 in UTC, amounts are "
+    "US dollars with at most six decimals."
+)
+
+
+def document() -> dict[str, Any]:
+    """Return the OpenAPI document."""
+    types = _types()
+    schemas, components = msgspec.json.schema_components(types, ref_template=_REF)
+    schemas_by_type = dict(zip(map(str, types), schemas, strict=True))
+    paths: dict[str, dict[str, Any]] = {}
+    for route in ROUTES:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, schemas_by_type)
+    used = {operation["tags"][0] for path in paths.values() for operation in path.values()}
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "qwed",
+            "version": qwed.__version__,
+            "summary": "Decides, before an AI agent acts, whether the action may happen.",
+            "description": _DESCRIPTION,
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "tags": [{"name": tag.name, "description": tag.description} for tag in TAGS if tag.name in used],
+        "paths": paths,
+        "components": {
+            "schemas": _add_constraints(components),
+            "examples": _code_examples(),
+            "headers": HEADERS,
+            "securitySchemes": SECURITY_SCHEMES,
+        },
+    }
+
+
+def _types() -> list[Any]:
+    types = [ProblemShape, Answer]
+    for route in ROUTES:
+        types += [kind for kind in (route.request, route.response) if kind is not None and kind not in types]
+    return types
+
+
+def _add_constraints(components: dict[str, Any]) -> dict[str, Any]:
+    """Return the components with constraints between fields, and with the error codes as an enum."""
+    meanings: dict[str, str] = {}
+    for row in ErrorCode:
+        meanings[row.code] = f"{meanings[row.code]}; or {row.meaning}" if row.code in meanings else row.meaning
+    codes = {
+        "title": _CODES,
+        "description": "Error codes.",
+        "type": "string",
+        "enum": list(meanings),
+        "x-enum-descriptions": meanings,
+    }
+    properties = {**components["Problem"]["properties"], "code": {"$ref": _REF.format(name=_CODES)}}
+    refined = {name: schema | SCHEMA_CONSTRAINTS.get(name, {}) for name, schema in components.items()}
+    return {**refined, "Problem": {**components["Problem"], "properties": properties}, _CODES: codes}
+
+
+def _operation(route: Route, schemas_by_type: dict[str, Schema]) -> dict[str, Any]:
+    name = route.handler.__name__
+    docs = EXAMPLES.get(name)
+    summary = _SECTION.sub("", route.summary)
+    operation: dict[str, Any] = {
+        "operationId": name,
+        "tags": [tag_of(route.path)],
+        "summary": summary,
+        "description": summary if docs is None else docs.description,
+        "parameters": _parameters(route),
+        "responses": _responses(route, schemas_by_type),
+        "security": security_of(route),
+    }
+    if route.request is not None:
+        content = _content(schemas_by_type[str(route.request)], _example_objects(_examples(route), "body"))
+        operation["requestBody"] = {"required": True, "content": content}
+    return operation
+
+
+def security_of(route: Route) -> list[dict[str, list[str]]]:
+    """Return the credentials of a route: none, an organisation key, or also an agent token."""
+    if route.open:
+        return []
+    return [{"organisation": []}, {"agent": []}] if route.takes_token else [{"organisation": []}]
+
+
+def _parameters(route: Route) -> list[Schema]:
+    path = [_parameter(route, name, "path") for name in _PATH_PARAMETER.findall(route.path)]
+    query = [_parameter(route, name, "query") for name in route.query]
+    header = [_parameter_object("Idempotency-Key", "header", IDEMPOTENCY_KEY)] if route.is_decision else []
+    own = HEADER_PARAMETERS.get(route.path, {})
+    return path + query + header + [_parameter_object(name, "header", doc) for name, doc in own.items()]
+
+
+def _parameter(route: Route, name: str, location: str) -> Schema:
+    doc = ROUTE_PARAMETERS.get((route.path, name)) or PARAMETERS.get(name, _UNDOCUMENTED)
+    parameter = _parameter_object(name, location, doc)
+    sent = [getattr(example, location).get(name) for example in _examples(route)]
+    value = next((value for value in sent if value is not None), None)
+    if value is not None:
+        parameter["example"] = int(value) if doc.schema.get("type") == "integer" else value
+    return parameter
+
+
+def _parameter_object(name: str, location: str, doc: ParameterDoc) -> Schema:
+    return {
+        "name": name,
+        "in": location,
+        "required": location == "path",
+        "description": doc.description,
+        "schema": doc.schema,
+    }
+
+
+def _responses(route: Route, schemas_by_type: dict[str, Schema]) -> dict[str, Any]:
+    answers = {str(status): _success(route, status, schemas_by_type) for status in (route.status, *route.also)}
+    for status, codes in errors_of(route).items():
+        if status != 200:
+            answers[str(status)] = _error(route, status, codes, schemas_by_type)
+    return answers
+
+
+def _success(route: Route, status: int, schemas_by_type: dict[str, Schema]) -> Schema:
+    description = EXTRA_STATUSES.get((route.path, status)) or _success_text(route)
+    headers = _headers_of(status) | ROUTE_HEADERS.get(route.path, {})
+    return {"description": description, "headers": headers} | _success_content(route, status, schemas_by_type)
+
+
+def _success_text(route: Route) -> str:
+    summary = _SECTION.sub("", route.summary)
+    if not route.is_decision:
+        return summary
+    codes = dict.fromkeys(row.code for row in ErrorCode if row.http == 200)
+    listed = ", ".join(code for code in codes if not code.startswith(_ATTESTATION_CODES))
+    return f"The decision. If it is DENIED or PENDING, `error.code` is one of {listed}."
+
+
+def _success_content(route: Route, status: int, schemas_by_type: dict[str, Schema]) -> Schema:
+    media = getattr(route, "media", JSON)
+    matching = [example for example in _examples(route) if example.status == status]
+    if route.response is None:
+        return {}
+    if media != JSON:
+        return {"content": {media: {"schema": {"type": "string"}}}}
+    files = {file: {"schema": {"type": "string"}} for file in route.files}
+    return {"content": _content(schemas_by_type[str(route.response)], _example_objects(matching, "answer")) | files}
+
+
+def errors_of(route: Route) -> dict[int, list[ErrorCode]]:
+    """Return every error code of the route by status: its own, and those common to all routes."""
+    codes = [*route.errors, *COMMON_ERRORS, *(PATH_ERRORS if "{" in route.path else ())]
+    by_status: dict[int, list[ErrorCode]] = {}
+    for code in sorted(dict.fromkeys(codes), key=lambda code: (code.http, code.code)):
+        by_status.setdefault(code.http, []).append(code)
+    return by_status
+
+
+def _error(route: Route, status: int, codes: list[ErrorCode], schemas_by_type: dict[str, Schema]) -> Schema:
+    descriptions = [f"{code.code}: {code.meaning}" for code in codes]
+    shapes = [schemas_by_type[str(ProblemShape)]]
+    if route.is_decision:
+        shapes.insert(0, schemas_by_type[str(Answer)])
+    extra = EXTRA_STATUSES.get((route.path, status))
+    if extra is not None:
+        shapes.insert(0, schemas_by_type[str(route.response)])
+        descriptions.insert(0, extra)
+    schema = shapes[0] if len(shapes) == 1 else {"anyOf": shapes}
+    matching = [example for example in _examples(route) if example.status == status]
+    suffix = _DECISION_SUFFIX if route.is_decision else ""
+    bodies = {code.code: {"$ref": f"#/components/examples/{code.code}{suffix}"} for code in codes}
+    content = _content(schema, _example_objects(matching, "answer") | bodies)
+    return {"description": "; ".join(descriptions), "headers": _headers_of(status), "content": content}
+
+
+def _code_examples() -> dict[str, Schema]:
+    """Return a body for every error code, plain and inside a decision."""
+    examples: dict[str, Schema] = {}
+    for code in ErrorCode:
+        if code.http != 200:
+            retry_after = 1 if code.http in RETRY_STATUSES else None
+            error = msgspec.to_builtins(problem(code, retry_after=retry_after))
+            decision = Decision.BUDGET_EXCEEDED if code in _OVER_BUDGET else Decision.DENIED
+            examples[code.code] = {"summary": code.meaning, "value": {"error": error}}
+            examples[code.code + _DECISION_SUFFIX] = {
+                "summary": code.meaning,
+                "value": {"decision": decision, "error": error},
+            }
+    return examples
+
+
+_DECISION_SUFFIX = "-decision"
+_ATTESTATION_CODES = "QWED-ATT-"
+"""Prefix of the codes of POST /attestation/verify, which never appear in a decision."""
+_OVER_BUDGET = frozenset({ErrorCode.COST_EXCEEDED, ErrorCode.RATE_EXCEEDED, ErrorCode.TOKENS_EXCEEDED})
+
+
+def _headers_of(status: int) -> Schema:
+    names = ["Retry-After", *RATE_HEADERS] if status in RETRY_STATUSES else RATE_HEADERS
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
+
+
+def _examples(route: Route) -> tuple[Example, ...]:
+    docs = EXAMPLES.get(route.handler.__name__)
+    return () if docs is None else docs.examples
+
+
+def _example_objects(examples: Iterable[Example], field: str) -> dict[str, Schema]:
+    return {
+        example.name: {"summary": example.summary, "value": getattr(example, field)}
+        for example in examples
+        if getattr(example, field) is not msgspec.UNSET
+    }
+
+
+def _content(schema: Schema, examples: dict[str, Schema]) -> Schema:
+    return {JSON: {"schema": schema, "examples": examples} if examples else {"schema": schema}}

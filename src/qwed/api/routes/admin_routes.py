@@ -1,0 +1,116 @@
+"""Routes of approvals, organisations, keys, changes and the webhook."""
+
+from qwed.api.handlers import approvals, organisations, webhook
+from qwed.api.openapi import schemas
+from qwed.api.routes.route import BODY, KEY, E, Route
+from qwed.kernel.admin.pages import ApprovalsView, ChangesView
+from qwed.kernel.views.activity_views import ApprovalView
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "GET",
+        "/approvals",
+        approvals.list_approvals,
+        "List approvals",
+        ApprovalsView,
+        errors=(*KEY, E.BAD_OPTION),
+        query=("state", "agent_id", "limit", "cursor"),
+    ),
+    Route(
+        "GET",
+        "/approvals/{approval_id}",
+        approvals.get_approval,
+        "Get an approval",
+        ApprovalView,
+        errors=(*KEY, E.NOT_FOUND),
+    ),
+    Route(
+        "POST",
+        "/approvals/{approval_id}/approve",
+        approvals.approve,
+        "Approve a pending action",
+        ApprovalView,
+        schemas.ResolveShape,
+        errors=(*KEY, *BODY, E.OWN_REQUEST, E.NOT_FOUND, E.CONFLICT, E.TAMPERING_FOUND),
+    ),
+    Route(
+        "POST",
+        "/approvals/{approval_id}/reject",
+        approvals.reject,
+        "Reject a pending action",
+        ApprovalView,
+        schemas.ResolveShape,
+        errors=(*KEY, *BODY, E.NOT_FOUND, E.CONFLICT),
+    ),
+    Route(
+        "POST",
+        "/organisations",
+        organisations.add_organisation,
+        "Create an organisation",
+        organisations.OrganisationView,
+        schemas.OrganisationShape,
+        201,
+        (*KEY, *BODY, E.CONFLICT),
+    ),
+    Route(
+        "POST",
+        "/keys",
+        organisations.add_key,
+        "Create a key",
+        organisations.NewKeyView,
+        schemas.KeyShape,
+        201,
+        (*KEY, *BODY, E.CONFLICT),
+    ),
+    Route("GET", "/keys", organisations.list_keys, "List keys", organisations.KeysView, errors=KEY),
+    Route(
+        "GET",
+        "/keys/self",
+        organisations.get_own_key,
+        "Get the key of this request",
+        organisations.OwnKeyView,
+        errors=KEY,
+    ),
+    Route(
+        "DELETE",
+        "/keys/{key_id}",
+        organisations.revoke_key,
+        "Revoke a key",
+        organisations.KeyView,
+        errors=(*KEY, E.NOT_FOUND, E.CONFLICT),
+    ),
+    Route(
+        "GET",
+        "/changes",
+        organisations.list_changes,
+        "List changes of the organisation",
+        ChangesView,
+        errors=(*KEY, E.BAD_OPTION),
+        query=("limit", "cursor"),
+    ),
+    Route(
+        "PUT",
+        "/webhook",
+        webhook.put_webhook,
+        "Set the webhook",
+        webhook.NewWebhookView,
+        schemas.WebhookShape,
+        errors=(*KEY, *BODY, E.BAD_OPTION, E.CONFLICT),
+    ),
+    Route(
+        "GET",
+        "/webhook",
+        webhook.get_webhook,
+        "Get the webhook and its delivery state",
+        webhook.WebhookView,
+        errors=(*KEY, E.NOT_FOUND),
+    ),
+    Route(
+        "DELETE",
+        "/webhook",
+        webhook.delete_webhook,
+        "Delete the webhook",
+        webhook.RemovedView,
+        errors=(*KEY, E.NOT_FOUND, E.CONFLICT),
+    ),
+)

@@ -1,0 +1,1 @@
+"""HTTP server parts: connection protocol, admission control, request context, metrics."""

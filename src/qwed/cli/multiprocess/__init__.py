@@ -1,0 +1,1 @@
+"""Multi-process server: a supervisor and its workers on one address."""

@@ -1,1 +1,0 @@
-"""Several servers on one address: a supervisor, and what each of its workers is told."""

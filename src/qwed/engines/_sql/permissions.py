@@ -1,0 +1,151 @@
+"""Access checks: allowed tables, allowed columns and sensitive columns."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
+
+from qwed.engines._sql.columns import columns_read, find_stars, is_derived, is_sensitive, written_columns
+from qwed.engines._sql.parse import DOUBLE_QUOTED, KNOWN_DIALECTS, dialect_named
+from qwed.engines._sql.schema import Schema, schema_from
+from qwed.engines._sql.table_names import StatementNames, normal_name
+from qwed.engines.protocol import EngineRequest
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AccessLimits:
+    """Limits from policy and parameters; the parameters can only narrow the policy."""
+
+    dialect: str
+    tables: frozenset[str] | None
+    columns: frozenset[str] | None
+    sensitive: frozenset[str]
+    schema: Schema | None
+    max_rows: int | None
+
+    def column_allowed(self, table: str, column: str) -> bool:
+        """Return True if a column may be read or written; for an unknown table the bare name must be allowed."""
+        if self.columns is None:
+            return True
+        return column in self.columns or (bool(table) and f"{table}.{column}" in self.columns)
+
+    def is_sensitive(self, table: str, column: str) -> bool:
+        """Return True if the column is sensitive, by its own name or qualified by its table."""
+        return is_sensitive(column, self.sensitive) or f"{table}.{column}" in self.sensitive
+
+
+def limits_of(request: EngineRequest) -> AccessLimits | str:
+    """Return the limits of a request, or the problem with its parameters."""
+    parameters, policy = request.parameters, request.policy
+    dialect = dialect_named(parameters.get("dialect") or "")
+    if dialect is None:
+        stated = str(parameters.get("dialect"))[:40]
+        return f"unknown dialect `{stated}`: use one of {', '.join(KNOWN_DIALECTS)}"
+    tables = _intersect_tables(policy.allowed_tables, parameters.get("allowed_tables"))
+    if isinstance(tables, str):
+        return tables
+    schema = _schema(policy.schema_ddl, parameters, dialect)
+    if isinstance(schema, str):
+        return schema
+    columns = policy.allowed_columns
+    return AccessLimits(
+        dialect=dialect,
+        tables=tables,
+        columns=None if columns is None else frozenset(normal_name(column) for column in columns),
+        sensitive=frozenset(normal_name(column) for column in policy.sensitive_columns),
+        schema=schema,
+        max_rows=policy.max_rows,
+    )
+
+
+def _intersect_tables(granted: tuple[str, ...] | None, requested: object) -> frozenset[str] | str | None:
+    policy_tables = None if granted is None else frozenset(normal_name(name) for name in granted)
+    if requested is None:
+        return policy_tables
+    if not isinstance(requested, list | tuple) or not all(isinstance(name, str) for name in requested):
+        return "`allowed_tables` must be a list of table names"
+    tables = frozenset(normal_name(name) for name in requested)
+    return tables if policy_tables is None else policy_tables & tables
+
+
+def _schema(granted: str | None, parameters: Mapping[str, Any], dialect: str) -> Schema | str | None:
+    ddl = granted if granted is not None else parameters.get("schema_ddl")
+    if ddl is None:
+        return None
+    if not isinstance(ddl, str):
+        return "`schema_ddl` must be the text of CREATE TABLE statements"
+    schema = schema_from(ddl, dialect)
+    return schema or "`schema_ddl` contains no CREATE TABLE statement that is valid in this dialect"
+
+
+def table_problem(names: StatementNames, extra: tuple[str, ...], limits: AccessLimits) -> str:
+    """Return a message on the first table that is not allowed, or the empty string."""
+    for name in (*names.names, *extra):
+        if limits.tables is not None and name not in limits.tables:
+            return f"table `{name}` is not allowed"
+    return ""
+
+
+def sensitive_problem(statement: exp.Expr, names: StatementNames, limits: AccessLimits) -> str:
+    """Return a message on the first sensitive column that is read, or the empty string."""
+    for table, column in _reads(statement, names, limits):
+        if limits.is_sensitive(table, column):
+            return f"column `{column}` is sensitive: leave it out"
+    # The agent states the dialect; in the actual database, such a text may be a column.
+    for text in statement.root().meta.get(DOUBLE_QUOTED, ()):
+        if any(limits.is_sensitive(table, text) for table in ("", *names.names)):
+            return f"column `{text}` is sensitive: put a text in single quotes"
+    return ""
+
+
+def column_problem(statement: exp.Expr, names: StatementNames, limits: AccessLimits) -> str:
+    """Return a message on the first column that is not allowed, or the empty string."""
+    if limits.schema is None and any(True for _ in find_stars(statement)):
+        return "`*` may hold columns that are not allowed: list the columns"
+    if any(isinstance(insert.this, exp.Table) for insert in statement.find_all(exp.Insert)):
+        return "INSERT without a list of columns writes all of them: list the columns"
+    mentioned = [(_owner(node, name, names, limits), name) for node, name in _own_columns(statement, names)]
+    starred = limits.schema.star_columns(statement, names) if limits.schema else ()
+    for table, column in (*mentioned, *starred, *_inserted_columns(statement, names)):
+        if not limits.column_allowed(table, column):
+            return f"column `{column}` is not allowed"
+    return ""
+
+
+def _own_columns(statement: exp.Expr, names: StatementNames) -> Iterator[tuple[exp.Expr, str]]:
+    for column in statement.find_all(exp.Column):
+        if isinstance(column.this, exp.Star) or column.table.lower() == "excluded":
+            continue
+        if not is_derived(column, names):
+            yield column, column.name.lower()
+    for node, name in columns_read(statement):
+        if isinstance(node, exp.Dot | exp.Join):
+            yield node, name
+
+
+def _inserted_columns(statement: exp.Expr, names: StatementNames) -> Iterator[tuple[str, str]]:
+    return ((table, column.lower()) for table, column in written_columns(statement, names))
+
+
+def _reads(statement: exp.Expr, names: StatementNames, limits: AccessLimits) -> Iterator[tuple[str, str]]:
+    for node, name in columns_read(statement):
+        yield _owner(node, name, names, limits), name
+        yield from (("", part) for part in _fields_passed(node, names))
+    if limits.schema:
+        yield from limits.schema.star_columns(statement, names)
+
+
+def _fields_passed(node: exp.Expr, names: StatementNames) -> list[str]:
+    """Return the columns within a path such as `t.password.hash`: qualifiers that are not tables."""
+    parts = [part.name.lower() for part in node.parts[:-1]] if isinstance(node, exp.Column) else []
+    return [part for part in parts if not names.table_for(part) and not names.is_derived(part)]
+
+
+def _owner(node: exp.Expr, column: str, names: StatementNames, limits: AccessLimits) -> str:
+    """Return the table a column belongs to, or the empty string if that is not certain."""
+    if isinstance(node, exp.Column) and node.table:
+        return names.table_for(node.table)
+    schema = limits.schema
+    holders = [name for name in names.names if schema is None or column in schema.columns(name)]
+    return holders[0] if len(holders) == 1 else ""

@@ -1,0 +1,343 @@
+"""One-shot futures that a thread can block on and a coroutine can await, and the runners of kernel coroutines.
+
+A kernel request is one coroutine. Over HTTP a `LoopRunner` runs it on the event loop; in process the calling thread
+runs it with `run_in_thread`, without an event loop. Both await the same futures.
+"""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable, Coroutine, Generator, Iterable
+from contextlib import suppress
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+_TICK = 1.0
+"""Seconds between two checks for expired waits; an inline runner times out at most this much too late."""
+
+Waker = Callable[[list["Future[Any]"]], None]
+CallScheduler = Callable[[Callable[[], None]], None]
+"""Schedules a callback for the end of the current event loop tick."""
+
+
+def call_now(do: Callable[[], None]) -> None:
+    """Call `do` immediately; the scheduler where no event loop runs."""
+    do()
+
+
+class Future(Generic[T]):
+    """One-shot result, set once from any thread with `set_result` and published with `notify`."""
+
+    __slots__ = ("_event", "_failure", "_lock", "_value", "_waiter", "_waker", "done")
+
+    def __init__(self) -> None:
+        self.done = False
+        self._value: T | None = None
+        self._failure: BaseException | None = None
+        self._event: threading.Event | None = None
+        self._waiter: Callable[[Future[T]], None] | None = None
+        """Callback of the waiting coroutine, called on its loop by the waker."""
+        self._waker: Waker | None = None
+        self._lock = threading.Lock()
+
+    def set_result(self, value: T) -> None:
+        """Set the result. Waiters are woken by `notify`."""
+        self._value = value
+
+    def set_exception(self, failure: BaseException) -> None:
+        """Set an exception in place of a result. Waiters are woken by `notify`."""
+        self._failure = failure
+
+    def result(self) -> T:
+        """Return the value, or raise the exception."""
+        if self._failure is not None:
+            raise self._failure
+        return self._value  # type: ignore[return-value]  # T may itself be None
+
+    def __await__(self) -> Generator[Any, None, T]:
+        if not self.done:
+            yield self
+        return self.result()
+
+    def wait_result(self, seconds: float) -> T:
+        """Block this thread for at most `seconds` and return the result; raise TimeoutError after that."""
+        self.wait(seconds)
+        return self.result()
+
+    def wait(self, seconds: float) -> None:
+        """Block this thread until the future is done, without raising its exception; raise TimeoutError after
+        `seconds`."""
+        with self._lock:
+            if self.done:
+                return
+            # Every thread that waits shares one event: a second one would leave the first waiter asleep.
+            event = self._event = self._event or threading.Event()
+        if not event.wait(seconds):
+            raise _timeout_error()
+
+
+def completed(value: T) -> Future[T]:
+    """Return a future that is already done."""
+    future: Future[T] = Future()
+    future.set_result(value)
+    future.done = True
+    return future
+
+
+def notify(futures: Iterable[Future[Any]]) -> None:
+    """Mark the futures as done and wake their waiters, with one call for each event loop."""
+    groups: dict[Waker, list[Future[Any]]] = {}
+    for future in futures:
+        with future._lock:
+            future.done = True
+        if future._event is not None:
+            future._event.set()
+        if future._waker is not None:
+            groups.setdefault(future._waker, []).append(future)
+    for waker, group in groups.items():
+        waker(group)
+
+
+def run_in_thread(coro: Coroutine[Any, None, T], seconds: float) -> T:
+    """Run `coro` in this thread, blocking on each future it awaits."""
+    try:
+        future = coro.send(None)
+        while True:
+            try:
+                # Not `wait_result`: an exception is raised inside the coroutine, where it can be caught.
+                future.wait(seconds)
+            except TimeoutError as error:
+                future = coro.throw(error)
+            else:
+                future = coro.send(None)
+    except StopIteration as stop:
+        return stop.value  # type: ignore[no-any-return]
+    finally:
+        coro.close()
+
+
+class LoopRunner:
+    """Runs kernel coroutines on one event loop, each in a task of its own or inline without a task."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, seconds: float) -> None:
+        self._loop = loop
+        self.seconds = seconds
+        self._starting: deque[Callable[[], None]] = deque()
+        self._waiting: dict[InlineRunner, float] = {}
+        """Waiting inline runners and their deadlines, in deadline order because all have the same timeout."""
+        self._timer_running = False
+
+    def call_at_end_of_tick(self, do: Callable[[], None]) -> None:
+        """Call `do` after every coroutine that is ready in this loop tick has run; immediately when called off the
+        loop."""
+        try:
+            on_loop = asyncio.get_running_loop() is self._loop
+        except RuntimeError:
+            on_loop = False
+        (self._loop.call_soon if on_loop else call_now)(do)
+
+    def start_inline(self, coro: Coroutine[Any, None, None]) -> None:
+        """Run `coro` without a task, starting at the end of this tick."""
+        if not self._starting:
+            self._loop.call_soon(self._start_all)
+        self._starting.append(InlineRunner(self, coro).resume)
+
+    def _start_all(self) -> None:
+        starting, self._starting = self._starting, deque()
+        self._call_all(starting)
+
+    def _call_all(self, calls: deque[Callable[[], None]]) -> None:
+        try:
+            while calls:
+                calls.popleft()()
+        finally:
+            # A callback raised, which the loop reports; the remaining callbacks still run.
+            if calls:
+                self._loop.call_soon(self._call_all, calls)
+
+    def add_waiter(self, runner: "InlineRunner") -> None:
+        """Register `runner` as waiting, with a deadline."""
+        self._waiting[runner] = self._loop.time() + self.seconds
+        if not self._timer_running:
+            self._timer_running = True
+            self._loop.call_later(_TICK, self._tick)
+
+    def remove_waiter(self, runner: "InlineRunner") -> None:
+        """Remove `runner` from the waiting ones."""
+        del self._waiting[runner]
+
+    def _tick(self) -> None:
+        """Wake the runners that have waited too long. One timer serves all: one timer for each would cost more."""
+        now = self._loop.time()
+        self._timer_running = bool(self._waiting)
+        if self._timer_running:
+            self._loop.call_later(_TICK, self._tick)
+        self._call_all(deque(runner.expire for runner, deadline in self._waiting.items() if deadline <= now))
+
+    async def run(self, coro: Coroutine[Any, None, T], seconds: float | None = None) -> T:
+        """Run `coro`, awaiting each future it waits for, each for at most `seconds` or the runner's own timeout."""
+        try:
+            future = coro.send(None)
+            while True:
+                try:
+                    await self._wait(future, self.seconds if seconds is None else seconds)
+                except TimeoutError as error:
+                    future = coro.throw(error)
+                else:
+                    future = coro.send(None)
+        except StopIteration as stop:
+            return stop.value  # type: ignore[no-any-return]
+        finally:
+            # A cancelled coroutine releases its resources now, not when it is garbage-collected.
+            coro.close()
+
+    async def result(self, future: Future[T]) -> T:
+        """Await the future and return its result, for callers that are not kernel coroutines."""
+        await self._wait(future, self.seconds)
+        return future.result()
+
+    async def _wait(self, future: Future[Any], seconds: float) -> None:
+        woken = self._loop.create_future()
+        if not self.subscribe(future, lambda _future: _resolve(woken)):
+            return
+        timer = self._loop.call_later(seconds, _expire, woken)
+        try:
+            await woken
+        finally:
+            timer.cancel()
+
+    def subscribe(self, future: Future[Any], waiter: Callable[[Future[Any]], None]) -> bool:
+        """Have `waiter` called on the loop when the future is done; return False if it is done already."""
+        with future._lock:
+            if future.done:
+                return False
+            future._waiter = waiter
+            future._waker = self._wake
+        return True
+
+    def _wake(self, futures: list[Future[Any]]) -> None:
+        try:
+            self._loop.call_soon_threadsafe(self._woken, deque(futures))
+        except RuntimeError:
+            # A closed loop has no waiters left, and the notifying thread must go on.
+            if not self._loop.is_closed():
+                raise
+
+    def _woken(self, futures: deque[Future[Any]]) -> None:
+        try:
+            while futures:
+                future = futures.popleft()
+                if future._waiter is not None:
+                    future._waiter(future)
+        finally:
+            if futures:
+                self._loop.call_soon(self._woken, futures)
+
+
+def _resolve(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+def _expire(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_exception(_timeout_error())
+
+
+def _timeout_error() -> TimeoutError:
+    return TimeoutError("the result did not arrive in time")
+
+
+class InlineRunner:
+    """Resumes a coroutine when its awaited future is done, without a task, asyncio future or timer of its own."""
+
+    __slots__ = ("_coro", "_future", "_loop_runner")
+
+    def __init__(self, loop_runner: LoopRunner, coro: Coroutine[Any, None, None]) -> None:
+        self._loop_runner = loop_runner
+        self._coro = coro
+        self._future: Future[Any] | None = None
+
+    def resume(self, future: Future[Any] | None = None) -> None:
+        """Run the coroutine up to the next pending future; do nothing if `future` is not the awaited one."""
+        if future is not self._future:
+            return
+        if future is not None:
+            self._loop_runner.remove_waiter(self)
+        self._step(None)
+
+    def expire(self) -> None:
+        """Raise TimeoutError in the coroutine if it still waits."""
+        if self._future is not None:
+            self._loop_runner.remove_waiter(self)
+            self._step(_timeout_error())
+
+    def _step(self, error: TimeoutError | None) -> None:
+        self._future = None
+        try:
+            future = self._coro.send(None) if error is None else self._coro.throw(error)
+            while not self._loop_runner.subscribe(future, self.resume):
+                future = self._coro.send(None)
+        except StopIteration:
+            return
+        self._future = future
+        self._loop_runner.add_waiter(self)
+
+
+class LoopThread(threading.Thread):
+    """Thread with an event loop of its own, for one coroutine that runs until the thread is closed.
+
+    `start` and `close` are called once; `call_soon` may be called from any thread at any time.
+    """
+
+    def __init__(self, name: str, main: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        super().__init__(name=name, daemon=True)
+        self.loop: asyncio.AbstractEventLoop
+        """Created by `start` and not before: a loop holds file descriptors."""
+        self.closing = asyncio.Event()
+        """Set by `close`; the coroutine ends when it is set."""
+        self._main = main
+
+    @property
+    def started(self) -> bool:
+        """True once `start` was called."""
+        return self.ident is not None
+
+    def start(self) -> None:
+        """Create the loop and start the thread."""
+        self.loop = asyncio.new_event_loop()
+        super().start()
+
+    def run(self) -> None:
+        """Run the coroutine; leaving the runner cancels every unfinished task."""
+        with asyncio.Runner(loop_factory=lambda: self.loop) as runner:
+            runner.run(self._main())
+
+    def call_soon(self, do: Callable[[], object]) -> None:
+        """Call `do` on the loop; do nothing if the loop has not started or is closed."""
+        loop = getattr(self, "loop", None)
+        if loop is None:
+            return
+        try:
+            loop.call_soon_threadsafe(do)
+        except RuntimeError:
+            if not loop.is_closed():
+                raise
+
+    async def pause(self, seconds: float, until: asyncio.Event | None = None) -> None:
+        """Wait for `seconds`, or until the event is set; the default event is `closing`."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await (until or self.closing).wait()
+
+    def close(self, seconds: float) -> None:
+        """Signal the coroutine to end and wait up to `seconds` for it."""
+        if self.started:
+            self.call_soon(self.closing.set)
+            self.join(seconds)
+
+
+async def capture_failure(work: Coroutine[Any, Any, object]) -> BaseException | None:
+    """Return the exception that `work` raised, or None: a thread that serves many requests must survive it."""
+    [outcome] = await asyncio.gather(work, return_exceptions=True)
+    return outcome if isinstance(outcome, BaseException) else None

@@ -1,1 +1,0 @@
-"""What `instructions.py` is made of."""

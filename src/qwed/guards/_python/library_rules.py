@@ -1,0 +1,94 @@
+"""Rules for names of Python libraries, and the format of the rule tables.
+
+The longest dotted prefix with a rule applies to a name. A mention counts as a call: code that can name `os.system` can
+call it in a way that is not visible. `()` stands for the result of a call, so `pathlib.Path().unlink` is a method of a
+path; the methods of a library's results are harmless unless they have a rule of their own.
+"""
+
+from dataclasses import dataclass
+
+from qwed.guards._python import packages, stdlib
+from qwed.guards.code_findings import ViolationKind
+from qwed.model import EffectKind
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Rule for a name: harmless, some effects, a violation, or unknown."""
+
+    effects: tuple[EffectKind, ...] = ()
+    violation: ViolationKind | None = None
+
+    @property
+    def unknown(self) -> bool:
+        """True if the effect of the name is not known."""
+        return EffectKind.UNRESOLVED in self.effects
+
+
+HARMLESS = Rule()
+UNKNOWN = Rule(effects=(EffectKind.UNRESOLVED,))
+
+
+def words(text: str) -> frozenset[str]:
+    """Return the set of names in `text`."""
+    return frozenset(text.split())
+
+
+def _rule(kind: str) -> Rule:
+    if kind in ViolationKind.__members__:
+        return Rule(violation=ViolationKind[kind])
+    if kind in ("HARMLESS", "UNKNOWN"):
+        return HARMLESS if kind == "HARMLESS" else UNKNOWN
+    return Rule(effects=tuple(EffectKind[effect_name] for effect_name in kind.split("+")))
+
+
+def _rows(table: str) -> dict[str, Rule]:
+    """Parse `KIND prefix: names` lines; a line that begins with a blank continues the names."""
+    rows: dict[str, Rule] = {}
+    rule, prefix = HARMLESS, ""
+    for line in filter(None, table.splitlines()):
+        names = line
+        if not line.startswith(" "):
+            head, _, names = line.partition(":")
+            kind, _, prefix = head.partition(" ")
+            rule = _rule(kind)
+        rows.update({prefix + name: rule for name in names.split()})
+    return rows
+
+
+RULES: dict[str, Rule] = _rows(stdlib.TABLE) | _rows(packages.TABLE) | _rows(packages.SOLVER_TABLE)
+
+PARENTS = frozenset(name.rpartition(".")[0] for name in RULES if "." in name)
+
+
+def _prefixes() -> frozenset[str]:
+    prefixes: set[str] = set()
+    for name in (*RULES, *stdlib.RETURNS, *packages.RETURNS):
+        parts = name.replace("()", ".()").split(".")
+        for end in range(1, len(parts) + 1):
+            prefixes.add(".".join(parts[:end]).replace(".()", "()"))
+    return frozenset(prefixes)
+
+
+def _effect_names() -> dict[str, frozenset[str]]:
+    names_by_root: dict[str, set[str]] = {}
+    for name, rule in RULES.items():
+        if "." in name and (rule.violation is not None or rule.effects) and not rule.unknown:
+            names_by_root.setdefault(name.partition(".")[0].partition("(")[0], set()).add(name.rpartition(".")[2])
+    return {root: frozenset(names) for root, names in names_by_root.items()}
+
+
+EFFECT_NAMES: dict[str, frozenset[str]] = _effect_names()
+"""Last components, by library, of the names with effects: a library may offer the same thing under several paths."""
+
+
+KNOWN_PREFIXES = _prefixes()
+"""Every rule and every prefix of a rule."""
+RETURNS: dict[str, str] = {**stdlib.RETURNS, **packages.RETURNS}
+"""Names with the meaning of another: `pathlib.Path().parent` is a path again."""
+ASSUMED: dict[str, str] = {**stdlib.ASSUMED, **packages.ASSUMED}
+"""Common import names: the meaning of a name that nothing binds."""
+
+BUILTINS = words(stdlib.BUILTINS)
+DANGEROUS_BUILTINS = words(stdlib.DANGEROUS_BUILTINS)
+ALIASES = stdlib.ALIASES

@@ -1,0 +1,94 @@
+"""Inverted rule tables for the pre-check: imports that only compute, and names that are risky with them."""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from qwed.guards._python.analysis import LIBRARIES
+from qwed.guards._python.attributes import (
+    ATTRIBUTE_CALLS,
+    DANGEROUS_METHODS,
+    LIBRARY_METHOD_EFFECTS,
+    METHOD_EFFECTS,
+    REACHING,
+)
+from qwed.guards._python.calls import BY_NAME
+from qwed.guards._python.library_rules import (
+    BUILTINS,
+    DANGEROUS_BUILTINS,
+    HARMLESS,
+    KNOWN_PREFIXES,
+    RETURNS,
+    RULES,
+    UNKNOWN,
+)
+from qwed.guards._python.name_resolution import POWERFUL_MODULES, REACHABLE_MODULES, canonical_path
+from qwed.guards._python.report import rule_of
+from qwed.guards._python.string_eval_calls import OPTION_CALLS
+
+SAFE_BUILTINS = frozenset(
+    name for name in BUILTINS - DANGEROUS_BUILTINS if name not in BY_NAME and rule_of(name) == HARMLESS
+)
+"""Builtins without effects."""
+RISKY_NAMES = DANGEROUS_BUILTINS | {"open"}
+"""Names that keep their meaning even if the program binds them."""
+RISKY_ATTRIBUTES = (
+    REACHING
+    | ATTRIBUTE_CALLS
+    | DANGEROUS_METHODS.keys()
+    | METHOD_EFFECTS.keys()
+    | REACHABLE_MODULES
+    | {"format", "format_map"}
+)
+"""Attributes that are risky on any owner."""
+
+
+def _root(path: str) -> str:
+    return path.partition(".")[0].partition("(")[0]
+
+
+def _library_risky_attributes() -> dict[str, frozenset[str]]:
+    names_by_root: dict[str, set[str]] = {root: set(names) for root, names in LIBRARY_METHOD_EFFECTS.items()}
+    for path in (*(path for path, rule in RULES.items() if rule != HARMLESS), *(BY_NAME.keys() - OPTION_CALLS)):
+        names_by_root.setdefault(_root(path), set()).add(path.rpartition(".")[2])
+    for name, meaning in RETURNS.items():
+        # A name with the meaning of another library's name inherits the risky attributes of that library.
+        if _root(name) != _root(meaning):
+            names_by_root.setdefault(_root(name), set()).update(names_by_root.get(_root(meaning), set()))
+    return {root: frozenset(names) for root, names in names_by_root.items()}
+
+
+LIBRARY_RISKY_ATTRIBUTES = _library_risky_attributes()
+"""Attributes that are risky in a program that uses the library: the last component of each rule that is not harmless,
+and of each call with a rule."""
+
+
+class SafeImport(NamedTuple):
+    """Imported name that only computes."""
+
+    root: str
+    """Library it belongs to."""
+    path: str
+
+
+@lru_cache(maxsize=4096)
+def safe_import_of(module: str, name: str, bound: str) -> SafeImport | None:
+    """Return the meaning of an import; None if the full check has to decide."""
+    if name == "*" or not _is_safe_module(module):
+        return None
+    whole = f"{module}.{name}" if name else module if bound else module.partition(".")[0]
+    path = canonical_path(whole)
+    root = _root(path)
+    has_rule = root in POWERFUL_MODULES or root in _RUNNERS or (path in BY_NAME and path not in OPTION_CALLS)
+    is_listed = path in RULES or root in RULES or root in LIBRARIES
+    return SafeImport(root, path) if is_listed and not has_rule and rule_of(path) == HARMLESS else None
+
+
+def _is_safe_module(module: str) -> bool:
+    path = canonical_path(module)
+    rule = rule_of(path)
+    is_listed = _root(path) in LIBRARIES or _root(path) in RULES
+    return is_listed and (rule == HARMLESS or (rule == UNKNOWN and path in KNOWN_PREFIXES))
+
+
+_RUNNERS = frozenset({"doctest"})
+"""Libraries that run the texts of the program."""

@@ -1,0 +1,76 @@
+"""Names whose values are secrets, as patterns for lower-cased text."""
+
+import re
+
+PASSWORD = (
+    r"(?:passw(?:or)?d|passwort|passphrase|passcode"  # noqa: S105 - a pattern
+    r"|pass(?<!by.{4})(?<!com.{4})(?<!tres.{4})(?<!sur.{4})(?<!ver.{4})(?<!der.{4})"
+    r"|pwd|pw(?<![a-z].{2})|pw(?<=bindpw)|contrase\u00f1a|senha|wachtwoord|l\u00f6senord|has\u0142o|heslo|salasana|\u043f\u0430\u0440\u043e\u043b\u044c"
+    r"|\u5bc6[\u7801\u78bc]|\u30d1\u30b9\u30ef\u30fc\u30c9|\ube44\ubc00\ubc88\ud638)"
+)
+_STRONG_KEYS = "private signing encryption master hmac jwt fernet aes secret"
+_KEYS = (
+    "api app application access auth account storage service role subscription consumer session shared license deploy"
+    " admin write server integration aws azure gcp google github gitlab stripe twilio sendgrid mailgun openai anthropic"
+    " slack datadog dd newrelic heroku cloudflare shopify algolia sentry okta splunk pagerduty"
+)
+
+
+def _after(prefixes: str, name: str) -> str:
+    """Return a pattern for the name preceded by one of the prefixes, as lookbehinds, so that a scan only has to search
+    for the name."""
+    behind = "|".join(f"(?<={prefix}[_. -]{name})|(?<={prefix}{name})" for prefix in prefixes.split())
+    return f"{name}(?:{behind})"
+
+
+KEY = rf"(?:{_after(_KEYS, 'key')}|{_after(_STRONG_KEYS, 'key')}|key(?<=_key)|credentials?)"
+SECRET = r"(?:secret(?:[_-]?(?:access[_-]?)?key(?:[_-]?base)?)?)"  # noqa: S105 - a pattern
+TOKEN = (
+    r"token(?<!page.{6})(?<!page.{5})(?<!next.{6})(?<!next.{5})(?<!tion.{6})(?<!tion.{5})"  # noqa: S105 - a pattern
+    r"(?<!sync.{6})(?<!cursor.{6})"
+)
+_FOREIGN_PASSWORDS = (
+    *("contrase\u00f1a", "senha", "wachtwoord", "l\u00f6senord", "has\u0142o", "heslo", "salasana"),
+    *("\u043f\u0430\u0440\u043e\u043b\u044c", "\u5bc6\u7801", "\u5bc6\u78bc", "\u30d1\u30b9\u30ef\u30fc\u30c9"),
+    "\ube44\ubc00\ubc88\ud638",
+)
+"""Words for "password" in other languages."""
+STARTS = ("pass", "pw", "secret", "key", "token", "credential", *_FOREIGN_PASSWORDS)
+"""Literals of which each pattern begins with one."""
+KEY_OR_TOKEN = rf"(?:{KEY}|{SECRET}|{TOKEN})"
+
+_PASSWORDS = ("pass", "pw", *_FOREIGN_PASSWORDS)
+_CREDENTIAL_PREFIX = re.compile(
+    r"(?:jwt|session|cookie|app|flask|hmac|shared|auth|oauth|api|token|webhook|signing|client|consumer|access|refresh"
+    r"|bearer|security|sas|personal|bot|id|deploy|github|gitlab|slack|npm|pypi|user|admin)[_. -]?\Z"
+)
+_KEY_PREFIX = re.compile(rf"(?:{'|'.join((_KEYS + ' ' + _STRONG_KEYS).split())})[_. -]?\Z")
+_STRONG_PREFIX = re.compile(rf"(?:{'|'.join(_STRONG_KEYS.split())})[_. -]?\Z")
+_LONGEST_PREFIX = 16
+
+
+def is_password(name: str) -> bool:
+    """Return True if any value assigned to the name is a secret."""
+    return name.startswith(_PASSWORDS)
+
+
+def is_strong(name: str, lowered: str, start: int) -> bool:
+    """Return True if even a plain word assigned to the name is a secret, like a weak password."""
+    before = lowered[max(0, start - _LONGEST_PREFIX) : start]
+    if name == "secret":
+        return _CREDENTIAL_PREFIX.search(before) is not None
+    return name.startswith("secret") or (name == "key" and _STRONG_PREFIX.search(before) is not None)
+
+
+def is_any_key(name: str, lowered: str, start: int) -> bool:
+    """Return True if the name only says that some key follows, which may be the key of a table row."""
+    return name == "key" and _KEY_PREFIX.search(lowered[max(0, start - _LONGEST_PREFIX) : start]) is None
+
+
+def is_bare(name: str, lowered: str, start: int) -> bool:
+    """Return True if the name alone does not imply a secret, such as `token`."""
+    before = lowered[max(0, start - _LONGEST_PREFIX) : start]
+    return name in _BARE and _CREDENTIAL_PREFIX.search(before) is None
+
+
+_BARE = frozenset({"token", "secret", "credential", "credentials"})

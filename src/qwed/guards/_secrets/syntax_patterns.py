@@ -1,0 +1,231 @@
+"""Secrets in language-specific syntax: XML elements, flags, headers, calls, statements, sentences, URLs."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from qwed.guards._secrets.assignments import MAX_CANDIDATES
+from qwed.guards._secrets.value_heuristics import (
+    is_credentials,
+    is_non_secret,
+    is_password_like,
+    is_real_value,
+    looks_random,
+)
+from qwed.guards.text_scan import UNSCANNED, TextFinding
+
+
+class _SyntaxPattern(NamedTuple):
+    kind: str
+    anchors: tuple[str, ...]
+    pattern: re.Pattern[str]
+    condition: Callable[[str], bool]
+    """Condition on the value."""
+    line: str
+    """Text that must occur earlier on the same line."""
+
+
+def _any(_value: str) -> bool:
+    return True
+
+
+def _is_credential(value: str) -> bool:
+    """Return True if a value after the name of an authentication scheme is a credential."""
+    return looks_random(value) or is_credentials(value)
+
+
+def _pattern(
+    kind: str, anchors: str, pattern: str, *, condition: Callable[[str], bool] = _any, line: str = ""
+) -> _SyntaxPattern:
+    return _SyntaxPattern(kind, tuple(anchors.split("|")), re.compile(pattern), condition, line)
+
+
+# Matched against lower-cased text; every repetition is bounded.
+_LOWERED = (
+    _pattern(
+        "assignment",
+        "identified",
+        r"identified\s{1,4}(?:with\s{1,4}\S{1,40}\s{1,4})?by\s{1,4}(?:password\s{1,4})?'([^'\n]{4,128})'",
+    ),
+    _pattern("assignment", "requirepass|masterauth", r"(?:requirepass|masterauth)\s{1,4}([^\s\"']{4,128})"),
+    _pattern(
+        "assignment",
+        "password |passphrase |passcode |credentials |key |secret |token ",
+        r"(?:pass(?:word|phrase|code)|credentials|(?:api|access)[ _-]key|secret|token)\s(?:for|of|to|on|at|in)\s"
+        r"[\w '@./-]{1,60}?(?::|=|\sis:?)\s{1,4}[\"'`]?([^\s\"'`,;]{8,256})",
+        condition=is_password_like,
+    ),
+    _pattern(
+        "assignment",
+        "password |passphrase |passcode ",
+        r"pass(?:word|phrase|code)\s(?:(?:is|was|has been|now)\s)?(?:set|changed|reset|updated|switched)\sto:?\s{1,4}"
+        r"[\"'`]?([^\s\"'`,;]{8,256})",
+        condition=is_password_like,
+    ),
+    _pattern(
+        "assignment",
+        "mot de passe",
+        r"mot de passe\s{0,2}(?::|=|est)\s{0,4}[\"'`]?([^\s\"'`,;]{8,256})",
+        condition=is_password_like,
+    ),
+    _pattern(
+        "assignment",
+        "creds|credentials|login",
+        r"\b(?:creds|credentials|login)\s?(?:are|is|:|=|with)\s{0,4}[\w.@-]{2,40}\s?[/:]\s?([^\s\"'`,;/]{8,128})(?!/)",
+        condition=is_password_like,
+    ),
+    _pattern("assignment", ":5432:|:*:", r"(?m)^[\w.*-]{1,120}:(?:5432|\*):[\w*-]{1,64}:[\w*@.-]{1,64}:(\S{4,128})$"),
+    _pattern("private_key", "private key", r"private key\W{1,6}(?:is\W{1,3})?((?:0x)?[0-9a-f]{64})(?![0-9a-f])"),
+    _pattern("assignment", "bindpw ", r"bindpw\s{1,4}([^\s\"']{4,128})"),
+    _pattern(
+        "assignment", "securestring", r"convertto-securestring\s{1,4}(?:-string\s{1,4})?[\"']([^\"'\n]{4,128})[\"']"
+    ),
+    _pattern("assignment", "pass:", r"-pass(?:in|out)?\s{1,4}pass:([^\s\"']{4,128})"),
+    _pattern("assignment", "password('", r"password\('([^'\n]{4,128})'\)"),
+    _pattern("assignment", "/p:", r"/p:([^\s\"']{4,128})", line="freerdp"),
+    _pattern("assignment", "-w ", r"-w\s{1,4}[\"']?([^\s\"'$-][^\s\"'$]{3,127})", line="ldap"),
+    _pattern(
+        "assignment", "-a |--auth", r"-(?:a|-auth)[ =]{1,2}[\"']?[^\s:\"'$]{1,64}:([^\s\"'$@]{3,128})", line="http"
+    ),
+    _pattern("assignment", "chpasswd", r"[\w.-]{1,32}:([^\s\"'|:$\]]{4,128})[\"']?\s{0,4}\|\s{0,4}(?:sudo\s)?chpasswd"),
+    _pattern(
+        "assignment",
+        "password(|secret(|token(",
+        r"(?:password|secret|token)\((?:(?<=set.{9})|(?<=set.{7})|(?<=set.{6})|(?<=set_.{9})|(?<=\.password.))\s?[\"']([^\"'\n]{4,256})[\"']",
+    ),
+    _pattern(
+        "assignment",
+        "auth(|login(|credential(|credentials(|auth=(|auth = (",
+        r"(?:basic_?auth|httpbasicauth|httpdigestauth|passwordcredentials?|networkcredential|usernamepassword\w{0,20}|\.auth|\.login"
+        r"|auth\s?=\s?)\(\s?[\"'][^\"'\n]{1,80}[\"']\s?,\s?[\"']([^\"'\n]{4,256})[\"']",
+    ),
+    _pattern(
+        "assignment",
+        "-u |--user|--proxy-user",
+        r"-(?:u|-user|-proxy-user)[ =]{1,2}[\"']?[^\s:\"'$]{1,64}:([^\s\"'$@]{3,128})",
+        line="curl",
+    ),
+    _pattern("assignment", "net user", r"net\s{1,4}user\s{1,4}[\w.-]{1,32}\s{1,4}([^\s/*][^\s]{3,64})\s"),
+    _pattern("assignment", "@tcp(|@unix(", r"[\w.-]{1,64}:([^\s@/:\"'\]]{3,128})@(?:tcp|unix)\("),
+    _pattern(
+        "connection_string",
+        "jdbc:oracle|sqlplus",
+        r"(?:jdbc:oracle:\w{2,5}:|sqlplus\s{1,4}(?:-\w\s{1,4})?)\w{1,32}/([^\s@/\"']{3,64})@",
+    ),
+    _pattern(
+        "authorization",
+        "authorization",
+        r"authorization\\?[\"']?\s{0,4}[:=,]\s{0,4}\\?[\"']?(?:[a-z_-]{3,24}\s{1,4})?([a-z0-9._~+/=-]{16,4096})",
+        condition=_is_credential,
+    ),
+    _pattern(
+        "authorization",
+        "auth",
+        r"auth\\?[\"']?\s{0,2}[:=]\s{0,2}\\?[\"']?([a-z0-9+/]{8,512}={0,2})(?![a-z0-9+/])",
+        condition=is_credentials,
+    ),
+    _pattern("authorization", "bearer", r"bearer\s{1,4}([a-z0-9._~+/=-]{16,4096})", condition=_is_credential),
+    _pattern("authorization", "basic ", r"basic\s{1,4}([a-z0-9+/]{12,512}={0,2})", condition=_is_credential),
+    _pattern(
+        "seed_phrase",
+        "mnemonic|phrase",
+        r"(?:mnemonic|(?:seed|recovery|backup|wallet)[ _-]?phrase)\W{1,12}(?:is\W{1,4})?"
+        r"((?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})",
+    ),
+)
+# Flags are case-sensitive (`-p` and `-P`), so these match the original text.
+_WRITTEN = (
+    _pattern(
+        "assignment",
+        "mysql|mariadb",
+        r"(?:mysql|mariadb)[\w-]{0,12}\s[^\n|;&]{0,120}?(?<=\s)-p[\"']?([^\s\"'$-][^\s\"'$]{2,127})",
+    ),
+    _pattern(
+        "assignment",
+        "sshpass|login|mongo|twine|rdesktop",
+        r"(?:sshpass|(?:docker|podman|skopeo|cf|oc|az|buildah|registry)\slogin|mongo\w{0,8}|twine\supload|rdesktop)"
+        r"\b[^\n|;&]{0,160}?\s-p[ =]?[\"']?([^\s\"'$<-][^\s\"'$]{2,127})",
+    ),
+    _pattern(
+        "assignment", "_PAT", r"_PAT\s?[:=]\s{0,4}[\"']?([A-Za-z0-9]{20,200})(?![A-Za-z0-9])", condition=looks_random
+    ),
+    _pattern("assignment", "7z|rar ", r"\b(?:7za?|rar)\s[^\n|;&]{0,120}?\s-h?p([^\s\"'$-][^\s\"'$]{3,127})"),
+    _pattern("okta_token", "SSWS", r"SSWS\s{1,4}(00[A-Za-z0-9_-]{38,42})"),
+    _pattern("assignment", "ssh-keygen", r"ssh-keygen\b[^\n|;&]{0,120}?\s-[NP]\s?[\"']?([^\s\"'$-][^\s\"'$]{3,127})"),
+    _pattern("assignment", "redis-cli", r"redis-cli\b[^\n|;&]{0,120}?\s-a\s{1,4}[\"']?([^\s\"'$-][^\s\"'$]{2,127})"),
+    _pattern(
+        "assignment",
+        "sqlcmd |zip -",
+        r"(?:sqlcmd|unzip|zip)\b[^\n|;&]{0,120}?\s-P\s{0,4}[\"']?([^\s\"'$-][^\s\"'$]{2,127})",
+    ),
+    _pattern(
+        "assignment",
+        "smbclient|rpcclient",
+        r"(?:smbclient|rpcclient)\b[^\n|;&]{0,120}?\s-U\s{0,4}[\"']?[\w.\\/-]{1,64}%([^\s\"'$]{3,128})",
+    ),
+    _pattern(
+        "assignment", "htpasswd", r"htpasswd\s-\w{0,6}b\w{0,6}\s[^\s]{1,120}\s[\w.@-]{1,64}\s[\"']?([^\s\"'$]{4,128})"
+    ),
+)
+
+
+def find_special_forms(text: str, lowered: str) -> Iterator[TextFinding]:
+    """Yield the secrets in language-specific syntax."""
+    # Most texts contain none of the anchors, so this check comes first.
+    for patterns, searched in ((_LOWERED, lowered), (_WRITTEN, text)):
+        for pattern in patterns:
+            for anchor in pattern.anchors:
+                if anchor in searched:
+                    yield from _find_matches(pattern, text, searched)
+                    break
+
+
+def _find_matches(pattern: _SyntaxPattern, text: str, searched: str) -> Iterator[TextFinding]:
+    count = 0
+    for begin, end in _search_windows(pattern, searched):
+        for match in pattern.pattern.finditer(searched, begin, end):
+            if count == MAX_CANDIDATES:
+                yield TextFinding(UNSCANNED, match.start(), len(text))
+                return
+            count += 1
+            start, stop = match.span(match.lastindex or 0)
+            if _is_secret(pattern, text[start:stop]) and _is_on_line(pattern.line, searched, match.start()):
+                yield TextFinding(pattern.kind, start, stop)
+
+
+_BEFORE, _AFTER, _FAR_AFTER = 400, 800, 5_000
+"""Maximum distance from an anchor to the start and the end of a match."""
+
+
+def _search_windows(pattern: _SyntaxPattern, searched: str) -> Iterator[tuple[int, int]]:
+    """Yield the parts of the text that can contain a match, so that the rest need not be scanned."""
+    after = _FAR_AFTER if pattern.kind == "authorization" else _AFTER
+    positions = sorted(position for anchor in pattern.anchors for position in _positions(anchor, searched))
+    begin = end = -1
+    for position in positions:
+        if position - _BEFORE > end:
+            if end >= 0:
+                yield begin, end
+            begin = max(0, position - _BEFORE)
+        end = position + after
+    if end >= 0:
+        yield begin, end
+
+
+def _positions(anchor: str, searched: str) -> Iterator[int]:
+    position = searched.find(anchor)
+    while position >= 0:
+        yield position
+        position = searched.find(anchor, position + 1)
+
+
+def _is_on_line(word: str, searched: str, position: int) -> bool:
+    begin = max(searched.rfind("\n", 0, position), position - _LONGEST_LINE, 0)
+    return not word or searched.find(word, begin, position) >= 0
+
+
+_LONGEST_LINE = 2_000
+
+
+def _is_secret(pattern: _SyntaxPattern, value: str) -> bool:
+    return not is_non_secret(value) and is_real_value(value) and pattern.condition(value)

@@ -1,0 +1,195 @@
+"""Shared types of the shell guard: words, commands, piped data, and the report."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+from qwed.guards.file_effects import file_effects
+from qwed.model import OUTBOUND, Effect, EffectKind
+
+MAX_TARGET = 256
+MAX_FILES = 4_000
+MAX_REASONS = 100
+
+
+class Violation(StrEnum):
+    """Constructs refused at every trust level, with the text of the answer."""
+
+    SUBSTITUTION = "runs what another command prints"
+    INLINE_CODE = "runs text as code"
+    REMOTE_TO_SHELL = "downloads text and runs it as a script"
+    DECODED_TO_SHELL = "decodes text and runs it as a script"
+    PIPED_TO_SHELL = "feeds text to a shell"
+    FORK_BOMB = "starts copies of itself without end"
+    REVERSE_SHELL = "opens a shell to another machine"
+    OBFUSCATED = "hides the name of what it runs"
+    ENVIRONMENT = "makes other programs load code through their environment"
+    ESCAPE = "makes a program run another one through its options"
+    EXFILTRATION = "sends a secret to another machine"
+    PERSISTENCE = "plants code that runs later"
+
+
+@dataclass(frozen=True, slots=True)
+class ShellFindings:
+    """Effects of the command, constructs refused at every trust level, and unresolved parts."""
+
+    effects: tuple[Effect, ...] = ()
+    violations: tuple[str, ...] = ()
+    unresolved: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
+    """Names of all programs it starts, as far as they are known."""
+
+
+class Word(NamedTuple):
+    """One word as the program receives it; parts known only at run time stay as written."""
+
+    text: str
+    is_exact: bool = True
+    """True if `text` is the exact value."""
+    pattern: bool = False
+    """True if a glob or a listing determines the file names; `text` is the pattern or the directory."""
+    has_inner_quotes: bool = False
+    """True if there are quotes or escapes inside a word that needs none."""
+    is_computed: bool = False
+    """True if the word is composed of variables or command output."""
+    origin: Violation | None = None
+    """Violation to report if this text is run as code."""
+
+    @property
+    def is_resolved(self) -> bool:
+        """True if the value is exact or a pattern."""
+        return self.is_exact or self.pattern
+
+    @property
+    def is_option(self) -> bool:
+        """True if the program parses the word as an option."""
+        return self.text.startswith("-") and len(self.text) > 1
+
+
+class DataSource(StrEnum):
+    """Origin of the text a command reads."""
+
+    NOTHING = "nothing"
+    TEXT = "text"
+    LISTING = "listing"
+    UNKNOWN = "unknown"
+    DECODED = "decoded"
+    REMOTE = "remote"
+
+
+class PipeData(NamedTuple):
+    """Content of the standard input or output of a command."""
+
+    source: DataSource = DataSource.NOTHING
+    text: str = ""
+    """The text itself for TEXT, the directory of the listing for LISTING."""
+
+    @property
+    def violation(self) -> Violation:
+        """Violation to report if this text is run as a script."""
+        return _RUN_AS_SCRIPT.get(self.source, Violation.PIPED_TO_SHELL)
+
+
+_RUN_AS_SCRIPT = {DataSource.REMOTE: Violation.REMOTE_TO_SHELL, DataSource.DECODED: Violation.DECODED_TO_SHELL}
+NO_DATA = PipeData()
+UNKNOWN_DATA = PipeData(DataSource.UNKNOWN)
+
+
+class CommandCall(NamedTuple):
+    """One command: its name, its arguments, and its standard input."""
+
+    name: str
+    arguments: list[Word]
+    stdin: PipeData = NO_DATA
+
+    @property
+    def line(self) -> str:
+        """The command as one line, for a message or a target."""
+        return join_words([Word(self.name), *self.arguments])
+
+    @property
+    def texts(self) -> list[str]:
+        """The arguments as text."""
+        return [word.text for word in self.arguments]
+
+    @property
+    def operands(self) -> list[Word]:
+        """The arguments that are not options."""
+        return [word for word in self.arguments if not word.is_option]
+
+
+@dataclass(slots=True)
+class ShellReport:
+    """Findings in the order they were added, without duplicates."""
+
+    effects: dict[Effect, None] = field(default_factory=dict)
+    violations: dict[str, None] = field(default_factory=dict)
+    unresolved: dict[str, None] = field(default_factory=dict)
+    programs: dict[str, None] = field(default_factory=dict)
+
+    def add_effect(self, kind: EffectKind, target: str) -> None:
+        """Add an effect of the command."""
+        if len(self.effects) >= MAX_FILES:
+            self.add_unresolved(f"the command has more than {MAX_FILES} effects")
+            return
+        if Effect(kind, target[:MAX_TARGET]) not in self.effects:
+            self.effects.update(dict.fromkeys(file_effects(kind, target[:MAX_TARGET])))
+
+    def add_violation(self, violation: str) -> None:
+        """Add a construct that is refused at every trust level."""
+        self.violations[violation] = None
+
+    def add_unresolved(self, reason: str) -> None:
+        """Add a reason why the effect cannot be determined from the text."""
+        if len(self.unresolved) < MAX_REASONS:
+            self.unresolved[reason] = None
+
+    def findings(self) -> ShellFindings:
+        """Return the findings; a secret and outbound traffic in one command count as exfiltration."""
+        kinds = {effect.kind for effect in self.effects}
+        # Requests are authenticated with secrets in variables, so only files and the whole environment count.
+        secrets = [item for item in self.effects if item.kind is EffectKind.SECRET and not item.target.startswith("$")]
+        if secrets and kinds & OUTBOUND:
+            self.add_violation(Violation.EXFILTRATION)
+        if self.violations and not self.unresolved:
+            self.add_unresolved("the code it runs is known only at run time")
+        if self.unresolved:
+            self.effects[Effect(EffectKind.UNRESOLVED, next(iter(self.unresolved))[:MAX_TARGET])] = None
+        return ShellFindings(tuple(self.effects), tuple(self.violations), tuple(self.unresolved), tuple(self.programs))
+
+
+class ShellAnalysis(Protocol):
+    """Interface of the shell visitor that the rules for programs use."""
+
+    report: ShellReport
+
+    def add_file_effect(self, kind: EffectKind, word: Word) -> None:
+        """Add an effect on the file that a word names."""
+
+    def add_tree_read(self, word: Word) -> None:
+        """Add a read of every file below the directory that a word names."""
+
+    def visit_command(self, words: list[Word], stdin: PipeData = NO_DATA) -> PipeData:
+        """Analyse a command given by its words and return its output."""
+
+    def visit_script(self, text: str, stdin: PipeData = NO_DATA) -> PipeData:
+        """Analyse text that a shell would run and return its output."""
+
+    def can_analyze_inner(self, text: str) -> bool:
+        """Return True if one more nested text may be analysed."""
+
+    def assign(self, name: str, values: list[Word]) -> None:
+        """Assign one of several values to a variable."""
+
+    def change_directory(self, word: Word) -> None:
+        """Change the directory that relative paths start from."""
+
+
+def names_in(text: str) -> frozenset[str]:
+    """Return the set of blank-separated names in a table."""
+    return frozenset(text.split())
+
+
+def join_words(words: list[Word]) -> str:
+    """Return the words as one line, for a message or a target."""
+    return " ".join(word.text for word in words[:64])[:MAX_TARGET]

@@ -1,0 +1,160 @@
+"""Result of a code analysis in any language: issues, effects and unresolved names, without duplicates."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+from qwed.guards.file_effects import file_effects
+from qwed.model import Effect, EffectKind
+
+MAX_FINDINGS = 200
+MAX_TARGET = 200
+ENVIRONMENT = "environment"
+"""Target of an effect that reaches all environment variables, secrets included."""
+_WHOLE_ENVIRONMENT = frozenset({ENVIRONMENT, "process.env"})
+
+
+LANGUAGES = ("python", "javascript", "typescript", "bash", "sql")
+"""Languages the code engine analyses."""
+LANGUAGE_ALIASES = {
+    "py": "python",
+    "python3": "python",
+    "js": "javascript",
+    "jsx": "javascript",
+    "node": "javascript",
+    "ts": "typescript",
+    "tsx": "typescript",
+    "sh": "bash",
+    "shell": "bash",
+}
+
+
+class ViolationKind(StrEnum):
+    """Reasons why code is refused at every trust level."""
+
+    PROCESS = "process_start"
+    DYNAMIC = "dynamic_code"
+    DESERIALISE = "deserialisation"
+    REFLECT = "reflection"
+    OBFUSCATE = "obfuscation"
+
+
+VIOLATION_DESCRIPTIONS: dict[ViolationKind, tuple[str, str]] = {
+    ViolationKind.PROCESS: ("starts another process", "use a library call that does the work inside the program"),
+    ViolationKind.DYNAMIC: (
+        "builds or imports code while it runs",
+        "write the code out, or parse data with a data parser",
+    ),
+    ViolationKind.DESERIALISE: ("rebuilds objects from bytes, which runs code", "use json for data"),
+    ViolationKind.REFLECT: ("reaches the interpreter's own objects", "name the attribute or value directly"),
+    ViolationKind.OBFUSCATE: ("hides what the code says", "write the text out plainly"),
+}
+CHECK_OF: dict[ViolationKind, str] = {
+    ViolationKind.PROCESS: "no_dangerous_calls",
+    ViolationKind.DYNAMIC: "no_dynamic_code",
+    ViolationKind.DESERIALISE: "no_deserialisation",
+    ViolationKind.REFLECT: "no_reflection",
+    ViolationKind.OBFUSCATE: "no_dynamic_code",
+}
+
+
+class Issue(NamedTuple):
+    """One reason to refuse the code, with its line number."""
+
+    severity: str
+    type: str
+    pattern: str
+    description: str
+    line_number: int
+    recommendation: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CodeFindings:
+    """All effects of the code and all reasons to refuse it."""
+
+    effects: tuple[Effect, ...] = ()
+    effect_lines: tuple[int, ...] = ()
+    """Line of the first occurrence of each effect, 0 if unknown."""
+    violations: tuple[str, ...] = ()
+    issues: tuple[Issue, ...] = ()
+    unresolved: tuple[str, ...] = ()
+    """Names with an unknown effect."""
+    syntax_error: str | None = None
+    """Reason why the code cannot be parsed."""
+    error_line: int | None = None
+
+
+@dataclass(slots=True)
+class CodeReport:
+    """Findings in the order they were added."""
+
+    issues: dict[Issue, None] = field(default_factory=dict)
+    effects: dict[Effect, int] = field(default_factory=dict)
+    """Effects, each with the line of its first occurrence."""
+    unresolved: dict[str, None] = field(default_factory=dict)
+
+    def add_violation(self, kind: ViolationKind, pattern: str, line: int) -> None:
+        """Add a reason to refuse the code."""
+        if len(self.issues) < MAX_FINDINGS:
+            description, recommendation = VIOLATION_DESCRIPTIONS[kind]
+            issue = Issue("critical", kind.value, pattern[:MAX_TARGET], description, line, recommendation)
+            self.issues[issue] = None
+
+    def add_effect(self, kind: EffectKind, target: str, line: int = 0) -> None:
+        """Add an effect of the code; UNRESOLVED if the effect is not known."""
+        target = target[:MAX_TARGET]
+        # A truncated list still holds at least one effect of each kind, so the most severe kind is never lost.
+        if len(self.effects) >= MAX_FINDINGS and any(effect.kind is kind for effect in self.effects):
+            return
+        if kind is EffectKind.SECRET and target in _WHOLE_ENVIRONMENT:
+            self.effects.setdefault(Effect(kind, target, unbounded=True), line)
+            return
+        for effect in file_effects(kind, target):
+            self.effects.setdefault(effect, line)
+        if kind is EffectKind.UNRESOLVED:
+            self.unresolved[target] = None
+
+    def findings(self) -> CodeFindings:
+        """Return the findings, with the issues sorted by line."""
+        issues = tuple(sorted(self.issues, key=lambda issue: (issue.line_number, issue.pattern)))
+        return CodeFindings(
+            effects=tuple(self.effects),
+            effect_lines=tuple(self.effects.values()),
+            violations=tuple(dict.fromkeys(f"Dangerous pattern: {issue.pattern}" for issue in issues)),
+            issues=issues,
+            unresolved=tuple(self.unresolved),
+        )
+
+
+def effect_issues(findings: CodeFindings, reads: bool = False) -> tuple[Issue, ...]:
+    """Return an issue for every effect, because standalone code may only compute; exempt reads if `reads` is true."""
+    lines = findings.effect_lines or (0,) * len(findings.effects)
+    # Starting a process is both a violation and an effect; report it once.
+    reported = {Effect(EffectKind.EXECUTE, issue.pattern) for issue in findings.issues}
+    return tuple(
+        Issue(
+            "high",
+            f"effect_{effect.kind.value.lower()}",
+            f"{effect.kind.value} {effect.target}".strip(),
+            EFFECT_DESCRIPTIONS[effect.kind],
+            line,
+            "leave it out: standalone code may only compute",
+        )
+        for effect, line in zip(findings.effects, lines, strict=True)
+        if effect not in reported and not (reads and effect.kind is EffectKind.READ)
+    )
+
+
+EFFECT_DESCRIPTIONS: dict[EffectKind, str] = {
+    EffectKind.READ: "reads from outside the program",
+    EffectKind.WRITE: "changes something outside the program",
+    EffectKind.DELETE: "deletes something",
+    EffectKind.EXECUTE: "runs another program",
+    EffectKind.NETWORK: "uses the network",
+    EffectKind.COMMUNICATE: "sends messages",
+    EffectKind.SPEND: "spends money",
+    EffectKind.ADMIN: "changes the system or its processes",
+    EffectKind.SECRET: "reaches secrets",
+    EffectKind.UNRESOLVED: "has an unknown effect",
+}

@@ -1,0 +1,83 @@
+"""Decoder for escaped text: escapes decoded, full-width letters narrowed, invisible characters removed.
+
+Programs that read a URL, a JSON document or an HTML page decode it the same way, so a secret in it is just as readable.
+"""
+
+import html
+import re
+from array import array
+from collections.abc import Callable, Iterator
+from itertools import chain
+from typing import NamedTuple
+
+from qwed.guards.text_scan import TextFinding
+
+_ESCAPED = re.compile(
+    r"(?P<percent>(?:%[2-7][0-9A-Fa-f])+)|(?P<json>(?:\\u00[2-7][0-9A-Fa-f])+)|(?P<byte>(?:\\x[2-7][0-9A-Fa-f])+)"
+    "|(?P<wide>[\uff01-\uff5e]+)|(?P<unseen>[\u00ad\u034f\u180e\u200b-\u200d\u2060-\u2064\ufeff]+)"
+    r"|(?P<entity>&(?:amp|lt|gt|quot|apos|#(?:3[2-9]|[4-9]\d|1[01]\d|12[0-6])|#[xX][2-7][0-9A-Fa-f]);)"
+)
+"""Runs of encoded characters; decoding them one at a time would be too slow."""
+_ESCAPE_STARTS = re.compile("[%\\\\&\u00ad\u034f\u180e\u200b-\u200d\u2060-\u2064\ufeff\uff01-\uff5e]")
+"""First characters of the encodings. They are searched for first: matching a character set is many times faster than
+matching every form, and a search holds the interpreter lock until it ends."""
+_ESCAPES = {"percent": "%", "json": "\\u00", "byte": "\\x"}
+_NARROW = {wide: wide - 0xFEE0 for wide in range(0xFF01, 0xFF5F)}
+
+
+class DecodedText(NamedTuple):
+    """Decoded text, and the offset of each of its characters in the original."""
+
+    text: str
+    offsets: "array[int]"
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Return the span in the original of a span of the decoded text."""
+        return self.offsets[start], self.offsets[end]
+
+
+def find_in_decoded(text: str, find: Callable[[str], list[TextFinding]]) -> list[TextFinding]:
+    """Return what `find` finds in the text and in its decoded form, with spans of the original text."""
+    plain = decode_escapes(text)
+    if plain is None:
+        return find(text)
+    return find(text) + [TextFinding(kind, *plain.span(start, end)) for kind, start, end in find(plain.text)]
+
+
+def decode_escapes(text: str) -> DecodedText | None:
+    """Return the decoded text, or None if there is nothing to decode."""
+    runs = _runs(text)
+    first = next(runs, None)
+    if first is None:
+        return None
+    parts: list[str] = []
+    offsets = array("L")
+    position = 0
+    for match in chain((first,), runs):
+        letters = _decode_run(match.lastgroup or "", match[0])
+        parts += (text[position : match.start()], letters)
+        offsets.extend(range(position, match.start()))
+        if letters:
+            offsets.extend(range(match.start(), match.end(), len(match[0]) // len(letters)))
+        position = match.end()
+    parts.append(text[position:])
+    offsets.extend(range(position, len(text) + 1))
+    return DecodedText("".join(parts), offsets)
+
+
+def _runs(text: str) -> Iterator[re.Match[str]]:
+    position = 0
+    while (start := _ESCAPE_STARTS.search(text, position)) is not None:
+        match = _ESCAPED.match(text, start.start())
+        position = start.end() if match is None else match.end()
+        if match is not None:
+            yield match
+
+
+def _decode_run(kind: str, run: str) -> str:
+    """Return the characters that a run stands for; all of them take the same number of characters in the run."""
+    if kind in _ESCAPES:
+        return bytes.fromhex(run.replace(_ESCAPES[kind], "")).decode("ascii")
+    if kind == "entity":
+        return html.unescape(run)
+    return run.translate(_NARROW) if kind == "wide" else ""

@@ -1,0 +1,9 @@
+"""Detection of names that look like each other."""
+
+from qwed.guards._skill.domains import to_latin
+from qwed.guards.tool_approval import fold_name
+
+
+def confusable_skeleton(name: str) -> str:
+    """Return the same key for all names that look alike, in any alphabet."""
+    return fold_name(name) if name.isascii() else fold_name(to_latin(fold_name(name)))

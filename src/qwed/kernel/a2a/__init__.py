@@ -1,0 +1,1 @@
+"""Agent-to-agent messages: sender authentication, verdict and record."""

@@ -1,0 +1,1 @@
+"""Administration: organisations, keys, approvals, tool registry, webhooks and events."""

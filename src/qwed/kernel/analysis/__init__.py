@@ -1,0 +1,1 @@
+"""Static analysis of an action: effects, allowlists, secrets and executable text."""

@@ -1,0 +1,103 @@
+"""Scans an action for secrets, personal data and privileged targets."""
+
+from collections.abc import Iterable
+from threading import Lock
+from typing import NamedTuple
+
+from qwed.guards.pii import find_pii
+from qwed.guards.secrets import find_secrets
+from qwed.guards.text_scan import UNSCANNED, TextFinding, strings_in
+from qwed.kernel.request import Action
+
+RECIPIENTS = frozenset({"to", "cc", "bcc", "from", "sender", "recipient", "recipients", "reply_to", "email"})
+"""Parameters in which an address is expected: sending an email to a person does not leak that person's address."""
+_ADDRESSES = frozenset({"email", "phone"})
+PRIVILEGED = ("admin", "root", "superuser", "production", "sudo")
+
+
+class ContentScan(NamedTuple):
+    """Result of scanning the texts of an action."""
+
+    has_pii: bool = False
+    leaks_pii: bool = False
+    secrets: tuple[str, ...] = ()
+    privileged: bool = False
+    complete: bool = True
+    """False if there was more text than was scanned: then the action is not reported as clean."""
+
+
+EMPTY_SCAN = ContentScan()
+
+LARGE = 1 << 16
+_large_scan_lock = Lock()
+"""Large actions are scanned in threads; several at once would starve the event loop."""
+
+
+def scan_content(action: Action) -> ContentScan:
+    """Scan every string of the action."""
+    if len(action.canonical) <= LARGE:
+        return _scan(action)
+    with _large_scan_lock:
+        return _scan(action)
+
+
+def scan_secrets(action: Action) -> ContentScan:
+    """Scan every string of the action for secrets only."""
+    if len(action.canonical) <= LARGE:
+        return _scan_secrets(action)
+    with _large_scan_lock:
+        return _scan_secrets(action)
+
+
+def _scan_secrets(action: Action) -> ContentScan:
+    strings = strings_in(action.parameters)
+    secrets = _secrets_in((*texts_of(action), *strings))
+    return ContentScan(
+        secrets=tuple(sorted(secrets - {UNSCANNED})), complete=strings.complete and UNSCANNED not in secrets
+    )
+
+
+def _scan(action: Action) -> ContentScan:
+    texts = [("", text) for text in (action.query, action.code, action.target) if text]
+    strings = strings_in(action.parameters)
+    texts.extend(strings)
+    pii = [(path, finding.kind) for path, text in texts for finding in find_pii(text)]
+    secrets = _secrets_in((*texts_of(action), *strings))
+    incomplete = UNSCANNED in secrets or any(kind == UNSCANNED for _path, kind in pii)
+    return ContentScan(
+        has_pii=bool(pii),
+        leaks_pii=not all(kind in _ADDRESSES and name_at(path).lower() in RECIPIENTS for path, kind in pii),
+        secrets=tuple(sorted(secrets - {UNSCANNED})),
+        privileged=any(word in text.lower() for _path, text in texts for word in PRIVILEGED),
+        complete=strings.complete and not incomplete,
+    )
+
+
+def _secrets_in(texts: Iterable[tuple[str, str]]) -> set[str]:
+    return {finding.kind for path, text in texts for finding in (*find_secrets(text), *secrets_by_name(path, text))}
+
+
+def texts_of(action: Action) -> list[tuple[str, str]]:
+    """Return the texts of an action outside its parameters, including its names: a secret may be anywhere."""
+    texts = (action.query, action.code, action.target, action.tool, action.type)
+    return [("", text) for text in texts if text]
+
+
+def name_at(path: str) -> str:
+    """Return the last name in a path: `users.0.password` and `password.3` are both a password."""
+    return next((part for part in reversed(path.split(".")) if part and not part.isdigit()), "")
+
+
+def secrets_by_name(path: str, text: str) -> tuple[TextFinding, ...]:
+    """Return secrets that are recognisable only with their name: `{"password": "..."}` is read as an assignment."""
+    name = name_at(path)
+    if not name or name == text:
+        return ()
+    prefix = f'{name} = "'
+    # A secret in the name itself does not make the value one.
+    return tuple(finding for finding in find_secrets(f'{prefix}{text}"') if finding.end > len(prefix))
+
+
+def has_secret(texts: Iterable[tuple[str, str]]) -> bool:
+    """Return True if one of these texts, each with its path, contains a secret."""
+    return any(find_secrets(text) or secrets_by_name(path, text) for path, text in texts)

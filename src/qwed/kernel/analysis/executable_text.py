@@ -1,0 +1,242 @@
+"""Finds the executable text in a call of an unregistered tool: a statement, a command or code, by the parameter's name.
+
+Without a registry entry the names of the parameters are the only evidence. Text that may be executed is checked by the
+analyzer of its kind; unreadable text is UNRESOLVED. A registry entry takes precedence.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from qwed.guards.code_findings import LANGUAGE_ALIASES, LANGUAGES
+from qwed.guards.text_scan import MAX_DEPTH, MAX_STRINGS, strings_in
+from qwed.kernel.analysis.command_context import command_line_of, has_arguments, with_context
+from qwed.kernel.analysis.content_scan import name_at
+from qwed.kernel.analysis.parameter_kinds import ParameterName, classify_name
+from qwed.kernel.analysis.unanalyzed_text import is_statement, may_select
+from qwed.kernel.request import Action
+from qwed.kernel.tools import READING_VERBS, SHELL, TOOL, words_of
+from qwed.model.tool_name import base_tool_name, server_of
+
+JsonPath = tuple[str | int, ...]
+"""Path of a text in the action: `("parameters", "sql")`, `("query",)`."""
+
+
+class ExecutableText(NamedTuple):
+    """Text that would be executed, and its analyzer; TOOL if there is none for it."""
+
+    analyzer: str
+    path: JsonPath
+    original: str
+    """The text as it was sent, which may be executed."""
+    normalized: str
+    """The text as it is analyzed: a command with its arguments and its directory."""
+    language: str | None = None
+    is_explicit: bool = True
+    """False if only the text itself, and no name, implies SQL."""
+
+    @property
+    def is_code(self) -> bool:
+        """True for code, whose effect is EXECUTE unless something better is known."""
+        return self.analyzer == "code" or self.language is not None
+
+
+class ToolName(NamedTuple):
+    """Facts that a tool's own name implies about the texts it takes."""
+
+    words: frozenset[str]
+    sql: bool
+    database: bool
+    language: str | None
+    reads: bool
+    of_database: bool
+    """True if its server is named after a database: then every tool of it is a database tool."""
+
+
+_SQL_TEXT = """
+sql postgres postgresql pg mysql mariadb sqlite sqlite3 duckdb mssql tsql plsql bigquery snowflake redshift clickhouse
+"""
+_SQL_WORDS = frozenset(_SQL_TEXT.split())
+_DATABASE_WORDS = _SQL_WORDS | {"db", "database", "databases", "table", "tables"}
+_QUERY_VERBS = frozenset({"read", "write", "run", "execute", "exec", "select", "raw", "sql", "do"})
+
+
+def read_tool_name(name: str) -> ToolName:
+    """Return the facts that the tool's own name implies."""
+    words = words_of(base_tool_name(name))
+    word_set = frozenset(words)
+    runs_query = (
+        len(words) > 1 and words[-1] in ("query", "queries", "statement") and bool(_QUERY_VERBS.intersection(words))
+    )
+    sql = runs_query or any(word in _SQL_WORDS or word.endswith("sql") for word in words)
+    language = next((_language(word) for word in words if _language(word)), None)
+    database = sql or bool(_DATABASE_WORDS & word_set)
+    of_database = not _DATABASE_WORDS.isdisjoint(words_of(server_of(name) or ""))
+    return ToolName(word_set, sql, database, language, bool(words) and words[0] in READING_VERBS, of_database)
+
+
+def _language(word: str) -> str | None:
+    name = LANGUAGE_ALIASES.get(word, {"nodejs": "javascript"}.get(word, word))
+    return name if name in LANGUAGES else None
+
+
+class Member(NamedTuple):
+    """A member of an object in the action, with its classified name."""
+
+    path: JsonPath
+    name: ParameterName
+    value: Any
+    siblings: Mapping[str, Any]
+    """The object that contains it."""
+
+
+def executable_texts_of(action: Action, tool: ToolName) -> list[ExecutableText]:
+    """Return every text of the call that would be executed; more than one is refused."""
+    texts: dict[tuple[str, str], ExecutableText] = {}
+    for member in members(action):
+        for text in _executable_texts_in(member, tool):
+            texts.setdefault((text.analyzer, text.normalized), text)
+    return list(texts.values())
+
+
+def members(action: Action) -> Iterator[Member]:
+    """Yield every member of every object in the action."""
+    fields = {"query": action.query, "code": action.code}
+    for field, text in fields.items():
+        if text:
+            yield Member((field,), classify_name(field), text, fields)
+    pending: list[tuple[JsonPath, Any, int]] = [(("parameters",), action.parameters or {}, 0)]
+    seen = 0
+    # Larger or deeper parameters are refused as unreadable before they are executed.
+    while pending and seen <= MAX_STRINGS:
+        path, value, depth = pending.pop()
+        pairs = value.items() if isinstance(value, Mapping) else enumerate(value)
+        for key, item in pairs:
+            seen += 1
+            if isinstance(value, Mapping):
+                yield Member((*path, key), classify_name(str(key)), item, value)
+            if isinstance(item, Mapping | list | tuple) and depth < MAX_DEPTH:
+                pending.append(((*path, key), item, depth + 1))
+
+
+def _executable_texts_in(member: Member, tool: ToolName) -> Iterator[ExecutableText]:
+    name, value = member.name, member.value
+    if not value or not isinstance(value, str | list | tuple | Mapping):
+        return
+    if name.query:
+        yield from _statements(member, tool)
+    elif name.command or (_PROGRAM.fullmatch(name.plain) and _has_arguments(member)):
+        yield _command(member, tool)
+    elif isinstance(value, str) and (name.code or _is_function(name.plain, value)):
+        yield from _code(member, tool)
+
+
+_TAKES_FUNCTION = re.compile(r"(?:\w+_)?(?:function|func|fn|callback|handler|lambda|predicate|expression)")
+_FUNCTION = re.compile(r"\s*(?:async\b\s*)?(?:\([\w\s,{}.]{0,200}\)\s*=>|\w{1,64}\s*=>|function\b\s*\w*\s*\()")
+
+
+def _is_function(name: str, value: str) -> bool:
+    """Return True if the value is a JavaScript function under a name that takes one: it would be called."""
+    return bool(_TAKES_FUNCTION.fullmatch(name) and _FUNCTION.match(value))
+
+
+_PROGRAM = re.compile(r"(?:\w+_)?(?:program|executable|binary|bin|exe|entry_?point)")
+
+
+def _has_arguments(member: Member) -> bool:
+    """Return True if a program and its arguments are separate members, and not inside a command object."""
+    if classify_name(str(member.path[-2])).command:
+        return False
+    return isinstance(member.value, list | tuple) or has_arguments(member.siblings)
+
+
+def _statements(member: Member, tool: ToolName) -> Iterator[ExecutableText]:
+    is_explicit = tool.sql or member.name.sql
+    texts = [(member.path, member.value)]
+    if isinstance(member.value, list | tuple):
+        texts = [((*member.path, index), item) for index, item in enumerate(member.value)]
+    for path, text in texts:
+        if isinstance(text, Mapping):
+            yield from _statements_inside(path, text)
+        elif isinstance(text, str) and text and (is_explicit or _may_be_statement(text)):
+            yield ExecutableText("sql", path, text, text, is_explicit=is_explicit)
+
+
+def _statements_inside(path: JsonPath, parts: Mapping[str, Any]) -> Iterator[ExecutableText]:
+    """Yield statements in an object with values: `{"text": "DELETE ...", "values": [4]}`, under any name."""
+    for key, text in parts.items():
+        if isinstance(text, str) and not classify_name(str(key)).query and is_statement(text):
+            yield ExecutableText("sql", (*path, key), text, text, is_explicit=False)
+
+
+_ONE_WORD = re.compile(r"[\w.-]{0,64}")
+
+
+def _may_be_statement(text: str) -> bool:
+    """Return True if the text may be a statement although no name implies it; a single word is a search term."""
+    return _ONE_WORD.fullmatch(text) is None and (is_statement(text) or may_select(text))
+
+
+def _code(member: Member, tool: ToolName) -> Iterator[ExecutableText]:
+    languages = {tool.language, *_stated_languages(member.siblings)} - {None}
+    if not member.name.code and not languages:
+        languages = {"javascript"}
+    if not languages and _ONE_WORD.fullmatch(member.value):
+        return  # a country, an error code, a timestamp (`ts`): a single word does nothing
+    candidates = {_language(member.name.plain.rpartition("_")[2]), *languages} - {None}
+    language = candidates.pop() if len(candidates) == 1 else None
+    analyzer = "code" if language in LANGUAGES else TOOL
+    yield ExecutableText(analyzer, member.path, member.value, member.value, language or "")
+
+
+def _stated_languages(siblings: Mapping[str, Any]) -> Iterator[str]:
+    for name in ("language", "lang", "runtime", "interpreter"):
+        value = siblings.get(name)
+        if isinstance(value, str) and value:
+            yield _language(value.strip().lower()) or value
+
+
+def _command(member: Member, tool: ToolName) -> ExecutableText:
+    value = member.value
+    languages = {*_stated_languages(member.siblings), tool.language} - {None, "bash", "sql"}
+    if "script" in member.name.plain and languages and isinstance(value, str):
+        return next(_code(member, tool), ExecutableText(TOOL, member.path, value, value))
+    line = value if isinstance(value, str) else command_line_of(value, several=member.name.plain.endswith("s"))
+    if line is None:
+        return ExecutableText(TOOL, member.path, "", "")
+    normalized = with_context(
+        line, {name: sibling for name, sibling in member.siblings.items() if name != member.path[-1]}
+    )
+    original = value if isinstance(value, str) else line
+    return (
+        ExecutableText(TOOL, member.path, original, original)
+        if normalized is None
+        else ExecutableText(SHELL, member.path, original, normalized)
+    )
+
+
+def has_unanalyzed_statement(action: Action, tool: ToolName, executable_text: ExecutableText | None) -> bool:
+    """Return True if a database tool gets a statement in a parameter whose name does not imply one."""
+    strings = strings_in(action.parameters)
+    names = [(classify_name(name_at(path)), text) for path, text in strings]
+    if not (tool.database or tool.of_database or any(name.database for name, _text in names)):
+        return False
+    original = None if executable_text is None else executable_text.original
+    return any(text != original and not name.content and is_statement(text) for name, text in names)
+
+
+def value_at(members: Any, path: JsonPath) -> Any:
+    """Return the value at this path."""
+    for key in path:
+        members = members[key]
+    return members
+
+
+def with_value_at(members: Any, path: JsonPath, value: Any) -> Any:
+    """Return the members with `value` at this path."""
+    if not path:
+        return value
+    first, *rest = path
+    changed = list(members) if isinstance(members, list) else dict(members)
+    changed[first] = with_value_at(changed[first], tuple(rest), value)  # type: ignore[index]
+    return changed

@@ -1,0 +1,44 @@
+"""Verbs stated in parameters: `method: DELETE`, `action: remove`, `operation: deleteUser`."""
+
+import re
+from collections.abc import Iterator
+
+from qwed.kernel.analysis.executable_text import Member, members, read_tool_name
+from qwed.kernel.request import Action
+from qwed.kernel.tools import DELETING, effect_in_name, words_of
+from qwed.model import EffectKind
+
+_METHOD = re.compile(r"(?:http_|request_|api_)?(?:methods?|verbs?)")
+_OPERATION = re.compile(r"(?:\w+_)?sub_?command|(?:actions?|operations?|ops?)(?:_(?:name|type))?")
+_ONE_WORD = re.compile(r"[\w.:/-]{1,64}")
+
+
+def parameter_verbs(name: str, action: Action) -> tuple[str, ...]:
+    """Return the verbs in the parameters of the call."""
+    reads = read_tool_name(name).reads
+    return tuple(dict.fromkeys(verb for member in members(action) for verb in _verbs_in(member, reads=reads)))
+
+
+def _verbs_in(member: Member, *, reads: bool) -> Iterator[str]:
+    plain, value = member.name.plain, member.value
+    if value is True and plain in DELETING:
+        yield plain
+    # For a reading tool, an action is a search term: the log entries about something that was deleted.
+    if not (_METHOD.fullmatch(plain) or (_OPERATION.fullmatch(plain) and not reads)):
+        return
+    for item in value if isinstance(value, list | tuple) else (value,):
+        if isinstance(item, str) and _ONE_WORD.fullmatch(item):
+            yield item
+
+
+def effects_of(verbs: tuple[str, ...]) -> Iterator[EffectKind]:
+    """Yield the effects of these verbs, except reading."""
+    for verb in verbs:
+        effect = effect_in_name(verb)
+        if effect not in (None, EffectKind.READ):
+            yield effect
+
+
+def words_in(verbs: tuple[str, ...]) -> frozenset[str]:
+    """Return the words of these verbs, split like a tool's name."""
+    return frozenset(word for verb in verbs for word in words_of(verb))

@@ -1,0 +1,47 @@
+"""Detects mutations in query languages without an engine: GraphQL, graph patterns, aggregation pipelines."""
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+
+from qwed.kernel.tools import effect_in_name
+from qwed.model import EffectKind
+
+_LONGEST = 20_000
+_MOST_NAMES = 500
+_E = EffectKind
+
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*+"' + r"|'(?:[^'\\]|\\.)*+'")
+_MUTATION = re.compile(r"(?:^|\})\s*(?:#[^\n]*\n\s*)*mutation\b[^{}]{0,2000}\{", re.IGNORECASE)
+_NAMES = re.compile(r"[A-Za-z_]\w{0,63}")
+_PATTERN = re.compile(
+    r"\s*(?:optional\s+)?(?:match|merge|create)\s*(?:\w+\s*=\s*)?\(|\s*unwind\s+\S+\s+as\s", re.IGNORECASE
+)
+_CHANGES = (
+    (re.compile(r"\b(?:delete|remove)\b", re.IGNORECASE), _E.DELETE),
+    (re.compile(r"\b(?:set|create|merge)\b", re.IGNORECASE), _E.WRITE),
+)
+_OPERATORS = {
+    "$out": _E.WRITE,
+    "$merge": _E.WRITE,
+    "$where": _E.EXECUTE,
+    "$function": _E.EXECUTE,
+    "$accumulator": _E.EXECUTE,
+}
+
+
+def mutations_in(text: str) -> Iterator[EffectKind]:
+    """Yield the effects of the text if it is a query of such a language."""
+    if text in _OPERATORS:
+        yield _OPERATORS[text]
+    begins = text[:_LONGEST]
+    if "mutation" not in begins.lower() and not _PATTERN.match(begins):
+        return
+    plain = _QUOTED.sub('""', begins)
+    if _MUTATION.search(plain):
+        yield EffectKind.WRITE
+        # Each field names an operation of the service, like a tool's name.
+        effects = (effect_in_name(name[0]) for name in islice(_NAMES.finditer(plain), _MOST_NAMES))
+        yield from (effect for effect in effects if effect not in (None, EffectKind.READ))
+    elif _PATTERN.match(plain):
+        yield from (kind for words, kind in _CHANGES if words.search(plain))

@@ -1,0 +1,1 @@
+"""Proofs of decisions: attestations, receipts, the log and its signing keys."""

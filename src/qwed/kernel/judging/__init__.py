@@ -1,1 +1,0 @@
-"""What an action is and does, apart from who asks: the judgement, its judges, and what no judge may leave unread."""

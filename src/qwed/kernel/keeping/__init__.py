@@ -1,1 +1,0 @@
-"""What is said and kept of an action: without its secrets, sealed, until it is erased."""

@@ -1,1 +1,0 @@
-"""Messages between agents: who sends, what is held against it, what is kept of it."""

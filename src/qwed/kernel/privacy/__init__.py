@@ -1,0 +1,1 @@
+"""Privacy: masking and redaction of secrets, encryption per data subject, erasure."""

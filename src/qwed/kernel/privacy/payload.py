@@ -1,0 +1,67 @@
+"""Payload of a decision: the content that is stored with a leaf but not in it, without secrets."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from qwed.guards.secrets import mask
+from qwed.kernel.answer import Problem, Verification
+from qwed.kernel.privacy.masking import mask_value
+from qwed.kernel.privacy.redaction import Redactor
+from qwed.kernel.request import Action
+from qwed.ledger.attest import Chain
+
+
+class Payload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Stored content: request, result and statements about them."""
+
+    action: Any = None
+    corrected: Mapping[str, Any] | None = None
+    error: Problem | None = None
+    verification: Verification | None = None
+    user_intent: str | None = None
+    justification: str | None = None
+    action_hash: str | None = None
+    sub: str | None = None
+    """Hash of the action that may be executed."""
+    conversation_id: str | None = None
+    chain: Chain | None = None
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+def encode_payload(payload: Payload) -> str:
+    """Encode the payload as JSON."""
+    return _encode(payload).decode()
+
+
+def with_members(text: str, conversation_id: str | None, chain: Chain | None) -> str:
+    """Return an encoded payload with the members that differ on every request."""
+    if conversation_id is not None:
+        text = f'{text[:-1]},"conversation_id":{_encode(conversation_id).decode()}}}'
+    if chain is not None:
+        text = f'{text[:-1]},"chain":{_encode(chain).decode()}}}'
+    return text
+
+
+def redacted_action(action: Action, redactor: Redactor | None) -> Any:
+    """Return the action as it is stored, with its secrets replaced."""
+    if redactor is None:
+        return msgspec.Raw(action.canonical)
+    return redactor.value(mask_value(msgspec.json.decode(action.canonical)))
+
+
+@lru_cache(maxsize=4096)
+def masked_name(conversation_id: str) -> str:
+    """Return the stored name of a conversation; cached, because every step needs it."""
+    return mask(conversation_id)
+
+
+def redacted_text(text: str | None, redactor: Redactor | None = None) -> str | None:
+    """Return a statement about a request as it is stored, without the secrets of the action."""
+    if text is None:
+        return None
+    return mask(text if redactor is None else redactor.whole(text))

@@ -1,0 +1,1 @@
+"""Compliance report; `builder.py` is the entry point (spec 7.3)."""

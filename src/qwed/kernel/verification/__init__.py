@@ -1,0 +1,1 @@
+"""Engine endpoints without an agent (`/verify/*`) and their batches."""

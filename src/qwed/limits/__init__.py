@@ -1,1 +1,0 @@
-"""How often: sliding windows per key. A limiter that cannot count raises, and nothing is let through."""

@@ -1,0 +1,41 @@
+"""Strict JSON parser: no duplicate keys, no NaN or Infinity."""
+
+import json
+from collections import Counter
+from decimal import Decimal
+from typing import Any
+
+_LONGEST_NAME = 60
+
+
+class StrictJsonError(ValueError):
+    """The text is not valid JSON or is ambiguous; the message says why."""
+
+
+def parse_strict_json(data: bytes, what: str, *, exact: bool = False) -> Any:
+    """Parse `data`, which errors call `what`; with `exact`, fractions become Decimal."""
+    number = Decimal if exact else float
+    try:
+        return json.loads(
+            data.decode(), object_pairs_hook=_reject_duplicate_keys, parse_constant=_reject_constant, parse_float=number
+        )
+    except StrictJsonError:
+        raise
+    except UnicodeDecodeError:
+        raise StrictJsonError(f"{what} is not valid UTF-8") from None
+    except RecursionError:
+        raise StrictJsonError(f"{what} is nested too deeply") from None
+    except (ValueError, ArithmeticError) as error:
+        raise StrictJsonError(f"{what} is not valid JSON: {error}") from None
+
+
+def _reject_duplicate_keys(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    parsed = dict(members)
+    if len(parsed) < len(members):
+        duplicate = Counter(name for name, _ in members).most_common(1)[0][0]
+        raise StrictJsonError(f"the member `{ascii(duplicate[:_LONGEST_NAME])[1:-1]}` occurs twice")
+    return parsed
+
+
+def _reject_constant(name: str) -> Any:
+    raise StrictJsonError(f"{name} is not a JSON number")

@@ -1,0 +1,110 @@
+"""Lock order of a batch, so that no two batches deadlock. Every batch locks in this order:
+
+1. the state of its organisations: shared for decisions, exclusive for changes of it (the kill switch, keys, tools,
+lists, webhooks, erasures). Advisory locks, in the order of their ids; 2. the attestation chains that it extends:
+advisory locks, in the order of their ids; 3. the rows of its agents, in the order of their ids. An agent's row also
+protects its counters, conversations, stored answers, approvals and executions; 4. the rows of its logs, in the order of
+their organisations: the holder is the sequencer; 5. everything it writes. Those rows are protected by the locks above;
+the others (expired answers and batches, full token buckets) are skipped where another transaction holds them.
+
+Single statements about the outbox and about batch jobs are transactions of their own, which lock the webhook before its
+notices. If a deadlock happens all the same, PostgreSQL ends it and the batch is retried.
+"""
+
+import zlib
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from qwed.store import change_parts
+from qwed.store.change_parts import ChangePart
+from qwed.store.protocol import Change, CommitRequest
+
+_ORGANISATION, _CHAIN = 0x71776501, 0x71776502
+LOCK_NAMES = (
+    "SELECT CASE WHEN exclusive = 1 THEN pg_advisory_xact_lock(kind, name) "
+    "ELSE pg_advisory_xact_lock_shared(kind, name) END "
+    "FROM unnest(%s::int[], %s::int[], %s::int[]) AS t (kind, name, exclusive)"
+)
+LOCK_AGENTS = "SELECT agent_id FROM agents WHERE agent_id = ANY(%s) ORDER BY agent_id FOR UPDATE"
+
+ORGANISATION_PARTS = (
+    change_parts.OrganisationAdded,
+    change_parts.OrganisationHalted,
+    change_parts.KeyAdded,
+    change_parts.KeyRevoked,
+    change_parts.ToolChanged,
+    change_parts.ListChanged,
+    change_parts.WebhookChanged,
+    change_parts.SubjectErased,
+    change_parts.AttestationRevoked,
+)
+"""Parts that change the state of a whole organisation, or can happen only once in it."""
+
+
+class LockSet(NamedTuple):
+    """Locks that a batch takes before it is decided."""
+
+    shared: set[str]
+    """Organisations whose state must not change."""
+    exclusive: set[str]
+    """Organisations whose state it changes."""
+    chains: set[tuple[str, str]]
+    agents: set[str]
+
+    def add_commit(self, request: CommitRequest) -> None:
+        """Add the locks of a decision."""
+        self.shared.add(request.agent.organisation_id)
+        self.agents.add(request.agent.agent_id)
+        if request.link is not None:
+            self.chains.add((request.agent.organisation_id, request.link.chain_id))
+
+    def add_change(self, change: Change) -> None:
+        """Add the locks of a change and of its linked change."""
+        self.shared.add(change.organisation_id)
+        if change.agent_id:
+            self.agents.add(change.agent_id)
+        for part in change.parts:
+            self.agents.update(_agents_of(part))
+            if isinstance(part, ORGANISATION_PARTS):
+                self.exclusive.update({change.organisation_id}, _organisations_of(part))
+        if change.linked_change is not None:
+            self.add_change(change.linked_change)
+
+    def advisory_locks(self) -> tuple[list[int], list[int], list[int]]:
+        """Return the values of LOCK_NAMES: kinds, ids, and 1 where the lock is exclusive."""
+        exclusive = {(_ORGANISATION, _lock_id(organisation_id)) for organisation_id in self.exclusive}
+        exclusive |= {(_CHAIN, _lock_id(f"{organisation_id} {chain}")) for organisation_id, chain in self.chains}
+        locks = sorted(exclusive | {(_ORGANISATION, _lock_id(organisation_id)) for organisation_id in self.shared})
+        return [kind for kind, _ in locks], [name for _, name in locks], [int(lock in exclusive) for lock in locks]
+
+
+def locks_for(commits: Iterable[CommitRequest], changes: Iterable[Change]) -> LockSet:
+    """Return the locks of a batch."""
+    locks = LockSet(set(), set(), set(), set())
+    for request in commits:
+        locks.add_commit(request)
+    for change in changes:
+        locks.add_change(change)
+    return locks
+
+
+def _lock_id(name: str) -> int:
+    """Return the lock id of a name; two names with one id only wait for each other."""
+    return zlib.crc32(name.encode()) - 2**31
+
+
+def _agents_of(part: ChangePart) -> set[str]:
+    match part:
+        case change_parts.AgentChanged(before, _after):
+            return {before.agent_id}
+        case change_parts.AgentAdded(agent) | change_parts.AgentUnchanged(agent):
+            return {agent.agent_id}
+        case change_parts.ElevationRequested() | change_parts.ApprovalResolved():
+            return {part.agent_id}
+    return set()
+
+
+def _organisations_of(part: ChangePart) -> set[str]:
+    if isinstance(part, change_parts.KeyAdded | change_parts.KeyRevoked):
+        return {part.key.organisation_id}
+    return {getattr(part, "organisation_id", "")} - {""}

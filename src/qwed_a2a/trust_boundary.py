@@ -1,0 +1,130 @@
+"""Trust boundary: block lists, allowlist and rate limits that decide whether two agents may exchange messages."""
+
+import threading
+from collections.abc import Awaitable
+from typing import Protocol
+
+from qwed.guards.tool_approval import fold_name
+from qwed.model.clock import Clock
+from qwed_a2a.message import PayloadType
+from qwed_a2a.token_buckets import MAX_PER_MINUTE, Pair, PairTokenBuckets
+
+BoundaryResult = tuple[bool, str]
+"""True if the message may pass, and the reason."""
+PASSED: BoundaryResult = (True, "within the trust boundary")
+
+
+class MessageBoundary(Protocol):
+    """Trust boundary as the interceptor uses it."""
+
+    def evaluate(
+        self, sender: str, receiver: str, payload_type: PayloadType
+    ) -> BoundaryResult | Awaitable[BoundaryResult]:
+        """Return True if the pair may exchange this message, else False and the reason; it awaits futures of
+        `qwed.futures` only."""
+
+
+class TrustBoundary:
+    """Trust boundary of one process. Safe to use from any thread.
+
+    Blocks and rates apply to every spelling of a name; trust applies to the exact spelling.
+    """
+
+    def __init__(
+        self,
+        max_requests_per_minute: int | None = 60,
+        default_allow: bool = True,
+        strict_mode: bool = False,
+        *,
+        clock: Clock | None = None,
+    ) -> None:
+        per_minute = _require_rate(max_requests_per_minute)
+        self.max_requests_per_minute = per_minute
+        self.default_allow = _require_bool("default_allow", default_allow)
+        self.strict_mode = _require_bool("strict_mode", strict_mode)
+        self._buckets = None if per_minute is None else PairTokenBuckets(per_minute, (clock or Clock()).monotonic)
+        self._blocked: set[str] = set()
+        self._pairs: set[Pair] = set()
+        self._trusted: set[str] = set()
+        self._lock = threading.Lock()
+
+    def block_agent(self, agent_id: str) -> None:
+        """Block all messages from and to the agent."""
+        with self._lock:
+            self._blocked.add(fold_name(_require_agent_id(agent_id)))
+
+    def unblock_agent(self, agent_id: str) -> None:
+        """Remove the block of an agent, if there is one."""
+        with self._lock:
+            self._blocked.discard(fold_name(_require_agent_id(agent_id)))
+
+    def trust_agent(self, agent_id: str) -> None:
+        """Add the agent to the allowlist that strict mode requires."""
+        with self._lock:
+            self._trusted.add(_require_agent_id(agent_id))
+
+    def revoke_agent(self, agent_id: str) -> None:
+        """Remove the agent from the allowlist, if it is on it."""
+        with self._lock:
+            self._trusted.discard(_require_agent_id(agent_id))
+
+    def block_pair(self, sender: str, receiver: str) -> None:
+        """Block messages from the sender to the receiver; the opposite direction is a pair of its own."""
+        with self._lock:
+            self._pairs.add((fold_name(_require_agent_id(sender)), fold_name(_require_agent_id(receiver))))
+
+    def unblock_pair(self, sender: str, receiver: str) -> None:
+        """Remove the block of a pair, if there is one."""
+        with self._lock:
+            self._pairs.discard((fold_name(_require_agent_id(sender)), fold_name(_require_agent_id(receiver))))
+
+    def trusts(self, agent_id: str) -> bool:
+        """Return True if the agent is on the allowlist."""
+        with self._lock:
+            return agent_id in self._trusted
+
+    def evaluate(self, sender: str, receiver: str, _payload_type: PayloadType = PayloadType.GENERAL) -> BoundaryResult:
+        """Return True and take a token if the sender may send this to the receiver, else False and the reason."""
+        pair = fold_name(sender), fold_name(receiver)
+        with self._lock:
+            refusal = self._list_refusal(sender, receiver, pair)
+        if refusal is not None:
+            return False, refusal
+        if self._buckets is not None and not self._buckets.take(pair):
+            return (
+                False,
+                f"more than {self.max_requests_per_minute} messages per minute from this sender to this receiver",
+            )
+        return PASSED
+
+    def _list_refusal(self, sender: str, receiver: str, pair: Pair) -> str | None:
+        for side, name in zip(("sender", "receiver"), pair, strict=True):
+            if name in self._blocked:
+                return f"the {side} is blocked"
+        if pair in self._pairs:
+            return "the sender is blocked for this receiver"
+        if (self.strict_mode or not self.default_allow) and sender not in self._trusted:
+            return "the sender is not on the allowlist"
+        if not self.default_allow and receiver not in self._trusted:
+            return "the receiver is not on the allowlist"
+        return None
+
+
+def _require_agent_id(agent_id: str) -> str:
+    if not isinstance(agent_id, str) or not agent_id:
+        raise ValueError("an agent id must be a text that is not empty")
+    return agent_id
+
+
+def _require_bool(name: str, value: bool) -> bool:
+    if type(value) is not bool:
+        raise ValueError(f"`{name}` must be true or false")
+    return value
+
+
+def _require_rate(per_minute: int | None) -> int | None:
+    if per_minute is not None and (type(per_minute) is not int or not 1 <= per_minute <= MAX_PER_MINUTE):
+        raise ValueError(
+            f"`max_requests_per_minute` must be a whole number from 1 to {MAX_PER_MINUTE}, or None for no limit"
+        )
+    return per_minute

@@ -1,0 +1,167 @@
+"""Parser of the law reports of the United Kingdom, and of certain ones of India, Canada and Australia."""
+
+import re
+from collections.abc import Iterator
+from datetime import date
+from typing import NamedTuple
+
+from qwed_legal._citation.citation_types import CitationCore
+
+RULE = (
+    "law reports whose volumes are numbered within the year have it in square brackets, "
+    "those numbered throughout have it in round ones "
+    "(OSCOLA, 4th edition, 2.1.2 and 2.1.3)"
+)
+
+
+class LawReport(NamedTuple):
+    """Series of law reports."""
+
+    first: int
+    last: int
+    volumes: int
+    """Maximum number of volumes in a year, or in the series."""
+    needed: bool
+    """True if the volume must be named."""
+
+
+# Numbered within the year: first year, last year or 0, maximum volumes of a year, 1 if the volume must be named.
+_SQUARE_TABLE = """
+AC: 1891 0 3 0 | QB: 1891 0 3 0 | KB: 1901 0 3 0 | Ch: 1891 0 3 0 | P: 1891 1971 1 0 | Fam: 1972 0 2 0
+WLR: 1953 0 4 1 | All ER: 1936 0 4 1 | All ER (Comm): 1999 0 2 1 | All ER (EC): 1995 2013 1 0
+All ER (D): 1998 0 12 0 | Lloyd's Rep: 1951 0 3 1 | Lloyd's Rep IR: 1998 0 1 0 | BCLC: 1983 0 2 0
+BCC: 1983 0 1 0 | Cr App R: 1995 0 2 1 | Cr App R (S): 1995 0 2 1 | ICR: 1972 0 1 0 | IRLR: 1972 0 1 0
+FSR: 1963 0 1 0 | RPC: 1884 0 1 0 | EMLR: 1990 0 1 0 | FLR: 1980 0 3 1 | FCR: 1987 0 4 1 | STC: 1973 0 1 0
+RTR: 1970 0 1 0 | PIQR: 1992 0 1 0 | CMLR: 1962 0 5 0 | ECR: 1954 2011 12 0 | EGLR: 1985 0 3 1 | NI: 1925 0 1 0
+Crim LR: 1954 0 1 0 | SCR: 1923 0 4 0 | PNLR: 1996 0 1 0 | BLR: 1976 0 1 0 | WTLR: 2000 0 1 0 | INLR: 1997 0 1 0
+Imm AR: 1972 0 1 0 | HLR: 1981 0 1 0 | P & CR: 1996 0 3 0 | Bus LR: 2006 0 2 0 | PTSR: 2008 0 2 0
+SC: 1907 0 1 0 | SLT: 1893 0 1 0 | IR: 1894 0 4 0 | ILRM: 1976 0 2 0 | NZLR: 1883 0 3 1 | WLUK: 1900 0 12 1
+Costs LR: 1997 0 6 0 | ELR: 1994 0 1 0 | LGR: 1990 0 1 0
+"""
+# Numbered throughout: first year, last year or 0, maximum volumes.
+_ROUND_TABLE = """
+App Cas: 1875 1891 15 | QBD: 1875 1891 25 | Ch D: 1875 1891 45 | ChD: 1875 1891 45 | CPD: 1875 1881 5
+Ex D: 1875 1881 5 | PD: 1875 1891 15 | Exch: 1847 1856 11 | Ex: 1847 1876 11 | H & N: 1856 1862 7
+H & C: 1862 1866 4 | E & B: 1851 1858 8 | El & Bl: 1851 1858 8 | B & S: 1861 1871 10 | M & W: 1836 1847 16
+Cl & Fin: 1831 1846 12 | Cl & F: 1831 1846 12 | HL Cas: 1847 1866 11 | HLC: 1847 1866 11 | ER: 1220 1873 178
+CB: 1845 1856 18 | CBNS: 1856 1865 20 | CB (NS): 1856 1865 20 | LR HL: 1866 1875 7 | LR QB: 1865 1875 10
+LR CP: 1865 1875 10 | LR Ex: 1865 1875 10 | LR Eq: 1865 1875 20 | LR Ch App: 1865 1875 10 | LR PC: 1865 1875 6
+LR P & D: 1865 1875 3 | LR Ch: 1865 1875 10 | LR CCR: 1865 1875 2 | St Tr: 1163 1820 34 | TLR: 1884 1952 68
+LT: 1859 1947 177 | LJKB: 1901 1952 999 | Cr App R: 1908 1994 99 | Cr App R (S): 1979 1994 16
+P & CR: 1949 0 99 | EHRR: 1979 0 90 | TC: 1875 0 90 | JP: 1837 0 199 | HLR: 1976 0 60 | BMLR: 1992 0 220
+LGR: 1903 1990 99 | Con LR: 1985 0 250 | SCC: 1969 0 20 | CLR: 1903 0 300 | ALR: 1973 0 450 | ALJR: 1927 0 110
+NSWLR: 1971 0 130 | FCR: 1984 0 330 | DLR: 1912 0 400 | Co Rep: 1572 1616 13 | Burr: 1756 1772 5
+Taunt: 1807 1819 8 | East: 1800 1812 16 | TR: 1785 1800 8 | Bing: 1822 1834 10 | Hare: 1841 1853 11
+Beav: 1838 1866 36 | Ves: 1789 1817 20
+"""
+
+
+def _parse_table(table: str) -> dict[str, tuple[int, ...]]:
+    cells = (cell.partition(":") for line in table.strip().splitlines() for cell in line.split(" | "))
+    return {name.strip(): tuple(map(int, numbers.split())) for name, _, numbers in cells}
+
+
+_SQUARE = {name: LawReport(row[0], row[1], row[2], bool(row[3])) for name, row in _parse_table(_SQUARE_TABLE).items()}
+_ROUND = {name: LawReport(row[0], row[1], row[2], True) for name, row in _parse_table(_ROUND_TABLE).items()}
+SERIES = frozenset((*_SQUARE, *_ROUND))
+_NAME = "|".join(sorted((re.escape(name).replace("\\ ", " ?") for name in SERIES), key=len, reverse=True))
+# Dots are allowed only with the year in square brackets: otherwise T.C. is an American court.
+_STOPS = re.compile(r"([A-Z](?![a-z])|[a-z](?=\\ |$))")
+_DOTTED = "|".join(
+    sorted((_STOPS.sub(r"\1\\.?", re.escape(name)).replace("\\ ", " ?") for name in _SQUARE), key=len, reverse=True)
+)
+_IN_SQUARE = re.compile(
+    rf"\[(?P<year>[0-9]{{4}})\] (?:(?P<volume>[0-9]{{1,3}}) )?(?P<report>{_NAME}|{_DOTTED}) "
+    rf"?(?P<page>[A-Z]?[0-9]{{1,6}})(?: ?\((?:HL|CA|PC|SC|QB|KB|Ch|Ch D|Fam|Comm|HC|Const|DC|"
+    rf"CS|SCt|[A-Z]{{2,4}}|Can)\))?(?![0-9A-Za-z])"
+)
+_IN_ROUND = re.compile(
+    rf"(?:\((?P<year>[0-9]{{4}})(?:-(?P<to>[0-9]{{2,4}}))?\) )?(?P<volume>[0-9]{{1,3}}) "
+    rf"(?P<report>{_NAME}) ?(?P<page>[0-9]{{1,6}})(?: ?\((?:HL|CA|PC|SC|Exch|QB|KB|CP|HC|DC|Ch|"
+    rf"Const)\))?(?![0-9A-Za-z])"
+)
+_LR = re.compile(
+    r"(?:\((?P<year>[0-9]{4})(?:-(?P<to>[0-9]{2,4}))?\) )?LR (?P<volume>[0-9]{1,3}) "
+    r"(?P<report>HL|QB|CP|Ex|Exch|Eq|Ch App|Ch|PC|P & D|CCR) (?P<page>[0-9]{1,6})(?: ?\((?:HL|"
+    r"CA|PC|Exch|QB|CP)\))?(?![0-9A-Za-z])"
+)
+_SCOTS = re.compile(
+    r"(?P<year>[0-9]{4}) (?P<report>SC \(HL\)|SC|SLT|SCLR|SCCR|JC|GWD|SC \(UKSC\)|SLT \(Sh "
+    r"Ct\)) (?P<page>[0-9]{1,5})(?![0-9A-Za-z])"
+)
+_INDIA = re.compile(
+    r"AIR (?P<year>[0-9]{4}) (?P<report>SC|Bom|Cal|Mad|All|Del|Ker|Kant|AP|Guj|Pat|P&H|MP|Ori|"
+    r"Raj|Gau|HP|J&K|PC|FC) (?P<page>[0-9]{1,5})(?![0-9A-Za-z])"
+)
+
+
+def parse_law_report(text: str, start: int, today: date) -> Iterator[CitationCore]:
+    """Yield the law report cited at this position."""
+    for pattern in (_IN_SQUARE, _IN_ROUND, _LR):
+        match = pattern.match(text, start)
+        if match is not None:
+            yield from _report_core(match, _report_name(pattern, match["report"]), pattern is _IN_SQUARE, today)
+    for pattern, name, first in ((_SCOTS, "Scottish reports", 1907), (_INDIA, "All India Reporter", 1914)):
+        match = pattern.match(text, start)
+        if match is not None:
+            issues = (
+                () if first <= int(match["year"]) <= today.year else (f"the {name} have no volume of {match['year']}",)
+            )
+            parts = {"kind": "report", "year": match["year"], "reporter": match["report"], "page": match["page"]}
+            yield CitationCore(
+                kind="report",
+                end=match.end(),
+                parts=parts,
+                issues=issues,
+                rule=RULE,
+                steps=(f"the {name} began in {first}",),
+            )
+
+
+def _report_name(pattern: re.Pattern[str], report: str) -> str:
+    return f"LR {report.removesuffix('ch') if report == 'Exch' else report}" if pattern is _LR else _series_name(report)
+
+
+def _report_core(match: re.Match[str], name: str, square: bool, today: date) -> Iterator[CitationCore]:
+    if name in _SQUARE and square:
+        report = _SQUARE[name]
+    elif name in _ROUND and not square:
+        report = _ROUND[name]
+    else:
+        return
+    report = report._replace(last=report.last or today.year)
+    issues = tuple(_find_issues(match, name, report, today))
+    parts = {
+        "kind": "report",
+        "year": match["year"],
+        "volume": match["volume"],
+        "reporter": name,
+        "page": match["page"],
+    }
+    step = f"{name} began in {report.first} and has at most {report.volumes} volumes" + (" a year" if square else "")
+    yield CitationCore(kind="report", end=match.end(), parts=parts, issues=issues, rule=RULE, steps=(step,))
+
+
+def _series_name(report: str) -> str:
+    return next(name for name in SERIES if name.replace(" ", "") == report.replace(" ", "").replace(".", ""))
+
+
+def _find_issues(match: re.Match[str], name: str, report: LawReport, today: date) -> Iterator[str]:
+    year, volume, page = match["year"], match["volume"], match["page"]
+    if year and int(year) > today.year:
+        yield f"the year {year} has not come yet"
+    elif year and not report.first <= int(year) <= report.last:
+        yield f"`{name}` was printed from {report.first} to {report.last}, not in {year}"
+    if volume and (volume.startswith("0") or int(volume) > report.volumes):
+        yield f"`{name}` has no volume {volume}: it has at most {report.volumes}"
+    if not volume and report.needed:
+        yield f"`{name}` is cited with the number of the volume"
+    if page.lstrip("ABCDP").startswith("0"):
+        yield f"page `{page}` is zero or has a zero in front"
+    if name in ("QB", "KB") and year and not _is_bench_year(name, int(year)):
+        yield f"there was no `{name}` in {year}"
+
+
+def _is_bench_year(name: str, year: int) -> bool:
+    """Return True if the division existed: Queen's Bench until 1901 and 1952 to 2022, King's Bench otherwise."""
+    return year <= 1901 or 1952 <= year <= 2023 if name == "QB" else 1901 <= year <= 1952 or year >= 2022

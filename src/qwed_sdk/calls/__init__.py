@@ -1,1 +1,0 @@
-"""Every verb of the client, written once: generators of requests, in the order the protocol tells them."""

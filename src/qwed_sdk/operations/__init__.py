@@ -1,0 +1,1 @@
+"""Operations of the API, each a generator of requests that both clients run."""

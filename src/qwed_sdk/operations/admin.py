@@ -1,0 +1,240 @@
+"""Operations on approvals, keys, tools and the webhook."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from qwed_sdk.http_request import Operation, path_of, request_json, without_none
+from qwed_sdk.models import Action, ApiRecord, Approval
+from qwed_sdk.operations.pagination import entries_of, fetch_entries
+
+
+def list_approvals(
+    state: str | None = None, agent_id: str | None = None, limit: int = 100
+) -> Operation[list[Approval]]:
+    """Return approvals, newest first.
+
+    Args:
+        state: Only those that are `pending`, `approved`, `rejected` or `expired`.
+        agent_id: Only those of this agent.
+        limit: Largest number of entries.
+
+    Returns:
+        The approvals.
+
+    Raises:
+        QWEDRequestError: The state does not exist.
+    """
+    filters = {"state": state, "agent_id": agent_id}
+    return [Approval(entry) for entry in (yield from fetch_entries("/approvals", "approvals", limit, filters))]
+
+
+def get_approval(approval_id: str) -> Operation[Approval]:
+    """Return an approval.
+
+    Args:
+        approval_id: Id of the approval, `apr_...`.
+
+    Returns:
+        The approval.
+
+    Raises:
+        QWEDNotFoundError: The organisation has no approval with this id.
+    """
+    return Approval((yield from request_json("GET", path_of("approvals", approval_id), must_have="approval_id")))
+
+
+def approve(approval_id: str, reason: str, approver: str | None = None) -> Operation[Approval]:
+    """Approve an action or a trust change that waits for a person.
+
+    Args:
+        approval_id: Id of the approval, `apr_...`.
+        reason: Why, for the log.
+        approver: Name of the person, if the key is shared.
+
+    Returns:
+        The approval with its `resolution`.
+
+    Raises:
+        QWEDConflictError: It is already decided or expired.
+        QWEDAuthError: The key's role is not sufficient, or it made the request itself.
+    """
+    return (yield from _resolve(approval_id, "approve", reason, approver))
+
+
+def reject(approval_id: str, reason: str, approver: str | None = None) -> Operation[Approval]:
+    """Reject an action or a trust change that waits for a person, and release what it reserved.
+
+    Args:
+        approval_id: Id of the approval, `apr_...`.
+        reason: Why, for the log.
+        approver: Name of the person, if the key is shared.
+
+    Returns:
+        The approval with its `resolution`.
+
+    Raises:
+        QWEDConflictError: It is already decided or expired.
+        QWEDAuthError: The key's role is not sufficient, or it made the request itself.
+    """
+    return (yield from _resolve(approval_id, "reject", reason, approver))
+
+
+def _resolve(approval_id: str, verb: str, reason: str, approver: str | None) -> Operation[Approval]:
+    body = without_none(reason=reason, approver=approver)
+    return Approval(
+        (yield from request_json("POST", path_of("approvals", approval_id, verb), body, must_have="approval_id"))
+    )
+
+
+def create_organisation(name: str) -> Operation[ApiRecord]:
+    """Create another organisation.
+
+    Args:
+        name: Name of the organisation.
+
+    Returns:
+        Its id, and the `owner_key`, which is shown this once.
+
+    Raises:
+        QWEDAuthError: The key is not an owner's of the first organisation.
+    """
+    return ApiRecord((yield from request_json("POST", "/organisations", {"name": name})))
+
+
+def create_key(name: str, role: str = "member") -> Operation[ApiRecord]:
+    """Create an API key of the organisation.
+
+    Args:
+        name: Name of the key, for people.
+        role: `owner`, `approver`, `member` or `metrics`.
+
+    Returns:
+        The key's description, and the `key` itself, which is shown this once.
+
+    Raises:
+        QWEDAuthError: The key's role is not `owner`.
+    """
+    return ApiRecord((yield from request_json("POST", "/keys", {"name": name, "role": role})))
+
+
+def list_keys() -> Operation[list[ApiRecord]]:
+    """Return the API keys of the organisation, without their secrets.
+
+    Returns:
+        The keys.
+
+    Raises:
+        QWEDAuthError: The key's role is not `owner`.
+    """
+    return [ApiRecord(entry) for entry in entries_of((yield from request_json("GET", "/keys")), "keys")]
+
+
+def get_own_key() -> Operation[ApiRecord]:
+    """Return the API key that the client uses.
+
+    Returns:
+        Its id, name, role and `organisation_id`.
+    """
+    return ApiRecord((yield from request_json("GET", "/keys/self")))
+
+
+def revoke_key(key_id: str) -> Operation[ApiRecord]:
+    """Revoke an API key; it is refused from the next request on.
+
+    Args:
+        key_id: Id of the key, `key_...`.
+
+    Returns:
+        The revoked key.
+
+    Raises:
+        QWEDAuthError: The key's role is not `owner`.
+        QWEDNotFoundError: The organisation has no key with this id.
+        QWEDConflictError: It is the last owner key.
+    """
+    return ApiRecord((yield from request_json("DELETE", path_of("keys", key_id))))
+
+
+def list_changes(limit: int = 100) -> Operation[list[Action]]:
+    """Return the changes in the organisation, newest first.
+
+    Args:
+        limit: Largest number of entries.
+
+    Returns:
+        The changes, each with the key that made it.
+    """
+    return [Action(entry) for entry in (yield from fetch_entries("/changes", "changes", limit))]
+
+
+def list_tools() -> Operation[list[ApiRecord]]:
+    """Return the tool registry of the organisation.
+
+    Returns:
+        The tools.
+    """
+    return [ApiRecord(entry) for entry in entries_of((yield from request_json("GET", "/tools")), "tools")]
+
+
+def put_tool(name: str, risk_level: str, **fields: Any) -> Operation[ApiRecord]:
+    """Register a tool for the organisation, or replace its registration.
+
+    Args:
+        name: Name of the tool.
+        risk_level: `low`, `medium`, `high` or `critical`.
+        fields: Further fields, such as `effect="SPEND"` or `requires_approval=True`.
+
+    Returns:
+        The registered tool.
+
+    Raises:
+        QWEDAuthError: The key's role is not `owner`.
+        QWEDRequestError: A field is unknown or cannot be used.
+    """
+    return ApiRecord(
+        (yield from request_json("PUT", path_of("tools", name), without_none(risk_level=risk_level, **fields)))
+    )
+
+
+def set_webhook(url: str, events: Sequence[str] | None = None) -> Operation[ApiRecord]:
+    """Set the webhook of the organisation.
+
+    Args:
+        url: Address that receives the events.
+        events: Events to send; without it all.
+
+    Returns:
+        The webhook, and the `secret` that signs its messages, which is shown this once.
+
+    Raises:
+        QWEDAuthError: The key's role is not `owner`.
+        QWEDRequestError: The address or an event cannot be used.
+    """
+    body: Mapping[str, Any] = without_none(url=url, events=None if events is None else list(events))
+    return ApiRecord((yield from request_json("PUT", "/webhook", body)))
+
+
+def get_webhook() -> Operation[ApiRecord]:
+    """Return the webhook of the organisation, and the state of its deliveries.
+
+    Returns:
+        The webhook, without its secret.
+
+    Raises:
+        QWEDAuthError: The key's role is not `owner`.
+        QWEDNotFoundError: No webhook is set.
+    """
+    return ApiRecord((yield from request_json("GET", "/webhook")))
+
+
+def delete_webhook() -> Operation[ApiRecord]:
+    """Remove the webhook of the organisation, and the messages that wait for it.
+
+    Returns:
+        The removed webhook.
+
+    Raises:
+        QWEDAuthError: The key's role is not `owner`.
+        QWEDNotFoundError: No webhook is set.
+    """
+    return ApiRecord((yield from request_json("DELETE", "/webhook")))

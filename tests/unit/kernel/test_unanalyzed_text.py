@@ -1,0 +1,78 @@
+"""Recognition of SQL statements in texts other than the query."""
+
+import pytest
+
+from qwed.kernel.analysis.unanalyzed_text import is_statement
+
+STATEMENTS = [
+    "DROP TABLE users",
+    "\ufeffDROP TABLE users",
+    "COPY users TO PROGRAM 'id'",
+    "ATTACH DATABASE 'x' AS y",
+    "BEGIN; DROP TABLE users",
+    "SET ROLE admin",
+    "DO $$ begin delete from users; end $$",
+    "LOCK TABLE users",
+    "EXPLAIN (ANALYZE) DELETE FROM users",
+    "explain analyze delete from users",
+    "VACUUM FULL",
+    "PRAGMA writable_schema=1",
+    "LOAD DATA INFILE 'x' INTO TABLE y",
+    "/* a *//* b */ -- c\n # d\n (DROP TABLE users",
+    "/*!50000 DROP TABLE users*/",
+    "CREATE UNIQUE INDEX a ON b (c)",
+    "CREATE GLOBAL TEMPORARY TABLE a (b int)",
+    "CREATE OR REPLACE FUNCTION f() RETURNS int",
+    "CREATE EXTENSION dblink",
+    "DROP MATERIALIZED VIEW a",
+    "ALTER SYSTEM SET a = 1",
+    "COPY (SELECT 1) TO PROGRAM 'id'",
+    "COPY users (id, name) FROM '/tmp/x'",
+    "DECLARE @a int",
+    "UPDATE users AS u SET admin = 1",
+    'UPDATE "my users" u SET admin=1',
+    "DELETE users WHERE 1 = 1",
+    "MERGE users USING others",
+    "SHUTDOWN",
+    "RENAME TABLE a TO b",
+    "/*!DROP TABLE users*/",
+    "/** a ** / b **/DELETE FROM users",
+    f"/*{'a' * 10_000}*/DELETE FROM users",
+    "/**/" * 200_000 + "DELETE FROM users",
+    " -- x\n" * 100_000 + "DELETE FROM users",
+]
+PROSE = [
+    "update the sales report",
+    "copy of the report to finance",
+    "attach the file",
+    "do it by Friday",
+    "set role models for the team",
+    "explain the update to me",
+    "explain select steps",
+    "vacuum the office",
+    "begin; then rest",
+    "load the data",
+    "commit early",
+    "create a user guide",
+    "create extensions of the house",
+    "delete everything where possible",
+    "update the team and set a date",
+    "shutdown the old office",
+    "merge the lists",
+    "declare it at the border",
+    "/**/" * 200_000 + "x",
+    "/*" * 200_000,
+    "/* DROP TABLE users",
+    "explain analyze select x " * 10_000,
+    "select " + " x" * 10_000,
+]
+
+
+@pytest.mark.parametrize("text", STATEMENTS)
+def test_a_statement_is_recognised(text: str) -> None:
+    assert is_statement(text)
+
+
+@pytest.mark.parametrize("text", PROSE)
+def test_prose_is_not_a_statement(text: str) -> None:
+    assert not is_statement(text)

@@ -1,0 +1,367 @@
+"""Two processes on one database: of two conflicting requests one wins, and the other gets stale state."""
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import pytest
+
+from qwed.model import Decision, ErrorCode, Trust
+from qwed.store.access_lists import ListEntry, ListName
+from qwed.store.agent import AgentStatus
+from qwed.store.budget import LimitExceeded, RequestCost
+from qwed.store.change_parts import (
+    AgentChanged,
+    ApprovalRequest,
+    Conflict,
+    ExecutionLogged,
+    KeyAdded,
+    KeyRevoked,
+    ListChanged,
+    OrganisationHalted,
+    ToolChanged,
+    WebhookChanged,
+)
+from qwed.store.postgres.batch_transaction import BatchTransaction
+from qwed.store.protocol import STALE_STATE, ChainLink, CommitReceipt, IdempotentAnswer, Reservation
+from qwed.store.trust_degradation import BehaviourFlag
+from tests.support.manual_clock import ManualClock
+from tests.support.stores import CENT, ORGANISATION, PostgresStoreFixture, agent_of, owner_key
+from tests.unit.store.test_change_handlers import HOOK
+
+
+class Two(NamedTuple):
+    """Two processes."""
+
+    one: PostgresStoreFixture
+    other: PostgresStoreFixture
+
+    def prefetch(self, **keys: Any) -> None:
+        for store_fixture in self:
+            store_fixture.prefetch(**keys)
+
+
+@pytest.fixture
+def two(empty: str) -> Iterator[Two]:
+    one = PostgresStoreFixture(empty, ManualClock(), max_open_approvals=2)
+    one.register(agent_of(daily_cost=30_000))
+    other = one.open_second()
+    yield Two(one, other)
+    one.store.close()
+    other.store.close()
+
+
+def _agent(store_fixture: PostgresStoreFixture) -> Any:
+    return store_fixture.store.find_agent("agent_1")
+
+
+def _held(store_fixture: PostgresStoreFixture, step: int = 1, charge: RequestCost = CENT, **more: Any) -> Reservation:
+    reservation = store_fixture.reserve(_agent(store_fixture), step, **more)
+    assert isinstance(reservation, Reservation)
+    assert store_fixture.store.reserve_budget(reservation, charge, store_fixture.manual_clock.now) is None
+    return reservation
+
+
+def test_of_two_who_hold_the_same_step_one_commits_it(two: Two) -> None:
+    mine, theirs = _held(two.one), _held(two.other)
+    assert isinstance(two.one.settle(_agent(two.one), mine, charge=CENT), CommitReceipt)
+    assert two.other.settle(_agent(two.other), theirs, charge=CENT) is STALE_STATE
+    two.other.store.release(theirs)
+    two.prefetch()
+    assert two.other.reserve(_agent(two.other), 1) is ErrorCode.REPLAY
+    assert two.one.spent(_agent(two.one)).cost_day == two.other.spent(_agent(two.other)).cost_day == CENT.cost
+
+
+def test_a_later_step_overtakes_an_earlier_one_wherever_it_is_committed(two: Two) -> None:
+    early, late = _held(two.one, 1), _held(two.other, 2)
+    assert isinstance(two.other.settle(_agent(two.other), late, charge=CENT), CommitReceipt)
+    assert two.one.settle(_agent(two.one), early, charge=CENT) is STALE_STATE
+
+
+def test_a_denial_uses_up_no_step_and_is_not_in_the_way_of_another(two: Two) -> None:
+    mine, theirs = _held(two.one), _held(two.other)
+    assert isinstance(two.one.settle(_agent(two.one), mine, Decision.DENIED, CENT), CommitReceipt)
+    assert isinstance(two.other.settle(_agent(two.other), theirs, charge=CENT), CommitReceipt)
+
+
+@pytest.mark.parametrize("decision", [Decision.APPROVED, Decision.DENIED])
+def test_what_others_have_spent_is_not_spent_again(two: Two, decision: Decision) -> None:
+    """A decision about budget that is gone is stale, even a denial: it must say that the budget is gone."""
+    reservations = [
+        _held(store_fixture, conversation=f"{name}{number}")
+        for store_fixture, name in zip(two, "ab", strict=True)
+        for number in "12"
+    ]
+    outcomes = [
+        store_fixture.settle(_agent(store_fixture), reservation, charge=CENT)
+        for store_fixture, reservation in zip((two.one, two.one, two.other), reservations, strict=False)
+    ]
+    assert all(isinstance(outcome, CommitReceipt) for outcome in outcomes)
+    assert two.other.settle(_agent(two.other), reservations[3], decision, CENT) is STALE_STATE
+    two.other.store.release(reservations[3])
+    two.other.prefetch()
+    again = two.other.reserve(_agent(two.other), 9, "elsewhere")
+    assert isinstance(again, Reservation)
+    exceeded = two.other.store.reserve_budget(again, CENT, two.other.manual_clock.now)
+    assert isinstance(exceeded, LimitExceeded)
+    assert (exceeded.code, exceeded.current) == (ErrorCode.COST_EXCEEDED, 30_000)
+
+
+def _answer(store_fixture: PostgresStoreFixture, key: str = "k", body: str = "hash") -> IdempotentAnswer:
+    return IdempotentAnswer(key, body, lambda _settled: b"sealed", store_fixture.manual_clock.now + 60)
+
+
+def test_the_same_key_is_answered_once(two: Two) -> None:
+    two.prefetch(key="k")
+    for store_fixture in two:
+        assert store_fixture.store.claim_key("agent_1", "k", "hash", store_fixture.manual_clock.now) == (None, None)
+    mine, theirs = _held(two.one), _held(two.other, conversation="another")
+    receipt = two.one.settle(_agent(two.one), mine, charge=CENT, memory=_answer(two.one), activity_id="act_k")
+    assert isinstance(receipt, CommitReceipt)
+    assert two.other.settle(_agent(two.other), theirs, charge=CENT, memory=_answer(two.other)) is STALE_STATE
+    two.other.store.release_key("agent_1", "k")
+    two.other.prefetch(key="k")
+    answer = two.other.store.claim_key("agent_1", "k", "hash", two.other.manual_clock.now).stored_answer
+    assert (answer.answer, answer.activity_id) == (b"sealed", "act_k")
+    two.other.prefetch(key="k")
+    refused = two.other.store.claim_key("agent_1", "k", "another", two.other.manual_clock.now).refusal
+    assert "another request" in refused
+
+
+def test_an_answer_whose_time_is_over_is_given_anew(two: Two) -> None:
+    two.one.settle(_agent(two.one), _held(two.one), charge=CENT, memory=_answer(two.one))
+    two.one.manual_clock.advance(61)
+    two.other.prefetch(key="k")
+    assert two.other.store.claim_key("agent_1", "k", "other", two.other.manual_clock.now) == (None, None)
+    again = two.other.settle(_agent(two.other), _held(two.other, 2), charge=CENT, memory=_answer(two.other, body="o"))
+    assert isinstance(again, CommitReceipt)
+    two.one.prefetch(key="k")
+    assert two.one.store.claim_key("agent_1", "k", "o", two.one.manual_clock.now).stored_answer is not None
+
+
+def test_a_loop_is_one_though_each_process_has_seen_half_of_it(two: Two) -> None:
+    for step, store_fixture in ((1, two.one), (2, two.other)):
+        store_fixture.prefetch()
+        reservation = _held(store_fixture, step, fingerprint="same")
+        assert isinstance(store_fixture.settle(_agent(store_fixture), reservation, charge=CENT), CommitReceipt)
+    third = _held(two.one, 3, fingerprint="same")
+    assert two.one.settle(_agent(two.one), third, charge=CENT) is STALE_STATE
+
+
+def test_who_is_refused_because_of_what_is_stored_under_the_same_key_is_told_to_look_there(two: Two) -> None:
+    two.one.settle(_agent(two.one), _held(two.one), charge=CENT, memory=_answer(two.one))
+    # Its key was read before that, and its conversation after.
+    refused = two.other.settle(_agent(two.other), None, Decision.DENIED, key=_answer(two.other).key)
+    assert refused is STALE_STATE
+    assert isinstance(two.other.settle(_agent(two.other), None, Decision.DENIED, key="another"), CommitReceipt)
+    assert isinstance(two.other.settle(_agent(two.other), None, Decision.DENIED), CommitReceipt)
+
+
+def test_a_number_that_is_allotted_while_another_is_on_its_way_is_given_to_one_alone(
+    two: Two, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written, released, real = threading.Event(), threading.Event(), BatchTransaction.apply
+
+    def late(work: BatchTransaction) -> None:
+        written.set()
+        assert released.wait(30)
+        real(work)
+
+    two.prefetch()
+    first = _held(two.one, 0, auto_numbered=True, fingerprint="first")
+    monkeypatch.setattr(BatchTransaction, "apply", late)
+    future = two.one.store.commit(two.one.commit_request(_agent(two.one), first))
+    assert written.wait(30)
+    # It is in the tables, and the writer has not counted it yet.
+    two.one.prefetch()
+    second = _held(two.one, 0, auto_numbered=True, fingerprint="second")
+    monkeypatch.setattr(BatchTransaction, "apply", real)
+    released.set()
+    assert isinstance(future.wait_result(30), CommitReceipt)
+    two.other.prefetch()
+    theirs = _held(two.other, 0, auto_numbered=True, fingerprint="theirs")
+    assert (first.step.number, second.step.number, theirs.step.number) == (1, 2, 2)
+    assert isinstance(two.other.settle(_agent(two.other), theirs), CommitReceipt)
+    assert two.one.settle(_agent(two.one), second) is STALE_STATE
+    two.one.store.release(second)
+    two.one.prefetch()
+    again = _held(two.one, 0, auto_numbered=True, fingerprint="second")
+    assert isinstance(two.one.settle(_agent(two.one), again), CommitReceipt)
+    assert again.step.number == 3
+
+
+def test_a_step_that_both_were_allotted_is_one_of_them_only(two: Two) -> None:
+    reservations = [_held(store_fixture, 0, auto_numbered=True) for store_fixture in two]
+    assert [reservation.step.number for reservation in reservations] == [1, 1]
+    assert isinstance(two.one.settle(_agent(two.one), reservations[0], charge=CENT), CommitReceipt)
+    assert two.other.settle(_agent(two.other), reservations[1], charge=CENT) is STALE_STATE
+    two.other.store.release(reservations[1])
+    two.other.prefetch()
+    again = _held(two.other, 0, auto_numbered=True)
+    assert again.step.number == 2
+    assert isinstance(two.other.settle(_agent(two.other), again, charge=CENT), CommitReceipt)
+
+
+def test_as_many_approvals_wait_as_may_wherever_they_were_asked_for(two: Two) -> None:
+    for store_fixture, name in zip(two, "ab", strict=True):
+        store_fixture.pending(_agent(store_fixture), 1, name)
+    reservation, now = _held(two.one, conversation="c"), two.one.manual_clock.now
+    third = ApprovalRequest("apr_x", *CENT[:2], 0, now, now + 60)
+    outcome = two.one.settle(_agent(two.one), reservation, Decision.PENDING, CENT, approval=third)
+    assert outcome is ErrorCode.APPROVALS_FULL
+
+
+def test_an_approval_is_settled_once_and_what_it_held_is_free_everywhere(two: Two) -> None:
+    approval = two.one.pending(_agent(two.one), 1, charge=RequestCost(cost=30_000, requests=1))
+    two.other.prefetch()
+    full = two.other.reserve(_agent(two.other), 2)
+    assert isinstance(full, Reservation)
+    assert isinstance(two.other.store.reserve_budget(full, CENT, two.other.manual_clock.now), LimitExceeded)
+    outcomes = [store_fixture.change(store_fixture.resolved(approval, "rejected")) for store_fixture in two]
+    assert outcomes == [1, Conflict.RESOLVED]
+    two.other.prefetch()
+    assert two.other.store.reserve_budget(full, CENT, two.other.manual_clock.now) is None
+
+
+def test_what_became_of_an_action_is_told_once(two: Two) -> None:
+    two.one.settle(_agent(two.one), None, Decision.DENIED, activity_id="act_told")
+    assert two.other.change(ExecutionLogged("act_told", True, None, 1.0)) == 1
+    assert two.one.change(ExecutionLogged("act_told", False, None, 2.0)) is Conflict.EXECUTED
+
+
+def test_the_last_owner_stays_wherever_the_others_were_revoked(two: Two) -> None:
+    second = owner_key("key_2", prefix="qwed_live_b")
+    two.one.change(KeyAdded(second))
+    assert isinstance(two.one.change(KeyRevoked(second, 1.0)), int)
+    assert two.other.change(KeyRevoked(owner_key(), 1.0)) is Conflict.LAST_OWNER
+
+
+def test_a_chain_has_one_next_link_and_whoever_is_second_is_told_where_it_ends(two: Two) -> None:
+    ends = [store_fixture.store.chain(ORGANISATION, "ch") for store_fixture in two]
+    assert ends == [(0, None), (0, None)]
+    reservations = [_held(store_fixture, conversation=name) for store_fixture, name in zip(two, "ab", strict=True)]
+    first = two.one.settle(_agent(two.one), reservations[0], charge=CENT, link=ChainLink("ch", 0, None, "att_a"))
+    assert isinstance(first, CommitReceipt)
+    second = two.other.settle(_agent(two.other), reservations[1], charge=CENT, link=ChainLink("ch", 0, None, "att_b"))
+    assert second is ErrorCode.CONFLICT
+    assert two.other.store.chain(ORGANISATION, "ch") == (1, "att_a")
+    again = two.other.settle(_agent(two.other), reservations[1], charge=CENT, link=ChainLink("ch", 1, "att_a", "att_b"))
+    assert isinstance(again, CommitReceipt)
+
+
+# A change in one process is visible in the other before its next request
+
+
+def _suspended(store_fixture: PostgresStoreFixture) -> Any:
+    agent = _agent(store_fixture)
+    return AgentChanged(agent, replace(agent, status=AgentStatus.SUSPENDED))
+
+
+def _lowered(store_fixture: PostgresStoreFixture) -> Any:
+    agent = _agent(store_fixture)
+    return AgentChanged(agent, replace(agent, trust=Trust.UNTRUSTED))
+
+
+STOPS: dict[str, tuple[Any, ErrorCode]] = {
+    "the agent is suspended": (_suspended, ErrorCode.AGENT_SUSPENDED),
+    "the agent is another one": (_lowered, ErrorCode.AGENT_CHANGED),
+    "everybody is stopped": (lambda _shop: OrganisationHalted(ORGANISATION, 1.0), ErrorCode.AGENT_SUSPENDED),
+}
+
+
+@pytest.mark.parametrize("stop", STOPS)
+def test_a_decision_does_not_commit_once_somebody_else_has_stopped_it(two: Two, stop: str) -> None:
+    part, code = STOPS[stop]
+    reservation, agent = _held(two.other), _agent(two.other)
+    two.one.change(part(two.one))
+    assert two.other.settle(agent, reservation, charge=CENT) is code
+    assert two.other.spent(agent).cost_day == 0
+    # From then on it is cached, without a request.
+    assert (_agent(two.other), two.other.store.halted(ORGANISATION)) == (
+        _agent(two.one),
+        two.one.store.halted(ORGANISATION),
+    )
+
+
+EVE = ListEntry(ListName.BLOCKS, "eve")
+SEEN: dict[str, tuple[Any, Any]] = {
+    "suspension": (_suspended, lambda store: store.find_agent("agent_1").status),
+    "halt": (lambda _: OrganisationHalted(ORGANISATION, 1.0), lambda store: store.halted(ORGANISATION)),
+    "key": (lambda _: KeyRevoked(owner_key("key_2", prefix="b"), 1.0), lambda store: store.find_key("b")),
+    "tool": (lambda _: ToolChanged(ORGANISATION, "t", b"1"), lambda store: store.tool_rows(ORGANISATION)),
+    "list": (
+        lambda _: ListChanged(ORGANISATION, EVE, present=True),
+        lambda store: store.access_lists(ORGANISATION).entries,
+    ),
+    "webhook": (lambda _: WebhookChanged(ORGANISATION, HOOK), lambda store: store.webhook(ORGANISATION)),
+}
+
+
+@pytest.mark.parametrize("kind", SEEN)
+def test_what_one_process_changes_the_other_knows_when_it_is_next_asked(two: Two, kind: str) -> None:
+    part, look = SEEN[kind]
+    two.one.change(KeyAdded(owner_key("key_2", prefix="b")))
+    two.prefetch()
+    before = look(two.other.store)
+    two.one.change(part(two.one))
+    assert look(two.other.store) == before
+    two.other.prefetch()
+    after = look(two.other.store)
+    assert (after != before, after) == (True, look(two.one.store))
+
+
+def test_as_long_as_nothing_changes_everything_stays_the_very_same(two: Two) -> None:
+    looks: list[Any] = [look for _part, look in SEEN.values()]
+    two.prefetch()
+    before = [_agent(two.other), *(look(two.other.store) for look in looks)]
+    two.one.commit(_agent(two.one), 1)
+    two.prefetch()
+    after = [_agent(two.other), *(look(two.other.store) for look in looks)]
+    assert all(one is other for one, other in zip(before, after, strict=True))
+
+
+def test_trust_that_is_lost_in_one_process_is_lost_in_the_other(two: Two) -> None:
+    two.prefetch()
+    two.one.settle(_agent(two.one), None, Decision.DENIED, mark=BehaviourFlag.VIOLATION)
+    two.other.prefetch()
+    assert _agent(two.other).trust is Trust.UNTRUSTED
+    assert two.other.store.trust_evidence("agent_1") == two.one.store.trust_evidence("agent_1")
+
+
+def test_denials_add_up_wherever_they_were_decided(two: Two) -> None:
+    for number in range(20):
+        store_fixture = two[number % 2]
+        store_fixture.prefetch()
+        store_fixture.settle(_agent(store_fixture), None, Decision.DENIED, mark=BehaviourFlag.DENIED)
+    assert _agent(store_fixture).trust is Trust.UNTRUSTED
+
+
+def test_a_pair_is_as_fast_as_it_may_be_whichever_process_it_asks(two: Two) -> None:
+    waits = [
+        store_fixture.store.take_token(ORGANISATION, "pair", 10, store_fixture.manual_clock.now)
+        for _ in range(8)
+        for store_fixture in (two.one, two.other)
+    ]
+    assert waits.count(0.0) == 10
+
+
+def test_logs_that_two_make_grow_have_no_gap_and_every_head_leads_on(two: Two) -> None:
+    for number in range(12):
+        store_fixture = two[number % 2]
+        assert store_fixture.change(ToolChanged(ORGANISATION, f"t{number}", b"1")) == number
+    assert [head[0] for head in two.one.store._all("SELECT size FROM heads ORDER BY size", ())] == list(range(1, 13))
+
+
+def test_whoever_is_erased_in_one_process_is_forgotten_in_the_other(two: Two) -> None:
+    calls: list[int] = []
+    for number, store_fixture in enumerate(two):
+        store_fixture.store.on_subject_erased = lambda number=number: calls.append(number)
+    two.prefetch()
+    two.one.store._write(("INSERT INTO subjects VALUES ('sub_1', 'org_1', 'n', 'key', 0, NULL)", ())).wait_result(30)
+    two.other.prefetch()
+    assert calls == []
+    two.one.store._write(("UPDATE subjects SET key = NULL", ())).wait_result(30)
+    two.other.prefetch()
+    two.other.prefetch()
+    assert calls == [1]
