@@ -1,6 +1,7 @@
 """Local webhook receivers: correct, broken and hostile ones, with their own certificate authority."""
 
 import asyncio
+import atexit
 import datetime
 import ipaddress
 import socket
@@ -8,7 +9,7 @@ import ssl
 import tempfile
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from queue import SimpleQueue
 from typing import NamedTuple
@@ -192,15 +193,29 @@ async def _read(reader: asyncio.StreamReader) -> ReceivedNotice:
 
 @contextmanager
 def unaccepted_port() -> Iterator[int]:
-    """Yield a port whose connections are accepted by the kernel only: not even TLS starts."""
-    with socket.create_server((LOOPBACK, 0)) as listening:
+    """Yield a port whose connections are accepted by the kernel only: not even TLS starts. On ::1 it is refused."""
+    with socket.create_server((LOOPBACK, unused_port())) as listening:
         yield listening.getsockname()[1]
 
 
 def unused_port() -> int:
-    """Return a port without a listener."""
-    with unaccepted_port() as port:
-        return port
+    """Return a port without a listener on either loopback address.
+
+    It stays reserved until this process ends: no other test can listen on it, except by naming it.
+    """
+    while True:
+        with ExitStack() as failing:
+            sockets = [failing.enter_context(socket.socket(family)) for family in (socket.AF_INET, socket.AF_INET6)]
+            for reserved in sockets:
+                reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            sockets[0].bind((LOOPBACK, 0))
+            port: int = sockets[0].getsockname()[1]
+            try:
+                sockets[1].bind((LOOPBACK_6, port))
+            except OSError:
+                continue
+            atexit.register(failing.pop_all().close)
+            return port
 
 
 class LocalCertificateAuthority:

@@ -192,8 +192,8 @@ def test_a_metadata_service_is_refused_even_where_private_receivers_are_allowed(
 
 
 def test_the_next_address_is_tried_where_the_first_refuses(authority, receiver):
-    there = receiver(answering(200), host=LOOPBACK_6)
-    assert sent(authority, there.url(host=NAME), resolve_name=leading_to(LOOPBACK, LOOPBACK_6)) is None
+    listening = receiver(answering(200), host=LOOPBACK_6, port=unused_port())
+    assert sent(authority, listening.url(host=NAME), resolve_name=leading_to(LOOPBACK, LOOPBACK_6)) is None
 
 
 def test_the_next_address_is_tried_where_the_first_is_deaf(authority):
