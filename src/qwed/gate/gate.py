@@ -35,9 +35,12 @@ class Gate(AgentMethods, AdminMethods, A2AMethods, EngineMethods, AuditMethods):
         self.owner_key = opened.owner_key
         self.witness = create_witness(opened.services)
         """Publishes the heads of its logs, and checks the logs against published heads."""
-        self.witness.start()
         self._as_owner = Credentials(organisation_id=opened.organisation_id)
         self._retention = erasure.RetentionJob(opened.services)
+
+    def start(self) -> None:
+        """Start the threads of the witness and of the retention job."""
+        self.witness.start()
         self._retention.start()
 
     def verify_action(
@@ -120,4 +123,6 @@ def open_gate(path: str | Path = MEMORY, *, clock: Clock | None = None, **settin
         settings["data_dir"] = Path(path)
     loaded = settings_from(**settings)
     require_publishers(loaded)
-    return Gate(open_services(loaded, in_memory=in_memory, clock=clock))
+    gate = Gate(open_services(loaded, in_memory=in_memory, clock=clock))
+    gate.start()
+    return gate
