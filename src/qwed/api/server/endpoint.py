@@ -59,10 +59,10 @@ T = TypeVar("T")
 class AppContext:
     """State shared by all requests of one application."""
 
-    def __init__(self, services: Services, pressure: AdmissionController, windows: RateLimiter) -> None:
+    def __init__(self, services: Services, pressure: AdmissionController, rate_limiter: RateLimiter) -> None:
         self.services = services
         self.admission = pressure
-        self.rate_limiter = windows
+        self.rate_limiter = rate_limiter
         self.streams = Streams(services.log)
         self.read_pool = FairExecutor(READ_THREADS, "qwed-read")
         """Runs blocking reads of the store."""
@@ -163,7 +163,7 @@ class RequestContext:
         if future is not None:
             await (future if self.is_fast_path else self.driver.result(future))
 
-    async def count_caller(self) -> None:
+    async def enforce_rate_limit(self) -> None:
         """Count the request against the caller's key and token; raise RequestRejectedError over the limit."""
         key, token = self.api_key, self.agent_token
         if self.services.store.prefetch is not None:
@@ -339,7 +339,7 @@ class Endpoint:
         try:
             request.refuse_repeated()
             if not self._exempt:
-                await request.count_caller()
+                await request.enforce_rate_limit()
                 await self._read(request, receive, slot)
             if scope.get("query_string"):
                 request.refuse_unknown(self._query)
