@@ -1,1 +1,1 @@
-"""The tests; a package, because a library that is installed beside us brings one of the same name."""
+"""Tests, as a package: an installed library has a top-level package of the same name."""

@@ -1,4 +1,4 @@
-"""`python -m tests.conformance`: 0 where every statement has its test and the page says so, else 1 and what differs."""
+"""Check that every statement has its test and that the page is up to date; print the differences."""
 
 import difflib
 import sys
@@ -10,7 +10,7 @@ from tests.conformance.statements import Tables, read
 
 
 def complaints() -> list[str]:
-    """What is untrue, a line each."""
+    """Return one line for each fault."""
     try:
         tables = read()
         return [*untrue(tables), *unread(tables)] or [*_difference(tables)]

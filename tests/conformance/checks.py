@@ -1,4 +1,4 @@
-"""Whether the tables are true: every test named is there, every test is named, nothing of the documents is left out."""
+"""Checks of the tables: each named test exists, each test is named, and no part of the documents is missing."""
 
 import ast
 import re
@@ -25,14 +25,14 @@ _CELL = re.compile(r"^\|? ?([^|\n]+?) \|", re.MULTILINE)
 
 @cache
 def tests_in(file: Path) -> frozenset[str]:
-    """The names of the test functions of a module, which is not run."""
+    """Return the names of the test functions of a module without importing it."""
     nodes = ast.walk(ast.parse(file.read_text(), file.name)) if file.exists() else ()
     functions = (node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
     return frozenset(each.name for each in functions if each.name.startswith("test_"))
 
 
 def untrue(tables: Tables) -> Iterator[str]:
-    """Every fault of the tables that the repository alone shows."""
+    """Return every fault of the tables that can be found without the documents."""
     for name, table in tables.items():
         yield from faults(name, table)
     yield from missing(tables)
@@ -43,7 +43,7 @@ def untrue(tables: Tables) -> Iterator[str]:
 
 
 def missing(tables: Tables) -> Iterator[str]:
-    """Tests that are named and not there."""
+    """Return the named tests that do not exist."""
     for place in sorted(_named(tables)):
         module, _, test = place.partition("::")
         if test not in tests_in(TESTS / module):
@@ -51,7 +51,7 @@ def missing(tables: Tables) -> Iterator[str]:
 
 
 def unnamed(tables: Tables) -> list[str]:
-    """The tests that read the documents out and that no statement names."""
+    """Return the tests marked with `@spec` that no statement names."""
     modules = {file.relative_to(TESTS).as_posix(): file for where in READ_OUT for file in TESTS.glob(where)}
     places = {f"{name}::{test}" for name in modules.keys() - ABOUT_TESTS for test in tests_in(modules[name])}
     return sorted(places - _named(tables))
@@ -62,14 +62,14 @@ def _named(tables: Tables) -> set[str]:
 
 
 def unheard(tables: Tables) -> Iterator[str]:
-    """Sections of which no statement is kept."""
+    """Return the sections without a statement."""
     for name, table in tables.items():
         kept = {each.section for each in table.statement}
         yield from (f"{name}: no statement of section {each}" for each in section_titles(name) if each not in kept)
 
 
 def unsaid(tables: Tables) -> Iterator[str]:
-    """Words of a document that none of its statements contains."""
+    """Return the words of a document that none of its statements contains."""
     for name, table in tables.items():
         said = "\n".join(each.says for each in table.statement).replace("`", "")
         yield from (f"{name}: no statement says `{word}`" for word in table.words if not _contains(said, word))
@@ -80,7 +80,7 @@ def _contains(text: str, word: str) -> bool:
 
 
 def unruled(tables: Tables) -> Iterator[str]:
-    """Rulings that statements follow and the table of rulings has not."""
+    """Return the rulings that statements follow but that the table of rulings lacks."""
     if "rulings" in tables:
         rulings = {each.section for each in tables["rulings"].statement}
         followed = {each.ruling for table in tables.values() for each in table.statement if each.ruling}
@@ -88,7 +88,7 @@ def unruled(tables: Tables) -> Iterator[str]:
 
 
 def unread(tables: Tables, seeds: Path = SEEDS) -> Iterator[str]:
-    """Words that a document prints and the words kept of it lack; nothing where the documents are not there."""
+    """Return the words of a document that its word list lacks; nothing if the documents are not available."""
     for file in sorted(seeds.glob("*.txt")):
         name = NUMBERS.get(file.name[:3], "")
         if name in tables and tables[name].words:
@@ -97,7 +97,7 @@ def unread(tables: Tables, seeds: Path = SEEDS) -> Iterator[str]:
 
 
 def words_of(text: str) -> set[str]:
-    """What a document names: codes, fields, tools, paths, and the first cell of every row that is drawn with bars."""
+    """Return what a document names: codes, fields, tools, paths, and the first cell of every row of a table."""
     plain = text.replace("\\_", "_").replace("`", "")
     found = {word for pattern in (_CODE, _KEY, _NAME) for word in pattern.findall(plain)}
     found |= {path.rstrip("/") for path in _PATH.findall(plain)}

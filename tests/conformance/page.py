@@ -1,4 +1,4 @@
-"""docs/conformance.md, drawn from the tables."""
+"""docs/conformance.md, generated from the tables."""
 
 from collections.abc import Iterable, Iterator
 
@@ -22,7 +22,7 @@ is named is there, a test that reads the documents out is named, and no word of 
 
 
 def page(tables: Tables) -> str:
-    """The whole page."""
+    """Return the whole page."""
     parts = [_INTRODUCTION, _drawn(_summary(tables))]
     ruled = {each.section for each in tables.get("rulings", Table()).statement}
     for name, table in tables.items():
@@ -52,7 +52,7 @@ def _heading(name: str, section: str) -> str:
 
 
 def _anchor(title: str) -> str:
-    """What a heading is called in a link to it."""
+    """Return the anchor of a heading."""
     return "".join(letter for letter in title.casefold().replace(" ", "-") if letter.isalnum() or letter in "-_")
 
 
@@ -67,7 +67,7 @@ def _statements(rows: Iterable[Statement], ruled: set[str]) -> Iterator[list[str
 
 
 def _literal(text: str) -> str:
-    """The text with what is no code of it shown letter by letter."""
+    """Return the text with Markdown escaped outside code."""
     parts = text.split("`")
     parts[::2] = [part.replace("<", "\\<").replace("*", "\\*") for part in parts[::2]]
     return "`".join(parts)

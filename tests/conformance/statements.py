@@ -1,4 +1,4 @@
-"""What the documents say, statement by statement, each with the tests that show it: one table per document."""
+"""Statements of the documents, each with the tests that show it: one table per document."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ DOCUMENTS: dict[str, str] = {
 
 
 class Later(StrEnum):
-    """What is not built yet; a statement about it waits."""
+    """Parts that are not built yet; a statement about one waits."""
 
     MCP = "MCP server"
     A2A = "A2A"
@@ -51,7 +51,7 @@ class Statement(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
     @property
     def state(self) -> str:
-        """`shown`, `shown, ruling 4.15` or `to come: MCP server`."""
+        """Return `shown`, `shown, ruling 4.15` or `to come: MCP server`."""
         if self.later:
             return f"to come: {self.later}"
         return f"shown, ruling {self.ruling}" if self.ruling else "shown"
@@ -71,7 +71,7 @@ Tables = dict[str, Table]
 
 
 def read(folder: Path = HERE) -> Tables:
-    """The tables that are there, in the order of DOCUMENTS; one that is no table is a ValueError that names it."""
+    """Return the tables in the order of DOCUMENTS; raise ValueError with the file name if one is malformed."""
     unknown = sorted({file.stem for file in folder.glob("*.toml")} - set(DOCUMENTS))
     if unknown:
         raise ValueError(f"no document is called `{unknown[0]}`; known are {', '.join(DOCUMENTS)}")
@@ -86,7 +86,7 @@ def _table(file: Path) -> Table:
 
 
 def faults(name: str, table: Table) -> Iterator[str]:
-    """What is wrong with a table by itself."""
+    """Return the faults within one table."""
     for says, times in Counter(" ".join(each.says.casefold().split()) for each in table.statement).items():
         if times > 1:
             yield f"{name}: said {times} times: {says}"
@@ -107,7 +107,7 @@ def _faults(name: str, each: Statement) -> Iterator[str]:
 
 
 def section_titles(name: str) -> dict[str, str]:
-    """The sections of a document whose list is kept, each with its title; empty for the others."""
+    """Return the sections of a document with their titles; empty for a document without a list of sections."""
     return _SECTIONS.get(name, {})
 
 

@@ -1,4 +1,4 @@
-"""The code blocks of the documents, as they are printed there."""
+"""Code blocks of the documents, as printed."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +9,7 @@ Run = Callable[[str], list[str]]
 
 
 def block(name: str, **instead: str) -> str:
-    """The text of a block; what it names as an example is replaced by the real thing."""
+    """Return the text of a block with example names replaced by real ones."""
     text = (PRINTED / f"{name}.txt").read_text()
     for example, real in instead.items():
         text = text.replace(example, real)

@@ -1,4 +1,4 @@
-"""How a script that the documents print is run."""
+"""Fixture that runs a script printed in the documents."""
 
 import pytest
 

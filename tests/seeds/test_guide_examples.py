@@ -1,4 +1,4 @@
-"""What the examples of the guide say, tried a little further than they are printed."""
+"""Statements of the guide's examples, with further cases than the printed ones."""
 
 import hashlib
 from collections.abc import Callable
@@ -39,7 +39,7 @@ def test_an_update_bound_to_the_state_of_the_database(client: QWEDClient, kind: 
             "state_source": "db_snapshot",
         },
     )
-    # A write that names no rows is as grave as a deletion (ruling 4.3): trust decides.
+    # A write without WHERE is as critical as a deletion (ruling 4.3): trust decides.
     assert (decision.get("error") or {}).get("code") == code
     assert decision["verification"]["risk_level"] == "critical"
 
@@ -82,7 +82,7 @@ def test_registering_custom_tools(client: QWEDClient) -> None:
         )["decision"]
         for tool in ("my_custom_tool", "fetch_report", "another_tool", "execute_code")
     }
-    # Known, and then judged by trust x risk: a supervised agent's MEDIUM risk tool needs a person.
+    # The tool is known; then trust x risk applies: MEDIUM risk of a supervised agent needs a person.
     assert answers == {
         "my_custom_tool": "PENDING",
         "fetch_report": "APPROVED",

@@ -1,6 +1,6 @@
-"""The blocks about LangChain, run as printed with the names the framework has today (ruling P9).
+"""Blocks about LangChain, run as printed with the present names of the framework (P9).
 
-`AgentExecutor` and `initialize_agent` live in `langchain_classic` now, and the second needs a model.
+`AgentExecutor` and `initialize_agent` are now in `langchain_classic`, and the second needs a model.
 """
 
 from collections.abc import Callable
@@ -20,13 +20,13 @@ from tests.support.server import Server
 Run = Callable[..., dict[str, Any]]
 
 pytestmark = pytest.mark.filterwarnings(
-    # LangChain says of both forms that there are newer ones; the documents print these.
+    # LangChain has deprecated both forms; the documents print them.
     "ignore::langchain_core._api.deprecation.LangChainDeprecationWarning"
 )
 
 
 class Stage:
-    """Two tools that only remember, and a model that asks for one of them."""
+    """Two tools that record their calls, and a model that calls one of them."""
 
     def __init__(self, tool: str) -> None:
         self.ran: list[str] = []

@@ -1,4 +1,4 @@
-"""The scripts of the MCP document whose libraries are here, run as printed, and what they print."""
+"""Scripts of the MCP document, run as printed, and their output."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ def test_the_derivative_is_verified(run: Run) -> None:
 
 @spec("2.2")
 def test_the_compound_interest_is_not_what_is_asserted(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    """Ruling 4.15: the one example whose arithmetic is wrong."""
+    """Check the one example whose arithmetic is wrong (ruling 4.15)."""
     with pytest.raises(AssertionError, match=r"^Expected 14490\.97, got 14499\.48$"):
         run("mcp_finance")
     assert capsys.readouterr().out == "Future value: $14499.48\n"
@@ -24,7 +24,7 @@ def test_the_compound_interest_is_not_what_is_asserted(run: Run, capsys: pytest.
 
 @spec("2.2")
 def test_our_page_about_math_says_which_result_is_right() -> None:
-    """Ruling 4.15. What the page shows is run by tests/docs."""
+    """Check the right value (ruling 4.15); tests/docs runs what the page shows."""
     page = (Path(__file__).parents[2] / "docs" / "engine-math.md").read_text()
     assert "become 14,490.97 after five years. It has become 14,499.48" in page.replace("\n", " ")
 

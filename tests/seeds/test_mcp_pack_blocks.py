@@ -1,4 +1,4 @@
-"""The scripts of the MCP document that use the legal pack, run as printed, and what each deprecated tool became."""
+"""Scripts of the MCP document that use the legal pack, run as printed, and the replacement of each deprecated tool."""
 
 from qwed_finance import FinanceVerifier
 from qwed_legal import CitationGuard, DeadlineGuard, LiabilityGuard

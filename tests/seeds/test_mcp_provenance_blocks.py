@@ -1,4 +1,4 @@
-"""The MCP document, AIBOMGenerator and SkillProvenanceGuard: the printed scripts, and what every table says."""
+"""The MCP document, AIBOMGenerator and SkillProvenanceGuard: the printed scripts, and every row of the tables."""
 
 import hashlib
 import json

@@ -1,7 +1,7 @@
-"""Every code block of the two documents about the client, run as printed against a live server.
+"""Code blocks of the two documents about the client, run as printed against a live server.
 
-Where a block names a key, an agent or a token that is an example, the real one stands in; the functions it leaves to
-the reader are given to it.
+Keys, agents and tokens that are examples are replaced by real ones; functions that a block leaves to the reader are
+provided.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ Json = dict[str, Any]
 
 
 class Watched(QWEDClient):
-    """The client, which also keeps its answers: the blocks print what they should have got in comments."""
+    """Client that also records its answers: the blocks state the expected ones in comments."""
 
     def verify_action(self, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
         answer = super().verify_action(*args, **kwargs)
@@ -41,7 +41,7 @@ def client(server: Server, monkeypatch: pytest.MonkeyPatch) -> Watched:
 
 @pytest.fixture
 def run(server: Server, client: Watched) -> Run:
-    """Runs a block with these names; the names it has made come back."""
+    """Run a block with these names; return the names it defines."""
 
     def call(name: str, *, agent_id: str = "", **names: Any) -> Json:
         text = block(name, **{"qwed_...": server.owner_key, "agent_abc123": agent_id})
@@ -127,7 +127,7 @@ def test_incrementing_steps(run: Run, client: Watched, agent_id: str) -> None:
 @spec("guide/Progress-aware doom loop detection (LOOP-004)")
 def test_doom_loop_detection(run: Run, agent_id: str) -> None:
     made = run("doom_loop_detection", agent_id=agent_id, get_database_checksum=lambda: "checksum")
-    # A write that names no rows is as grave as a deletion (ruling 4.3): trust decides, whatever the state.
+    # A write without WHERE is as critical as a deletion (ruling 4.3): trust decides, whatever the state.
     assert made["decision"]["error"]["code"] == "QWED-AGENT-TRUST-001"
 
 

@@ -1,4 +1,4 @@
-"""The JSON examples of the specification as printed; where one names an id or a token, the real one stands in."""
+"""JSON examples of the specification as printed, with ids and tokens replaced by real ones."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ def agent(api: httpx.Client) -> Json:
 
 
 def _kept(sent: Any, shown: Any) -> bool:
-    """Whether everything that was sent is shown again, whatever else is."""
+    """Return True if the answer repeats everything that was sent."""
     if isinstance(sent, dict):
         return all(_kept(value, shown.get(name)) for name, value in sent.items())
     return bool(sent == shown)
@@ -106,7 +106,7 @@ TOOL_CALL: Json = {
 
 @spec("5.1", "5.2")
 def test_the_tool_call_and_its_assessment(api: httpx.Client) -> None:
-    # The printed answer approves a medium risk; that is an autonomous agent's (guide, Decision matrix).
+    # The printed answer approves medium risk, which needs an autonomous agent (guide, Decision matrix).
     agent = api.post("/agents/register", json={**REGISTRATION, "trust_level": "autonomous"}).json()
     # The context is required here as well (ruling 4.20).
     context = {"conversation_id": "conv_123", "step_number": 6}
@@ -200,7 +200,7 @@ def test_the_budget_response(api: httpx.Client, agent: Json) -> None:
     assert answer["decision"] == "BUDGET_EXCEEDED"
     assert answer["error"]["code"] == "QWED-AGENT-BUDGET-001"
     assert answer["error"]["message"].lower() == "daily cost limit exceeded"
-    # Nothing is ever charged above a limit, so `current` cannot pass it as it does in print.
+    # Nothing is charged above a limit, so `current` cannot exceed it as in the printed example.
     assert (answer["error"]["details"]["limit"], answer["error"]["details"]["current"]) == (100, 99.5)
     assert answer["error"]["details"]["reset_at"].endswith("T00:00:00Z")
 

@@ -53,7 +53,7 @@ def question(action: Json, conversation: str = "conv_1", step: int = 1) -> Json:
 
 
 def hash_of(action: Json) -> str:
-    """INTERFACES 4, written out again: SHA-256 of the sorted, compact JSON of what identifies an action."""
+    """Return the SHA-256 of the sorted, compact JSON that identifies an action (INTERFACES 4)."""
     named = {k: v for k, v in action.items() if k not in ("cost", "effects") and v is not None}
     return hashlib.sha256(json.dumps(named, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
@@ -65,7 +65,7 @@ def trust_of(ask: AgentConversation) -> int:
 
 
 def changes_of(ask: AgentConversation, *events: str) -> list[Json]:
-    """What was changed about the agent, oldest first; of these events alone, where any are named."""
+    """Return the changes of the agent, oldest first; only those of the given events, if any are given."""
     listed = ask.activity(kind="change", limit=1000)["activities"][::-1]
     return [each for each in listed if not events or each["event"] in events]
 
@@ -76,7 +76,7 @@ def settle(client: httpx.Client, approval_id: str, verb: str = "approve", **body
 
 
 def action_of(ask: AgentConversation, action_id: str, client: httpx.Client | None = None, **query: Any) -> Json:
-    """The action as it stands."""
+    """Return the present state of the action."""
     found = (client or ask.api).get(f"/agents/{ask.agent_id}/actions/{action_id}", params=query)
     assert found.status_code == 200, found.text
     read: Json = found.json()
@@ -89,7 +89,7 @@ def refusal_of(response: httpx.Response) -> tuple[int, str]:
 
 
 def proof_of(answer: Json) -> str | None:
-    """How an answer can be proven: by a signed `token`, by a `receipt` of the log, or not at all."""
+    """Return how an answer can be proven: `token`, `receipt` or nothing."""
     shown = answer.get("attestation")
     if isinstance(shown, dict):
         assert set(shown) == {"index", "leaf", "path", "head"}

@@ -41,7 +41,7 @@ def raw(scene: Scene, path: str, content: bytes) -> httpx.Response:
 
 
 def require_discretion(response: httpx.Response, scene: Scene) -> None:
-    """Neither a credential nor a secret nor another organisation's id stands in the answer."""
+    """Assert that the answer has no credential, no secret and no id of another organisation."""
     said = response.text + str(response.headers)
     agents = (scene.ask.agent, scene.foreign_agent, scene.spec_server.suspended)
     hidden = {*scene.spec_server.keys.values(), *(agent["agent_token"] for agent in agents), SECRET}

@@ -37,7 +37,7 @@ SPEC: dict[str, str] = {
     "9.6": "Fail-Closed Rate Limiting",
     "9.7": "Environment Integrity",
     "9.8": "Timing-Safe Authentication",
-    # The document numbers the three below 9.1 to 9.3 a second time; they stand in its chapter 10.
+    # The document uses the numbers 9.1 to 9.3 again for the three sections below, which are in its chapter 10.
     "10.1": "SDK Integration",
     "10.2": "LangChain Integration",
     "10.3": "CrewAI Integration",
@@ -56,7 +56,7 @@ GUIDE: dict[str, str] = {
         "Incrementing steps correctly",
         "Progress-aware doom loop detection (LOOP-004)",
         "Trust Levels",
-        # Printed without a heading, between Trust Levels and Risk assessment and again below the matrix.
+        # Printed twice without a heading: between Trust Levels and Risk assessment, and below the matrix.
         "Tool approval",
         "Risk assessment",
         "Decision matrix",

@@ -77,7 +77,7 @@ def test_an_action_takes_the_same_way_through_either_door(asking: Callable[..., 
     body = {"tool_call": {"tool_name": "send_email", "parameters": parameters}, "context": context}
     as_tool = ask.api.post(f"/agents/{ask.agent_id}/tools/send_email", json=body).json()
     for answer in (as_action, as_tool):
-        # What is new each time: the name of the action, and its place in the log.
+        # These differ each time: the id of the action and its position in the log.
         del answer["action_id"]
         assert proof_of(answer) == "receipt"
         del answer["attestation"]

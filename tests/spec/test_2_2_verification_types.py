@@ -85,7 +85,7 @@ def test_a_fact_is_verified_against_its_context(ask: AgentConversation, claim: s
     assert ask(action, 1)["decision"] == decision
 
 
-# Ruling 4.21: the unknown is refused by name, with what is known.
+# Ruling 4.21: an unknown name is refused with the list of known ones.
 UNKNOWN: list[tuple[Json, str, str]] = [
     ({"type": "execute_code", "code": "DISPLAY 'HELLO'", "parameters": {"language": "cobol"}}, "cobol", "python"),
     ({"type": "execute_sql", "query": "SELECT 1", "parameters": {"dialect": "klingon"}}, "klingon", "postgres"),

@@ -30,7 +30,7 @@ EVAL: Json = {"type": "execute_code", "code": "eval(input())"}
 
 @pytest.fixture(scope="module")
 def wired(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SpecServer]:
-    """A house whose webhooks may lead to this machine."""
+    """Create a gate whose webhooks may call this machine."""
     directory = Path(tmp_path_factory.mktemp("wired")) / "data"
     with start_spec_server(directory, QWED_WEBHOOK_ALLOW_PRIVATE="true") as found:
         yield found
@@ -43,7 +43,7 @@ def folk(wired: SpecServer) -> Iterator[Keyholders]:
 
 
 def _notices(folk: Keyholders) -> int:
-    """How many notices were written since the webhook was set, wherever they are by now."""
+    """Return the number of notices written since the webhook was set, sent or not."""
     shown = folk.owner.get("/webhook").json()
     written: int = shown["waiting"] + shown["delivered"] + shown["given_up"]
     return written
@@ -51,7 +51,7 @@ def _notices(folk: Keyholders) -> int:
 
 @pytest.fixture
 def told(folk: Keyholders) -> Iterator[Keyholders]:
-    """Nobody listens, so what was written down stays to be counted."""
+    """Set a webhook without a listener, so that its notices stay in the outbox and can be counted."""
     assert folk.owner.put("/webhook", json={"url": f"https://127.0.0.1:{unused_port()}/notices"}).status_code == 200
     yield folk
     assert folk.owner.delete("/webhook").json() == {"removed": True}
@@ -63,7 +63,7 @@ def told(folk: Keyholders) -> Iterator[Keyholders]:
 def test_failed_blocks_and_tells_the_principal_at_every_level(told: Keyholders, action: Json, level: int) -> None:
     ask = told.create_agent(trust_level=level)
     assert said(ask(action, 1)) == ("DENIED", "QWED-AGENT-005")
-    # A violation is told of as such, and so is the trust it costs.
+    # The violation and the loss of trust are two notices.
     assert _notices(told) == (2 if action is EVAL and level else 1)
 
 
@@ -116,7 +116,7 @@ def test_uncertain_is_executed_once_the_principal_approves(keyholders: Keyholder
     action = action_of(ask, waiting["action_id"])
     assert (action["decision"], action["first_decision"]) == ("APPROVED", "PENDING")
     assert claims_of(action["attestation"])["sub"] == f"sha256:{hash_of(UNDECIDED)}"
-    # A person took it upon themselves; nothing was proven.
+    # A person decided; nothing was proven.
     assert claims_of(action["attestation"])["qwed"]["result"]["verified"] is False
 
 

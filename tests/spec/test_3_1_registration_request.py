@@ -197,7 +197,7 @@ def test_agents_must_register_before_use(api: httpx.Client) -> None:
     assert (response.status_code, said(response.json())) == (404, ("DENIED", "QWED-AGENT-001"))
 
 
-# Ruling 4.22: what the permissions say is what the engines and judges hold to.
+# Ruling 4.22: the engines and analyzers enforce the permissions.
 
 NARROW: list[tuple[Json, Json, str]] = [
     ({"allowed_engines": ["logic"]}, SUM, "QWED-AGENT-004"),

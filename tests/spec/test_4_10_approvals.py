@@ -290,7 +290,7 @@ def test_an_approval_is_of_one_action_and_no_other(keyholders: Keyholders) -> No
     ask = keyholders.create_agent()
     first = ask(EMAIL, 1)
     settle(keyholders.approver, first["approval_id"])
-    # The same words again are another action, and wait again.
+    # The same request again is another action, and waits again.
     assert ask(EMAIL, 2)["decision"] == "PENDING"
     assert said(ask(EMAIL, 1)) == ("DENIED", "QWED-AGENT-LOOP-002")
 
@@ -320,7 +320,7 @@ def test_a_secret_in_a_reason_is_not_kept_in_the_clear(keyholders: Keyholders) -
 
 @pytest.fixture(scope="module")
 def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keyholders]:
-    """A house in which each agent may have two actions before people."""
+    """Create a gate in which each agent may have two pending actions."""
     directory = Path(tmp_path_factory.mktemp("crowded")) / "data"
     with start_spec_server(directory, QWED_MAX_OPEN_APPROVALS="2") as spec_server, keyholders_of(spec_server) as found:
         yield found
@@ -336,7 +336,7 @@ def test_an_agent_has_only_so_many_actions_before_people(crowded: Keyholders, ve
     assert (third["error"]["check"], third["error"]["final"]) == ("approvals_left", False)
     assert "approval_id" not in third
     assert ask.budget()["cost"]["held_usd"] == 0.02
-    # Neither what needs nobody nor another agent is held up, and the step is free.
+    # Actions that need no person and other agents are not affected, and the step is free.
     assert said(ask(another(1), 3)) == ("APPROVED", None)
     assert other(EMAIL, 1)["decision"] == "PENDING"
     assert settle(crowded.approver, first["approval_id"], verb).status_code == 200
@@ -393,7 +393,7 @@ def test_an_expired_approval_shows_its_end_wherever_it_is_looked_at() -> None:
         assert listed["state"] == "expired"
         resolution = listed["resolution"]
         assert (resolution["state"], resolution["decision"], resolution["by"]) == ("expired", "DENIED", "qwed")
-        # Looking at a list writes nothing down.
+        # Listing writes nothing.
         assert resolution["activity_id"] is None
         assert gate.get_action(agent, waiting["action_id"])["resolution"]["state"] == "expired"
         # An expired request needs no decision.

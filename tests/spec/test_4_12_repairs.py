@@ -29,7 +29,7 @@ def gate() -> Iterator[Gate]:
 
 
 def _decided(gate: Gate, again: Verdict) -> tuple[Json, list[str]]:
-    """What is answered where the engine offers a repair, and says this of the repair itself; and what it was asked."""
+    """Return the answer for a repair that the engine judges like this, and the requests the engine received."""
     asked: list[str] = []
 
     def ask(question: VerdictRequest) -> Verdict:

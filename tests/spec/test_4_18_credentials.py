@@ -29,7 +29,7 @@ def gate(tmp_path: Path) -> Iterator[Gate]:
 
 @pytest.fixture
 def compared(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, Any]]:
-    """What the standard library was asked to compare in constant time."""
+    """Record the arguments of `hmac.compare_digest`."""
     asked: list[tuple[Any, Any]] = []
     real = hmac.compare_digest
 
@@ -53,7 +53,7 @@ def test_every_token_is_compared_in_constant_time_whoever_shows_it_for_whom(
         (gate.verify_action(agent_id, SUM, HERE, agent_token=text).error or {}).get("code") for agent_id, text in shown
     ]
     assert codes == [None, *["QWED-AGENT-002"] * 3]
-    # One comparison each, of digests of one length: also where there is nothing to compare with.
+    # One comparison each, of digests of equal length, also for an unknown key.
     kept = [digest, digest, digest, bytes(32)]
     assert compared == [(credentials.digest_of(text), known) for (_, text), known in zip(shown, kept, strict=True)]
 

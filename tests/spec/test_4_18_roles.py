@@ -122,8 +122,8 @@ class Operation(NamedTuple):
 
 @pytest.fixture(scope="module")
 def spec_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SpecServer]:
-    """One of its own: whoever may stop everybody does so here."""
-    with start_spec_server(Path(tmp_path_factory.mktemp("roles_house")) / "data") as found:
+    """Server of its own, because the kill switch is used here."""
+    with start_spec_server(Path(tmp_path_factory.mktemp("roles_server")) / "data") as found:
         yield found
 
 
@@ -208,7 +208,7 @@ def test_each_role_may_use_what_the_table_says_and_nothing_else(
     name: str, operations: list[Operation], scene: Scene
 ) -> None:
     operation = next(each for each in operations if each.name == name)
-    # Whoever may not asks first, because some of those who may leave nothing to ask for.
+    # Callers without the role go first, because some permitted calls remove what is requested.
     callers = sorted(("owner", "approver", "member", "metrics", "token"), key=lambda caller: caller in WHO[name])
     for caller in callers:
         response = scene.ask(operation, scene.headers(caller))
@@ -313,7 +313,7 @@ def test_what_a_member_may_do_works(operations: list[Operation], scene: Scene) -
     statuses = {operation.name: scene.ask(operation, member).status_code for operation in allowed}
     # The action still waits and there is no evidence yet: a valid request that the current state does not allow.
     expected = {"change_trust": 409, "report_execution": 409, "register_agent": 201}
-    # Nobody has said which leaf is to be proven, and since when.
+    # The request does not say which leaf to prove, and since when.
     expected |= {"audit_inclusion": 400, "audit_consistency": 400}
     assert statuses == {operation.name: expected.get(operation.name, 200) for operation in allowed}
 
@@ -392,7 +392,7 @@ def _captive(client: httpx.Client, server: Server, marker: str, standing: str) -
 
 
 def _standing_of(captive: Captive) -> dict[str, Any]:
-    """Everything that someone else has decided about the agent."""
+    """Return everything about the agent that only others may decide."""
     tenant, agent = captive.tenant, captive.tenant.agents[0]
     seen = tenant.ask("GET", f"/agents/{agent}")
     return {

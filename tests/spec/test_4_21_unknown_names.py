@@ -93,5 +93,5 @@ def test_what_is_unknown_is_refused_by_name_with_what_is_known(scene: Scene, wha
     assert response.json().get("decision", "DENIED") == "DENIED"
     assert [name for name in known if name not in told] == []
     assert what in UNNAMED or f"`{ODD}`" in told
-    # Nothing of it was done: the step is free, and no agent, key or tool of that kind is there.
+    # Nothing was changed: the step is free, and no such agent, key or tool exists.
     assert scene.verify().json()["decision"] == "APPROVED"

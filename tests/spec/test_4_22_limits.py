@@ -22,7 +22,7 @@ def _sql(query: str, **parameters: Any) -> Json:
     return {"type": "execute_sql", "query": query, "parameters": parameters}
 
 
-# The seven permissions: what the agent is allowed, and what it says it is allowed.
+# The seven permissions: the agent's, and those that its parameters state.
 WIDENED: dict[str, tuple[Json, Json]] = {
     "allowed_tables": ({"allowed_tables": ["t"]}, _sql("SELECT id FROM u", allowed_tables=["t", "u"])),
     "allowed_columns": ({"allowed_columns": ["id"]}, _sql("SELECT x FROM t", allowed_columns=["id", "x"])),
@@ -65,7 +65,7 @@ def test_a_parameter_narrows(asking: Make, permissions: Json) -> None:
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """A table that would bear the claim out, if anybody opened it."""
+    """Write a table that would confirm the claim if it were opened."""
     place = tmp_path / "table.csv"
     place.write_text("a\n1\n2\n")
     return place

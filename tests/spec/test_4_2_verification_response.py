@@ -23,7 +23,7 @@ def keys(stranger: httpx.Client) -> KeySet:
 
 
 def claims_of(token: str, keys: KeySet) -> tuple[Json, Json]:
-    """Header and claims of a token whose signature is good."""
+    """Return header and claims of a token after checking its signature."""
     read = jwt.decode(token, keys, algorithms=["ES256"])
     return read.header, read.claims
 

@@ -179,7 +179,7 @@ OPEN = "qwed_long_polls_open"
 
 
 def _hang_on(lines: ExitStack, spec_server: SpecServer, ask: AgentConversation, action_id: str) -> socket.socket:
-    """Begins to wait, and reads nothing."""
+    """Start to wait without reading."""
     place = urlsplit(spec_server.base_url)
     line = lines.enter_context(socket.create_connection((place.hostname, place.port or 80), timeout=PATIENCE))
     path = f"/agents/{ask.agent_id}/actions/{action_id}?wait={WAIT}"
@@ -199,7 +199,7 @@ def test_who_hangs_up_gives_the_place_back_and_no_organisation_takes_all_of_them
             for _ in range(MAX_LONG_POLLS_PER_ORGANISATION):
                 _hang_on(lines, spec_server, ask, first["action_id"])
             scrape.wait_until(OPEN, MAX_LONG_POLLS_PER_ORGANISATION)
-            # One too many is answered at once, as things stand; with a key or as another agent it is no different.
+            # One waiter too many gets the present state at once, also with a key or as another agent.
             assert Waiter(spec_server, ask, first["action_id"])()["decision"] == "PENDING"
             assert action_of(ask, first["action_id"], keyholders.owner, wait=WAIT)["decision"] == "PENDING"
             _others_still_wait(spec_server, scrape)

@@ -30,7 +30,7 @@ def test_the_length_of_a_conversation_is_a_setting() -> None:
         assert [said(_ask(gate, agent, another(step), step)) for step in (1, 2, 3)] == [("APPROVED", None)] * 3
         over = _ask(gate, agent, another(4), 4)
         assert (said(over), over["error"]["details"]["limit"]) == (("DENIED", "QWED-AGENT-LOOP-001"), 3)
-        # Full is full: a step that was used before is over the limit too, and no replay.
+        # In a full conversation a used step is over the limit, not a replay.
         assert said(_ask(gate, agent, another(5), 3)) == ("DENIED", "QWED-AGENT-LOOP-001")
 
 
@@ -85,7 +85,7 @@ def gate(pool: _Clocked) -> Iterator[Gate]:
 def test_on_the_agents_path_an_engine_has_ten_seconds_and_elsewhere_what_was_asked_for(
     gate: Gate, pool: _Clocked
 ) -> None:
-    """The time counts from when the question is handed over, so it includes the wait for a worker: test_pool."""
+    """Check the time limit of the request; it includes the wait for a worker (test_pool)."""
     agent = gate.register_agent(name="a", principal_id="u").agent_id
     _ask(gate, agent, {"type": "verify_logic", "query": "x > 1"}, 1)
     gate.verify_logic("x > 1", options={"timeout_ms": 25_000})
@@ -113,7 +113,7 @@ def test_what_was_not_decided_in_time_waits_for_a_person_and_is_never_approved(g
 
 @spec("9.3")
 def test_a_correction_is_no_state_of_progress_and_what_waits_is_none(gate: Gate) -> None:
-    """LOOP-004 fingerprints commit on APPROVED only: test_guide_conversation_controls has PENDING and DENIED."""
+    """Check that LOOP-004 fingerprints commit on APPROVED; test_guide_conversation_controls has PENDING and DENIED."""
     agent = gate.register_agent(name="a", principal_id="u").agent_id
     state = {"pre_action_state_hash": "0" * 64, "state_source": "custom"}
     codes = []

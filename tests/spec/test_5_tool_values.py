@@ -277,7 +277,7 @@ def test_an_address_is_as_grave_for_an_api_call_as_for_any_tool(asking: Make, ad
     ],
 )
 def test_a_guess_that_a_text_would_be_run_costs_no_trust_and_a_secret_does(parameters: Json, level: int) -> None:
-    """Nobody said that the tool runs what it is given: it is refused for it, and the agent is not punished."""
+    """Check that an undescribed tool is refused for what it might run, without a loss of trust."""
     with open_gate() as gate:
         agent = gate.register_agent(
             name="a", principal_id="p", type="autonomous", permissions={"allowed_tools": ["mcp__x__*"]}

@@ -36,7 +36,7 @@ def test_approval_charges_what_was_held(keyholders: Keyholders) -> None:
     assert _money(ask) == (0.6, 0)
     assert ask.budget()["tokens"]["current_daily"] == 70
     assert action_of(ask, waiting["action_id"])["cost"] == {"usd": 0.6, "tokens": 70}
-    # A person's answer is no request of the agent.
+    # A person's decision does not count as a request of the agent.
     assert ask.budget()["requests"]["current_hour"] == 1
 
 
@@ -137,7 +137,7 @@ def test_a_person_who_decides_amid_a_rush_lets_nobody_past_the_limit(
     assert current == pytest.approx(spent)
     assert held == 0
     assert current <= 1
-    # Whoever comes after the rush gets what is left of the dollar, and no more.
+    # Later requests get only what is left of the dollar.
     rest = [ask(_costing(0.1), 1, conversation=f"after {number}")["decision"] for number in range(6)]
     assert _money(ask) == (1, 0)
     assert rest == ["APPROVED"] * round(10 - 10 * spent) + ["BUDGET_EXCEEDED"] * (6 - round(10 - 10 * spent))
@@ -172,7 +172,7 @@ def test_what_has_run_out_does_not_stand_in_the_way_of_the_decision_that_needs_i
         agent, ask = _spender(gate)
         ask(_costing(1, EMAIL), 1)
         manual_clock.advance(3_600)
-        # Nobody has looked since: the decision itself frees it.
+        # Nothing was read since: the decision itself releases the cost.
         assert said(ask(_costing(1), 2)) == ("APPROVED", None)
         assert gate.get_agent_budget(agent)["cost"]["current_daily_usd"] == 1
 

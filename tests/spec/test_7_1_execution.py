@@ -217,7 +217,7 @@ def test_an_execution_belongs_to_an_action_of_its_agent(spec_server: SpecServer,
     registered = changes_of(ask, "registered")[0]["activity_id"]
     assert refusal_of(_report(other, action_id, success=True)) == (404, "QWED-REQ-007")
     assert refusal_of(_report(ask, "act_0", success=True)) == (404, "QWED-REQ-007")
-    # A change is no action.
+    # A change is not an action.
     assert refusal_of(_report(ask, registered, success=True)) == (404, "QWED-REQ-007")
     with spec_server.client("foreign") as foreign:
         assert refusal_of(_report(ask, action_id, foreign, success=True)) == (404, "QWED-AGENT-001")

@@ -54,7 +54,7 @@ def test_a_secret_is_kept_nowhere_whatever_refused_the_call(
     asking: Make, fields: dict[str, object], step: int, code: str
 ) -> None:
     ask = asking(**fields)
-    for _ in range(2):  # the second time it is remembered
+    for _ in range(2):  # the second time the assessment is cached
         answer = ask(LEAK, step, user_intent="send it")
         assert answer["error"]["code"] == code
         assert SECRET not in str(answer)

@@ -78,7 +78,7 @@ def test_the_summary_is_of_the_whole_period_whatever_is_listed(eventful: AgentCo
         "corrected": 0,
         "pending": 1,
         "budget_exceeded": 0,
-        # With what the approved action cost.
+        # Including the cost of the approved action.
         "total_cost_usd": 0.51,
     }
     cursor = eventful.activity(kind="all", limit=3)["next_cursor"]
@@ -91,7 +91,7 @@ def test_the_summary_is_of_the_whole_period_whatever_is_listed(eventful: AgentCo
     ]
     for query in queries:
         assert eventful.activity(**query)["summary"] == summary
-    # A day in running sums, or moments counted one by one: the same.
+    # Daily totals and single activities give the same sums.
     now = datetime.now(UTC)
     for since, until in ((now - timedelta(days=1), now + timedelta(days=1)), (now - timedelta(hours=1), None)):
         period = {"from": since.isoformat()} | ({"to": until.isoformat()} if until else {})

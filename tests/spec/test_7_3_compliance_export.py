@@ -67,7 +67,7 @@ class Story(NamedTuple):
 
 @pytest.fixture(scope="module")
 def story(keyholders: Keyholders) -> Story:
-    """Told once; the tests only read what was reported about it."""
+    """Play the scenario once; the tests only read its report."""
     ask = keyholders.create_agent(
         name="book keeper", trust_level=2, budget={"max_daily_cost_usd": 1, "max_requests_per_day": 100}
     )
@@ -242,7 +242,7 @@ def test_it_tells_when_the_kill_switch_stopped_everyone(new_keyholders: Keyholde
     told = [("halted", "by /suspend"), ("suspended", "by /agents/"), ("resumed", "by /reactiv")]
     assert history == [("registered", None), *[(event, reason[:11]) for event, reason in told]]
     assert (standing["halted"], standing["resumed"], standing["suspended"]) == (1, 1, 1)
-    # They are leaves of the organisation's: proven like any other, and no activity of the agent's.
+    # They are leaves of the organisation, proven like any other, but not activities of the agent.
     places = [each["log_index"] for each in standing["history"]["entries"]]
     kept = [new_keyholders.owner.get("/audit/entries", params={"from_index": at, "limit": 1}).json() for at in places]
     events = [json.loads(page["entries"][0]["leaf"])["event"] for page in kept]

@@ -44,7 +44,7 @@ class Auditor:
         return read
 
     def leaves(self, limit: int = 1000) -> list[bytes]:
-        """Every leaf, page by page; the hash beside it is the one of RFC 6962."""
+        """Return every leaf, page by page, after checking its RFC 6962 hash."""
         found: list[bytes] = []
         while True:
             page = self.ask("entries", from_index=len(found), limit=limit)
@@ -64,7 +64,7 @@ class Auditor:
         return head
 
     def require_signed(self, head: Json) -> None:
-        """A compact JWS over exactly what the head says, by a key that the server shows."""
+        """Check that the signature is a compact JWS over the fields of the head, made with a published key."""
         header, payload, signature = head["signature"].split(".")
         kid = json.loads(unpacked(header))["kid"]
         assert json.loads(unpacked(header)) == {"alg": "ES256", "kid": kid, "typ": "qwed-head+jwt"}
@@ -302,7 +302,7 @@ def test_a_changed_leaf_or_head_does_not_pass(new_keyholders: Keyholders, audito
         require_signature(auditor.keys[kid], f"{header}.{forged}".encode(), unpacked(signature))
 
 
-# Servers of their own, one after the other
+# Tests with a server of their own
 
 
 def _owner(server: Server) -> httpx.Client:

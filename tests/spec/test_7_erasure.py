@@ -54,7 +54,7 @@ def mail(number: int) -> Json:
 
 
 class Told:
-    """A house in which a subject and a principal are spoken of everywhere, and what came of it."""
+    """Organisation whose records mention a data subject and a principal everywhere."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -62,13 +62,13 @@ class Told:
         self.start()
 
     def tell(self) -> None:
-        """All that is to be erased, and some that is not."""
+        """Texts that must be erased, and some that must stay."""
         self._move_in()
         self._act()
         self._act_of_the_principal()
 
     def start(self) -> None:
-        """A server on the directory, and clients of everybody there."""
+        """Start a server on the directory, with a client for each key."""
         self.server = Server(self.directory, QWED_WEBHOOK_ALLOW_PRIVATE="true", **GRACE)
         self.stranger = self.clients.enter_context(httpx.Client(base_url=self.server.base_url, timeout=30))
         self.owner = self.client(self.server.owner_key)
@@ -105,7 +105,7 @@ class Told:
         return AgentConversation(self.owner, _ok(self.owner.post("/agents/register", json=_profile(principal))))
 
     def _act(self) -> None:
-        """Everything that can be said about a subject."""
+        """Make every kind of record about a subject."""
         ask, about = self.agent, {"subject": ADA, "user_intent": said("intent")}
         place = {"conversation_id": said("talk"), "step_number": 1, **about}
         self.keyed = {"action": {"type": "execute_sql", "query": QUERY}, "context": place}
@@ -134,7 +134,7 @@ class Told:
         self.namesake = self.foreign(SUM, 1, subject=ADA, user_intent="to be kept")
 
     def _act_of_the_principal(self) -> None:
-        """What is about nobody in particular is about the principal."""
+        """Make records without a data subject, which are about the principal."""
         self.own = self.agent({**SUM, "target": said("own")}, 9, user_intent=said("own intent"))
         wish = {"request": "trust_elevation", "to_level": 2, "justification": said("wish")}
         self.wish = _ok(self.owner.post(f"/agents/{self.agent.agent_id}/trust", json=wish))
@@ -145,12 +145,12 @@ class Told:
         return f"/agents/{self.agent.agent_id}/actions"
 
     def answers(self) -> list[Json]:
-        """Every answer about the subject, of whatever decision."""
+        """Return every answer about the subject."""
         single = [self.approved, self.corrected, self.denied, self.unknown, self.attested, self.tool]
         return [*single, *self.repeated, self.pending, self.granted, self.refused]
 
     def look(self) -> dict[str, str]:
-        """Everything its owner can see."""
+        """Return everything that its owner can read."""
         approvals = [each["approval_id"] for each in self.owner.get("/approvals?limit=1000").json()["approvals"]]
         log = self.owner.get(f"/agents/{self.agent.agent_id}/activity?kind=all&limit=1000").json()["activities"]
         attestations = [each["attestation_id"] for each in log if each["attestation_id"] is not None]
@@ -164,7 +164,7 @@ class Told:
         return crawl(self.owner, ids)
 
     def files(self) -> bytes:
-        """Every byte of the data directory and of what the server has written about itself."""
+        """Return every byte of the data directory and of the server's output."""
         return StoredRows(self.directory).bytes() + self.server.log.read_bytes()
 
     def row(self, statement: str) -> Any:
@@ -189,7 +189,7 @@ def _ok(response: httpx.Response) -> Json:
 
 
 class Erased:
-    """The house before and after, and after a restart."""
+    """Yield the organisation before and after the erasure, and after a restart."""
 
     def __init__(self, told: Told) -> None:
         self.told = told
@@ -218,7 +218,7 @@ def erased(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Erased]:
         yield Erased(told)
     finally:
         told.close()
-    # What was done after the story counts too: the log is one tree under signed heads, every counter agrees with it.
+    # Later entries count too: the log is one tree under signed heads, and every counter agrees with it.
     DataDirectoryCheck(told.directory).require_consistent()
 
 
@@ -312,7 +312,7 @@ def test_jobs_and_stored_answers_about_the_subject_are_gone(erased: Erased) -> N
     told = erased.told
     assert refusal_of(told.owner.get(f"/verify/batch/{told.job['job_id']}")) == (404, "QWED-REQ-007")
     again = told.agent.send(told.keyed, {"Idempotency-Key": said("key")})
-    # The answer is forgotten, the step is not: P2.
+    # The stored answer is gone, the used step is not (P2).
     assert refusal_of(again) == (200, "QWED-AGENT-LOOP-002")
     assert CANARY not in again.text.lower()
 
@@ -361,7 +361,7 @@ def test_the_log_verifies_and_says_that_somebody_was_erased(erased: Erased) -> N
 
 @spec("7.1", "6.1")
 def test_what_was_spent_and_held_and_counted_stays(erased: Erased) -> None:
-    """P3: an erasure gives nobody their money back, and nobody a second look at what they were refused."""
+    """Check that an erasure releases no charge and reopens no refused request (P3)."""
     budget = erased.told.agent.budget()
     assert budget["cost"]["current_daily_usd"] >= erased.budget["cost"]["current_daily_usd"] > 0
     assert erased.budget["cost"]["held_usd"] > 0
@@ -413,7 +413,7 @@ def test_an_erased_request_cannot_be_approved_and_can_be_rejected(erased: Erased
     rejected = settle(person, told.pending["approval_id"], "reject", reason=said("no longer")).json()
     assert (rejected["state"], rejected["resolution"]["reason"]) == ("rejected", said("no longer"))
     assert told.agent.budget()["cost"]["held_usd"] < held
-    # What is said about them now is about them, too.
+    # New content about the subject is content of the subject again.
     assert told.erase(ADA)["erased"] is True
     again = told.owner.get(f"/approvals/{told.pending['approval_id']}").json()
     assert again["resolution"]["reason"] == "erased"
@@ -531,13 +531,13 @@ def test_somebody_who_reads_the_database_meanwhile_holds_up_no_erasure_and_no_de
         assert told.erase("linus@example.com")["erased"] is True
         assert told.other(SUM, 2, conversation="read")["decision"] == "APPROVED"
         assert action_of(told.other, answer["action_id"])["content"] == "erased"
-    # The next one clears away what this one could not.
+    # The next run removes what this one could not.
     told.other(SUM, 1, conversation="read later", subject="linus@example.com")
     assert told.erase("linus@example.com")["erased"] is True
     assert kept[0] not in told.files()
 
 
-# In process, where time can be turned
+# In process, with a manual clock
 
 
 @pytest.fixture
@@ -550,7 +550,7 @@ def _opened(place: Path, manual_clock: ManualClock, days: int = 30) -> Gate:
 
 
 def _old(gate: Gate) -> tuple[str, dict[str, Any]]:
-    """An agent with one of everything that can become too old."""
+    """Agent with one record of every kind that expires."""
     agent = gate.register_agent(name="old", principal_id=PRINCIPAL, trust_level=1).agent_id
     about = {"conversation_id": "old", "user_intent": "long ago", "subject": ADA}
     approved = gate.verify_action(agent, SUM, {**about, "step_number": 1}, idempotency_key="k")
@@ -700,7 +700,7 @@ def test_nothing_that_was_judged_is_remembered_past_an_erasure(tmp_path: Path) -
 @spec("7.1", "9.2")
 @pytest.mark.parametrize("how", ["missing", "of another node", "none"])
 def test_nothing_is_decided_without_the_key_that_everything_is_kept_under(tmp_path: Path, how: str) -> None:
-    """With another one no step would be known again: P2."""
+    """Check that the key stays the same: with another one, no used step would be recognised (P2)."""
     place, there = tmp_path / "data", {"conversation_id": "c", "step_number": 1}
     with open_gate(place) as gate:
         agent = gate.register_agent(name="kept", principal_id=PRINCIPAL).agent_id

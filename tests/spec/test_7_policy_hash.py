@@ -1,4 +1,4 @@
-"""DESIGN 7, `policy_hash`: what the agent was judged by, named in every attestation; another policy is another hash."""
+"""DESIGN 7, `policy_hash`: every attestation names the policy that was applied, and another policy has another hash."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""DESIGN 7, receipts: what is permitted without a signed token carries the proof that it stands in the log."""
+"""DESIGN 7, receipts: an action permitted without a signed token gets a proof that it is in the log."""
 
 import json
 from collections.abc import Callable
@@ -153,7 +153,7 @@ def test_two_hundred_at_once_have_a_receipt_each_and_no_two_the_same_place(
     for receipt in receipts:
         roots.setdefault(receipt["head"]["size"], set()).add(receipt["head"]["root"])
     assert all(len(each) == 1 for each in roots.values())
-    # Those that were written together stand under one head.
+    # Entries of one commit are under one head.
     assert len(roots) < MANY
 
 

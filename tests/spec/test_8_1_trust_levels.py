@@ -22,7 +22,7 @@ from tests.spec.requests import (
 )
 from tests.spec.sections import spec
 
-# Spec 8.1 and the guide's matrix: the gravest risk that each level carries alone, and the one a person must approve.
+# Spec 8.1 and the guide's matrix: the highest risk that each level may take alone, and the one a person must approve.
 ALONE = {0: (), 1: ("low",), 2: ("low", "medium"), 3: ("low", "medium", "high", "critical")}
 WITH_A_PERSON = {0: "low", 1: "medium", 2: "high"}
 

@@ -49,7 +49,7 @@ def _ask(gate: Gate, agent: str, action: Json, **more: Any) -> Json:
 
 
 def _evidence(gate: Gate, agent: str) -> Json:
-    """As it is shown with a request, which is taken back where it was enough."""
+    """Return the evidence that a request shows; withdraw the request if the evidence sufficed."""
     try:
         asked = gate.request_trust_change(agent, gate.get_agent(agent)["trust_level"] + 1)
     except GateError as refused:
@@ -197,7 +197,7 @@ def test_what_is_no_decision_is_no_evidence(gate: Gate) -> None:
     agent = _hire(gate)
     body = {"conversation_id": "keyed", "step_number": 1}
     for _ in range(3):
-        # The first is a decision; the others are its memory.
+        # The first is a decision; the others are its stored answer.
         gate.verify_action(agent, SUM, body, idempotency_key="again")
     assert _ask(gate, agent, TOO_DEAR)["decision"] == "BUDGET_EXCEEDED"
     assert gate.verify_action(agent, SUM, {"conversation_id": "c"})["error"]["code"] == "QWED-AGENT-CTX-001"

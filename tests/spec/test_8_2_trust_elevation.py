@@ -23,7 +23,7 @@ DAY = 86_400
 
 @pytest.fixture(scope="module")
 def nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SpecServer]:
-    """A house where three actions are enough to be trusted more."""
+    """Create a gate in which three actions suffice for an elevation."""
     directory = Path(tmp_path_factory.mktemp("nursery")) / "data"
     with start_spec_server(directory, QWED_TRUST_MIN_DAYS="0", QWED_TRUST_MIN_ACTIONS=str(ENOUGH)) as found:
         yield found
@@ -39,7 +39,7 @@ def _proven(staff: Keyholders, **fields: Any) -> AgentConversation:
     """Create an agent with enough approved actions."""
     ask = staff.create_agent(**{"trust_level": 1} | fields)
     for step in range(1, ENOUGH + 1):
-        # An untrusted agent waits for a person; that is no denial.
+        # An untrusted agent waits for a person, which does not count as a denial.
         assert ask(another(step), step)["decision"] in ("APPROVED", "PENDING")
     return ask
 
@@ -72,7 +72,7 @@ def test_the_request_of_the_document(staff: Keyholders) -> None:
     asked = response.json()
     assert asked["approval_id"].startswith("apr_")
     assert asked["trust_level"] == 1
-    # Computed, never believed.
+    # The evidence is computed, never taken from the request.
     computed = {"days_active": 0, "total_actions": 3, "denied_actions": 0, "denial_rate": 0, "attestations": 0}
     assert asked["evidence"] == computed
     shown = staff.approver.get(f"/approvals/{asked['approval_id']}").json()
@@ -133,7 +133,7 @@ def test_whoever_asked_does_not_approve(staff: Keyholders, role: str) -> None:
     approval_id = _request(ask, 2, mine).json()["approval_id"]
     assert refusal_of(settle(mine, approval_id)) == (403, "QWED-AUTH-004")
     assert trust_of(ask) == 1
-    # To take back one's own request is no approval of it.
+    # Withdrawing one's own request does not approve it.
     assert settle(mine, approval_id, "reject").json()["state"] == "rejected"
 
 
@@ -200,7 +200,7 @@ def test_an_agent_has_one_request_at_a_time(staff: Keyholders) -> None:
     assert second.status_code == 202
     assert settle(staff.approver, second.json()["approval_id"]).status_code == 200
     assert trust_of(ask) == 2
-    # Decided is decided.
+    # A decision cannot be made twice.
     assert refusal_of(settle(staff.approver, first)) == (409, "QWED-REQ-009")
 
 

@@ -92,7 +92,7 @@ def test_the_loss_is_an_activity_that_names_its_decision(keyholders: Keyholders)
         "reason": "security_policy_violation",
     }
     assert (lost["by"], lost["decision"], lost["agent_id"]) == ("qwed", None, ask.agent_id)
-    # One transaction: nothing of the organisation stands between the two.
+    # One transaction: no other entry of the organisation is between the two.
     assert lost["log_index"] == decision["log_index"] + 1
     assert lost["activity_id"] in {each["activity_id"] for each in keyholders.owner.get("/changes").json()["changes"]}
 
@@ -205,7 +205,7 @@ def test_a_correction_costs_no_trust(create_agent: CreateAgent) -> None:
 def test_who_tells_of_having_done_what_was_not_permitted_loses_no_trust_by_it_and_may_be_complained_about(
     keyholders: Keyholders,
 ) -> None:
-    """Ruling 4.2 names what costs trust; an honest report is not among it, or none would be made."""
+    """Check that an honest execution report costs no trust (ruling 4.2)."""
     ask = keyholders.create_agent(trust_level=2)
     for answer in (ask(FALSE, 1), ask(WRITE, 1)):
         path = f"/agents/{ask.agent_id}/actions/{answer['action_id']}/execution"
@@ -273,7 +273,7 @@ def test_only_the_last_hundred_decisions_count(create_agent: CreateAgent) -> Non
     ask = create_agent(trust_level=2)
     _denied(ask, 2)
     _clean(ask, 100)
-    # Were the first two still counted, these would be 12 of 112.
+    # If the first two still counted, these would be 12 of 112.
     _denied(ask, 10)
     assert trust_of(ask) == 2
     _denied(ask, 1)

@@ -28,7 +28,7 @@ def _hard(tag: str) -> Json:
 
 @pytest.fixture(scope="module")
 def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SpecServer]:
-    """A house whose solver thinks for a second or two, and no longer."""
+    """Create a gate whose solver gives up after a second or two."""
     with start_spec_server(Path(tmp_path_factory.mktemp("slow")) / "data", QWED_ENGINE_SECONDS="2") as found:
         yield found
 
@@ -36,7 +36,7 @@ def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SpecServer]:
 @pytest.fixture(scope="module")
 def crew(slow: SpecServer) -> Iterator[Keyholders]:
     with keyholders_of(slow) as found:
-        # The first question waits for the workers to start.
+        # The first request waits for the workers to start.
         found.create_agent()({"type": "verify_logic", "query": "x > 1"}, 1)
         yield found
 
@@ -68,7 +68,7 @@ def test_a_decision_made_under_the_old_level_is_not_kept(slow: SpecServer, crew:
     assert (answer["error"]["check"], answer["error"]["final"]) == ("agent_unchanged", False)
     assert "approval_id" not in answer
     assert ask.budget()["cost"] == {**ask.budget()["cost"], "current_daily_usd": 0, "held_usd": 0}
-    # The step is free, and judged by the level of today.
+    # The step is free, and the present trust level applies.
     assert said(ask(SUM, 1, conversation="c")) == ("PENDING", "QWED-AGENT-TRUST-002")
 
 

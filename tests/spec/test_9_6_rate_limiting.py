@@ -69,7 +69,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, I
 
 @pytest.fixture
 def limited(shared: tuple[Server, Iterator[str]]) -> Iterator[Limited]:
-    """An organisation of its own, because windows last a minute."""
+    """Create an organisation for one test, because windows last a minute."""
     made = Limited(shared[0], next(shared[1]))
     yield made
     made.client.close()

@@ -40,7 +40,7 @@ def test_a_redis_that_cannot_be_used_is_not_quietly_replaced_by_memory(
         assert scrape.value("qwed_rate_limiter_up") == 0
         assert scrape.value("qwed_rate_limiter_unavailable_total") == 1
         redis_server.start()
-        # It comes back by itself, and nobody started the server anew.
+        # It recovers without a restart of the server.
         scrape.wait_until("qwed_rate_limiter_up", 1)
         assert client.get("/tools").status_code == 200
     assert server.stop() == 0

@@ -20,7 +20,7 @@ POISON = "import os; os.environ['POISONED'] = '1'\n"
 
 
 def _refusal(place: Path, command: tuple[str, ...] = SERVE, **environment: str) -> str:
-    """What a server that must not start says; nothing may be left in its data directory."""
+    """Return the message of a server that must not start; its data directory must stay empty."""
     data = place / "data"
     refused = subprocess.run(
         [*command, "--data-dir", str(data)],
@@ -45,7 +45,7 @@ def _starts(place: Path, command: tuple[str, ...] = SERVE, **environment: str) -
 
 @pytest.fixture
 def venv(tmp_path: Path) -> Path:
-    """A plain virtual environment that finds our packages, and nothing else in its site directory."""
+    """Virtual environment that finds our packages and has an otherwise empty site directory."""
     place = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(place)], check=True)
     ours = [str(Path(qwed.__file__).parent.parent), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]

@@ -81,7 +81,7 @@ def test_tokens_and_keys_are_compared_by_hmac_compare_digest_whether_they_exist_
             counts.append(len(compared) - before)
     assert statuses == [200, 401, 401, 200, 401, 401]
     assert min(counts) >= 1
-    # Of a credential only the digest is compared, so not even its length is told.
+    # Only digests are compared, so not even the length of a credential is revealed.
     assert set(compared) == {(32, 32)}
 
 

@@ -248,7 +248,7 @@ NOT_BY_ONE_REQUEST = {
     },
 }
 
-# Said differently from the row of its code: a limit of one request never passes, evidence may come to be enough.
+# These differ from the row of their code: a per-request limit never passes later; evidence may grow.
 FINAL = {(E.CONFLICT, "evidence"): False}
 PRINTED = re.compile(r"Unknown tool '\w+' requires explicit allowlisting \(risk_score=\d\.\d\)")
 """Message printed in the guide, Tool approval."""
@@ -323,7 +323,7 @@ def _lose_the_store(server: Server, held: ExitStack) -> None:
 
 
 def _take_the_only_place(server: Server, held: ExitStack) -> None:
-    """A request whose body is asked for, and does not come."""
+    """Send a request whose body never arrives."""
     place = urlsplit(server.base_url)
     line = held.enter_context(socket.create_connection((place.hostname, place.port), timeout=30))
     line.sendall(

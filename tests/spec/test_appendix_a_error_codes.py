@@ -80,7 +80,7 @@ ADDED: dict[str, tuple[int, str, Callable[[Make], httpx.Response]]] = {
     "QWED-AGENT-STATE-004": (400, "DENIED", lambda make: _nan(make())),
 }
 
-# Reached elsewhere, or by what is not part of the server yet.
+# Produced by other tests, or by parts that the server does not have yet.
 ROWS_WITH_A_REASON = {"QWED-AGENT-003": "needs a suspended agent, and is reached below on a server that has one"}
 
 PRINTED = {
@@ -99,7 +99,7 @@ def test_every_code_of_the_appendix_has_a_row() -> None:
     assert ours == PRINTED | set(ADDED)
 
 
-# The appendix, typed out again.
+# The appendix, copied by hand.
 DESCRIPTIONS = {
     "QWED-AGENT-001": "Agent not registered",
     "QWED-AGENT-002": "Invalid agent token",
@@ -117,7 +117,7 @@ DESCRIPTIONS = {
     "QWED-AGENT-TRUST-001": "Insufficient trust level",
     "QWED-AGENT-TRUST-002": "Action requires approval",
 }
-# What a code has come to mean beside it: engines (ruling 4.5), whole numbers (4.6), limits that are settings, days.
+# Meanings that were added: engines (ruling 4.5), whole numbers (4.6), limits that are settings, days.
 WIDER = {
     "QWED-AGENT-004": "tool or engine not allowed",
     "QWED-AGENT-CTX-002": "invalid step_number (must be an integer >= 1)",
@@ -150,7 +150,7 @@ def test_each_code_is_reached_at_its_status_in_one_shape(asking: Make, code: str
     assert (response.status_code, answer["decision"], answer["error"]["code"]) == (status, decision, code)
     assert set(answer["error"]) >= {"code", "message", "details", "final"}
     assert isinstance(answer["error"]["details"], dict)
-    # House style: lower case, no full stop; the guide's tool message is quoted as printed.
+    # Messages are lower case without a full stop; the guide's tool message is quoted as printed.
     assert answer["error"]["message"]
     assert not answer["error"]["message"].endswith(".")
 

@@ -78,7 +78,7 @@ def test_health_and_readiness_need_no_key(stranger: httpx.Client, ask: AgentConv
     assert ready.json()["parts"]["rate_limiter"] == "memory"
 
 
-# What a body may be
+# Request bodies
 
 
 def _post(ask: AgentConversation, body: bytes | str, **headers: str) -> httpx.Response:
@@ -259,7 +259,7 @@ def test_a_registration_looks_as_the_document_says(document: Json, register: Reg
     _validator(document, "post", "/agents/register", 201).validate(register())
 
 
-# How the server ends
+# Shutdown
 
 
 @spec("B")

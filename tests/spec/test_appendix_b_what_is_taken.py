@@ -18,7 +18,7 @@ from tests.support.route_caller import answer_to
 
 _IN_PATH = re.compile(r"{\w+}")
 WITH_A_BODY = [route for route in ROUTES if route.request is not None]
-# What each parameter means where it is known; elsewhere it is as unknown as any other.
+# A value for each parameter where it is known; on other routes the parameter is unknown.
 PARAMETERS = {
     "limit": "1",
     "cursor": "1",
@@ -34,7 +34,7 @@ PARAMETERS = {
     "index": "0",
     "size": "1",
     "activity_id": "act_1",
-    # Refused by its value: one that is followed never ends.
+    # The value is refused, because a stream that is followed never ends.
     "type": "nothing of the kind",
     "surprise": "1",
     "Limit": "1",

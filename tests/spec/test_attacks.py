@@ -28,7 +28,7 @@ def _rows(name: str) -> list[Any]:
 
 def _let_through(answer: Json) -> bool:
     decision, code = said(answer)
-    # A body that nobody has read shows nothing about who reads it.
+    # A body that was not read reveals nothing about the caller's rights.
     assert code not in ("QWED-REQ-001", "QWED-REQ-002"), answer
     return decision not in ("DENIED", "PENDING")
 
@@ -45,7 +45,7 @@ def test_what_hides_is_not_approved(asking: Make, agent: Json, action: Json) -> 
 
 @spec("4.1")
 def test_a_sensitive_column_in_the_quotes_of_another_dialect_is_read_as_the_column(ask: AgentConversation) -> None:
-    """The agent names the dialect, so what another would read as a column may only be executed as plain text."""
+    """Check a text that is a column in one dialect and a string in another: the agent names the dialect."""
     answer = ask(
         {"type": "execute_sql", "query": 'SELECT "password" FROM users', "parameters": {"dialect": "mysql"}}, 1
     )
@@ -93,7 +93,7 @@ def test_padding_hides_no_address(asking: Make) -> None:
     "name", ["Drop_Table", "SEND_MONEY", "delete_database ", "\uff44elete_database", "send_money\u200b"]
 )
 def test_no_spelling_of_a_dangerous_tool_escapes_its_list(api: httpx.Client, name: str) -> None:
-    """Ruling 4.4: a name that folding changes into another is unknown, and may be refused where it is listed."""
+    """Check that a name which folding changes into another is unknown, and can be blocked (ruling 4.4)."""
     fields = {"name": "a", "principal_id": "u", "type": "trusted", "permissions": {"allowed_tools": [name]}}
     registered = api.post("/agents/register", json=fields)
     if registered.status_code == 201:
@@ -105,7 +105,7 @@ def test_no_spelling_of_a_dangerous_tool_escapes_its_list(api: httpx.Client, nam
 
 @spec("4.1")
 def test_an_action_changed_after_it_was_asked_about_changes_no_later_answer() -> None:
-    """In process the caller keeps the very objects: what was read of them must be our own."""
+    """Check that the parsed action is a copy: in process, the caller keeps the objects."""
     with open_gate(":memory:") as gate:
         free = gate.register_agent(name="free", principal_id="u")
         held = gate.register_agent(name="held", principal_id="u", permissions={"allowed_paths": ["/srv"]})
@@ -130,7 +130,7 @@ def test_a_statement_changed_after_it_was_asked_about_is_still_judged_by_its_own
         assert gate.verify_action(other.agent_id, asked, question({})["context"])["decision"] == "DENIED"
 
 
-# What was remembered is forgotten when it no longer holds.
+# Cached results are dropped when they no longer hold.
 
 
 @spec("5.3")
@@ -207,7 +207,7 @@ def test_a_key_does_not_care_for_whitespace_and_order(api: httpx.Client, ask: Ag
     assert len(ask.activity()["activities"]) == 1
 
 
-# The log says what happened, and keeps no secret.
+# The log records the event without the secret.
 
 
 @spec("7.1")

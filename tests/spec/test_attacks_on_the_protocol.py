@@ -47,7 +47,7 @@ def _token(spec_server: SpecServer, ask: AgentConversation) -> httpx.Client:
     return spec_server.client(token=ask.agent["agent_token"])
 
 
-# One body, one page, one backlog: nobody else waits for them
+# Large bodies, pages and backlogs do not delay others
 
 
 _FULL_OF_VALUES: dict[str, tuple[str, bytes]] = {
@@ -87,7 +87,7 @@ def test_a_stranger_cannot_make_us_read_a_third_of_a_million_values(spec_server:
 def test_a_decision_does_not_wait_for_a_page_of_history(tmp_path: Path) -> None:
     with open_gate(tmp_path / "data") as gate:
         agent = gate.register_agent(name="a", principal_id="user_1")["agent_id"]
-        # A change makes the next decision look for what has run out.
+        # After a change, the next decision looks for expired approvals.
         gate.suspend_agent(agent, reason="a look")
         gate.reactivate_agent(agent, reason="all is well")
         store: Any = gate.services.store
@@ -97,7 +97,7 @@ def test_a_decision_does_not_wait_for_a_page_of_history(tmp_path: Path) -> None:
             _ask(gate, agent, SUM)
             decided.set()
 
-        with store._report_lock:  # what a reader of a long page holds while the database works
+        with store._report_lock:  # locks that a reader of a long page holds
             asking = threading.Thread(target=decide)
             asking.start()
             in_time = decided.wait(60)
@@ -358,7 +358,7 @@ def test_a_secret_in_a_justification_is_masked(gate: Gate, manual_clock: ManualC
     assert SECRET not in json.dumps([dict(each) for each in kept])
 
 
-# Who decides
+# Separation of duties
 
 
 @spec("2.3")
@@ -420,7 +420,7 @@ _READABLE = (
 
 
 def _told(keyholders: Keyholders, text: str) -> list[int]:
-    """What each route that keeps a person's text says to this one."""
+    """Return the answer of each route that stores free text, for this text."""
     ask = keyholders.create_agent(trust_level=2)
     approval = ask(WRITE, 1)["approval_id"]
     asked = (
@@ -448,7 +448,7 @@ def test_a_text_of_any_language_is_kept(keyholders: Keyholders, text: str) -> No
     assert _told(keyholders, text) == [201, 201, 200, 409, 200, 200, 200]
 
 
-# Other people's houses
+# Other organisations
 
 
 @spec("7.2")

@@ -24,7 +24,7 @@ AT_ONCE = 8.0
 PATIENCE = 120
 
 
-# Whoever asks oddly is refused in order, and never with a 500.
+# Malformed requests get a 4xx answer, never a 500.
 
 
 @spec("B")
@@ -61,7 +61,7 @@ def test_an_odd_question_about_the_activity_is_refused(spec_server: SpecServer, 
 @spec("9.8")
 @pytest.mark.parametrize("good_first", [True, False])
 def test_two_different_keys_are_refused(server: Server, register: Register, good_first: bool) -> None:
-    """A proxy and we may disagree about which of them counts."""
+    """Check duplicate headers, of which a proxy may choose another than we do."""
     pair = [("X-API-Key", server.owner_key), ("X-API-Key", "qwed_live_other")]
     headers = pair if good_first else pair[::-1]
     response = httpx.post(
@@ -255,7 +255,7 @@ def test_an_agent_with_hard_questions_does_not_hold_up_another(hostage: Server) 
     with httpx.Client(base_url=hostage.base_url, headers=headers, timeout=30) as client:
         fields = {"name": "a", "principal_id": "u"}
         hostile = client.post("/agents/register", json=fields).json()["agent_id"]
-        # The first question waits for the workers to start.
+        # The first request waits for the workers to start.
         client.post(f"/agents/{hostile}/verify", json=question({"type": "execute_sql", "query": "SELECT a FROM t"}))
 
     with ExitStack() as held:
@@ -266,11 +266,11 @@ def test_an_agent_with_hard_questions_does_not_hold_up_another(hostage: Server) 
         answer = _asked_by(hostage, {"type": "execute_sql", "query": "SELECT b FROM t"})
         answered = select.select(lines, [], [], 0)[0]
     assert answer["decision"] == "APPROVED"
-    # It came after them all, and did not wait for them all.
+    # It was sent after all of them, and did not wait for all of them.
     assert len(answered) < len(lines) - 1
 
 
-# Where one request ends, and where a webhook may lead.
+# Request boundaries, and webhook addresses
 
 
 _TRICKS = {

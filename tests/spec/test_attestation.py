@@ -41,7 +41,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def spec_server(data: Path) -> Iterator[SpecServer]:
-    """One of its own, because its keys rotate here."""
+    """Server of its own, because its keys are rotated here."""
     with start_spec_server(data) as found:
         yield found
 
@@ -221,7 +221,7 @@ def _without_said(member: str) -> Forge:
 
 
 FORGED: dict[str, tuple[str, bool, Forge]] = {
-    # The code, whether the claims are proven and therefore shown, and how it is made.
+    # The code, whether the claims are proven and therefore shown, and how the token is made.
     "nothing": ("QWED-ATT-001", False, lambda _it: ""),
     "one word": ("QWED-ATT-001", False, lambda _it: "attestation"),
     "two parts": ("QWED-ATT-001", False, lambda it: f"{it.head}.{it.body}"),
@@ -667,7 +667,7 @@ def test_a_chain_has_a_plain_name(ask: AgentConversation, name: Any) -> None:
     assert ask(SUM, 1, conversation="c", options={"chain_id": "A_z-9" * 12})["decision"] == "APPROVED"
 
 
-# Whatever happens to the server
+# Restarts and faults
 
 
 def _owner(server: Server) -> httpx.Client:

@@ -25,7 +25,7 @@ def yard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def peaks_mb(process: int) -> list[int]:
-    """The most memory that it and each process below it ever held; the dead hold none."""
+    """Return the peak memory of the process and its live children."""
     found: list[int] = []
     with suppress(FileNotFoundError, ProcessLookupError):
         status = Path(f"/proc/{process}/status").read_text()
@@ -57,7 +57,7 @@ def test_a_bomb_is_answered_and_never_verified(bomb: CostlyInput, yard: Server) 
     assert answer.json()["status"] in ("FAILED", "BLOCKED", "INCONCLUSIVE", "UNKNOWN"), answer.text[:500]
     assert answer.json()["verified"] is False
     zygote, workers = of_the_engines(yard)
-    # What a worker holds beside what it was born with is under its cap.
+    # The memory that a worker adds to its initial memory is below its limit.
     assert max(workers) < zygote + MEMORY_MB
 
 

@@ -52,7 +52,7 @@ async def _asked(opened: OpenedServices) -> tuple[Json, list[httpx.Response]]:
 def test_a_full_pool_is_503_and_says_when_to_come_back(opened: OpenedServices) -> None:
     shown, (first, second, plain) = asyncio.run(_asked(opened))
     for answer in (first, second):
-        # The second is no replay: the step was given back.
+        # The second is not a replay: the step was released.
         assert (answer.status_code, said(answer.json())) == (503, ("DENIED", "QWED-ENG-003"))
         assert answer.json()["error"]["final"] is False
     assert (plain.status_code, set(plain.json())) == (503, {"error"})

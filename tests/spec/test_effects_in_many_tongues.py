@@ -75,7 +75,7 @@ ACTIONS: dict[str, dict[str, dict[str, object]]] = {
         "read": {"type": "file_read", "target": "notes.txt"},
         "write": {"type": "file_write", "target": "notes.txt"},
         "delete": {"type": "file_delete", "target": "notes.txt"},
-        # What is written there is run by somebody else, sooner or later.
+        # Other programs run what is written there.
         "execute": {"type": "file_write", "target": "/etc/cron.d/job"},
         "network": {"type": "api_call", "target": "https://example.com/rates"},
         "secret": {"type": "file_read", "target": "/home/agent/.ssh/id_rsa"},

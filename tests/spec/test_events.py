@@ -82,7 +82,7 @@ def test_a_decision_is_one_event_with_the_index_of_its_leaf(new_keyholders: Keyh
 
 
 def _live(new_keyholders: Keyholders) -> None:
-    """Something of everything that leaves a leaf."""
+    """Make one event of every kind that has a leaf."""
     ask = new_keyholders.create_agent()
     ask(SUM, 1)
     waiting = [ask(EMAIL | {"parameters": {"subject": f"{MARK} {step}"}}, step) for step in (2, 3)]
@@ -320,7 +320,7 @@ def test_fifty_listeners_hear_the_same(new_keyholders: Keyholders, listen: Liste
     assert all(each == told[0] for each in told)
 
 
-# Servers of their own
+# Tests with a server of their own
 
 
 @pytest.fixture
@@ -347,7 +347,7 @@ class Alone:
         return answered
 
     def stalled(self) -> socket.socket:
-        """A client that asks for the whole log and reads nothing."""
+        """Client that requests the whole log and reads nothing."""
         at = urlsplit(self.server.base_url)
         line = socket.socket()
         line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
@@ -358,7 +358,7 @@ class Alone:
 
 
 def _listen_across(place: Path, kills: int) -> None:
-    """Follow the log through so many ends in the middle of the work, each time from what was heard last."""
+    """Follow the log through this many kills, each time from the last event received."""
     heard: list[int] = []
     last = -1
     for _ in range(kills):
@@ -414,7 +414,7 @@ def test_one_who_listens_and_does_not_read_hinders_nobody_and_is_no_reason_to_st
         alone.scrape.wait_until("qwed_long_polls_open", 1)
         assert alone.scrape.value("qwed_event_streams_open") == 9
         alone.server.process.terminate()
-        # To the end, and not in the middle of something: a stream that broke off would raise.
+        # The stream ends cleanly: one that broke off would raise.
         assert list(ear) == []
         assert polling.result().json()["decision"] == "PENDING"
     assert alone.server.wait() == 0

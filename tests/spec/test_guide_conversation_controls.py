@@ -50,7 +50,7 @@ def test_the_same_action_on_the_same_state_is_halted_the_third_time(ask: AgentCo
     answers = []
     for turn in range(3):
         answers.append(said(ask(SUM, 2 * turn + 1, **_on())))
-        # Another action in between, so that it is no repetition in a row.
+        # Another action in between, so that the repetitions are not consecutive.
         ask(another(turn), 2 * turn + 2)
     assert answers == [("APPROVED", None), ("APPROVED", None), HALTED]
 

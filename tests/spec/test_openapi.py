@@ -37,7 +37,7 @@ DOCUMENT = msgspec.json.decode(msgspec.json.encode(document()))
 
 
 def _schema(*, coverage: bool) -> BaseSchema:
-    # A stream of events has no end that a machine could wait for: tests/spec/test_events.py reads it.
+    # A stream of events has no end to wait for: tests/spec/test_events.py reads it.
     schema = schemathesis.openapi.from_dict(DOCUMENT).exclude(path="/events")
     schema.config.generation = GenerationConfig(with_security_parameters=False)
     schema.config.checks.not_a_server_error.expected_statuses = ["2xx", "3xx", "4xx", "503"]
@@ -65,7 +65,7 @@ CHECKS = [
 BEYOND_A_SCHEMA = (
     "has more than six decimals",
     "is not the agent in QWED-Agent-Id",
-    "must be readable, without control characters",  # nothing in it can be told apart
+    "must be readable, without control characters",  # an image of one colour
     "must be 1 to 256 printable characters",
     "missing required action context",  # a conversation_id of blanks
     "must be given together",  # one of them null
@@ -82,7 +82,7 @@ BEYOND_A_SCHEMA = (
     "below the agent's level",
     "is not the hash of `result`",
     "`result`:",  # not deterministic JSON
-    "must be a readable text",  # nothing in it can be seen
+    "must be a readable text",  # an image without content
     "must be the `next_cursor` of an earlier page",
     "is in the body and in `params`",
     "`query` is required",  # or premises and a conclusion
@@ -91,7 +91,7 @@ BEYOND_A_SCHEMA = (
     "carries a secret",
     "engine reads this and takes no",
     "unknown field `operation`",  # of an engine that has none
-    "in `params`: unknown field",  # which the engine takes is known when it is
+    "in `params`: unknown field",  # the accepted form depends on the engine
     "item ",
     "the size of the log",
     "where the log ends",
@@ -113,9 +113,9 @@ class Visitor:
     def __init__(self, server: Server) -> None:
         self.base_url = server.base_url
         self._owner = {"X-API-Key": server.owner_key}
-        # One for all: each new client reads the machine's certificates anew.
+        # One for all: each new client reads the system's certificates again.
         self._client = httpx.Client(base_url=server.base_url, headers=self._owner, timeout=30)
-        # And one connection for all cases; the machine's proxies are asked for before each request otherwise.
+        # And one connection for all cases; otherwise the proxy settings are read before each request.
         self._session = requests.Session()
         self._session.trust_env = False
         self._agent: dict[str, Any] = {}
@@ -134,9 +134,9 @@ class Visitor:
         self._client.close()
 
     def ask(self, case: Case, who: str) -> Response:
-        """The answer; where the case is an honest one, it is about the visiting agent."""
+        """Send a case and return the answer; a positive case is sent for the current agent."""
         if not _is_negative(case):
-            # Whoever knows the token is the agent, and not nobody.
+            # The token authenticates the agent.
             own = {name: self._agent[name] for name in ("agent_id", "agent_token")[: 1 if who == "nobody" else 2]}
             names = {name: unquote(str(value)) for name, value in case.path_parameters.items()} | own
             names |= {"tool_name": names.get("tool", ""), "url": NOWHERE}
@@ -152,7 +152,7 @@ def _is_negative(case: Case) -> bool:
 
 
 def _agreeing(sent: Any, names: dict[str, str]) -> Any:
-    """What is sent, with one name for one thing wherever it stands, and whole numbers without a point.
+    """Return the request with equal ids in path and body, and integers without a decimal point.
 
     A schema takes 1.0 for an integer; ruling 4.6 does not.
     """
@@ -225,7 +225,7 @@ Told = dict[tuple[str, str], list[str]]
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
-    """What is untrue of each example; sampled again in the one case that the hour turned meanwhile."""
+    """Return the faults of each example; sample again if the hour changed meanwhile."""
     started = datetime.now(UTC).hour
     found = _sampled(Path(tmp_path_factory.mktemp("sampled")) / "data")
     if any(found.values()) and datetime.now(UTC).hour != started:

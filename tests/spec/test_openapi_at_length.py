@@ -1,4 +1,4 @@
-"""Appendix B once more, at length."""
+"""Appendix B, tested by machine with more cases."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Spec 7.1: a secret that is sent stands nowhere afterwards: not in the files, not in the logs, not in any answer."""
+"""Spec 7.1: a secret that is sent is in no file, no log and no answer afterwards."""
 
 import base64
 import hashlib
@@ -44,7 +44,7 @@ AT_ONCE = 3
 
 
 class Secret(NamedTuple):
-    """One secret, and a text that carries it; `told` is the name without which it is no secret."""
+    """One secret, and a text that contains it; `told` is the name without which it is not recognised."""
 
     name: str
     text: str
@@ -68,7 +68,7 @@ def _secret(row: dict[str, Any]) -> Secret:
 
 
 def _forms(text: str, *, hashed: bool) -> Iterator[bytes]:
-    """The spellings of a secret, in lower case where they are letters to be read."""
+    """Return the spellings of a secret, encoded ones in lower case."""
     raw = text.encode()
     yield from (raw, json.dumps(text)[1:-1].encode(), quote(text).encode(), raw.hex().encode())
     for shift in range(3):
@@ -76,7 +76,7 @@ def _forms(text: str, *, hashed: bool) -> Iterator[bytes]:
         inner = whole[(0, 2, 3)[shift] : len(whole) - 4]
         yield from (inner, inner.translate(bytes.maketrans(b"+/", b"-_")))
     if len(text) > 100:
-        # Enough of a long one to know it by, and within what a message quotes; the first of a private key is in all.
+        # Enough of a long secret to recognise it, within what a message quotes; private keys share a beginning.
         start = 80 if text.startswith("-----") else 40
         yield text[start : start + 20].encode()
     if hashed:
@@ -85,7 +85,7 @@ def _forms(text: str, *, hashed: bool) -> Iterator[bytes]:
 
 
 class Needles:
-    """Whatever must not be found: spellings of secrets, and plain hashes of actions that carried one."""
+    """Texts that must not occur: spellings of secrets, and plain hashes of actions that contained one."""
 
     def __init__(self, secrets: Iterable[Secret], hashes: dict[str, str]) -> None:
         self._forms = {
@@ -94,7 +94,7 @@ class Needles:
         self._hashes = hashes
 
     def found_in(self, data: bytes, where: str) -> list[str]:
-        """What was found, each with the text around it."""
+        """Return each occurrence with the text around it."""
         low = data.lower()
         forms = [(name, low.index(form)) for form, name in self._forms.items() if form in low]
         hashes = [
@@ -108,8 +108,8 @@ class Needles:
 _HASH = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 
 
-# What is sent. `<S>` is the secret as it is said; `<password>` is a name that gives one away, and beside it `<T>` is
-# the secret alone.
+# Requests. `<S>` is the secret with its context; `<password>` is a name that identifies a secret, and `<T>` next to it
+# is the secret alone.
 
 
 def _action(**action: Any) -> dict[str, Any]:
@@ -203,7 +203,7 @@ VERIFIERS: dict[str, Any] = {
 ASKED: dict[str, Any] = {
     "a key": ("POST", "/keys", {"name": "key <S>", "role": "member"}),
     "a role": ("POST", "/keys", {"name": "key", "role": "<S>"}),
-    "an organisation": ("POST", "/organisations", {"name": "house <S>"}),
+    "an organisation": ("POST", "/organisations", {"name": "team <S>"}),
     "a webhook": ("PUT", "/webhook", {"url": "https://example.com/<Q>", "events": ["pending"]}),
     "a host": ("PUT", "/webhook", {"url": "https://<Q>/told", "events": ["pending"]}),
     "a secret in a query": ("PUT", "/webhook", {"url": "https://example.com/told?note=<Q>", "events": ["pending"]}),
@@ -315,7 +315,7 @@ ECHOED = frozenset({"verified_query", "corrected"})
 
 
 class Sent(NamedTuple):
-    """Where a secret was put, and what came back."""
+    """Location of a secret in a request, and the answer."""
 
     place: str
     status: int
@@ -323,7 +323,7 @@ class Sent(NamedTuple):
 
 
 def _put(value: Any, secret: Secret) -> Any:
-    """The body with the secret in its places."""
+    """Return the body with the secret inserted."""
     if isinstance(value, str):
         return _put_text(value, secret)
     if isinstance(value, dict):
@@ -347,7 +347,7 @@ def _put_text(text: str, secret: Secret) -> str:
 
 
 class Attack:
-    """One server, and every secret in every place of it."""
+    """One server that receives every secret in every location."""
 
     def __init__(self, server: Server, receiver: WebhookReceiver) -> None:
         self.server = server
@@ -380,7 +380,7 @@ class Attack:
         return read
 
     def run(self, at_once: int) -> None:
-        """Each place with so many of the secrets, the next ones at the next place."""
+        """Return each location with this many secrets, in rotation."""
         self._furnished = {secret.name: self._prepare(secret) for secret in self.secrets}
         steps: list[tuple[dict[str, Any], Callable[[str, Secret, Any], object]]] = [
             (VERIFY, self._verify),
@@ -396,7 +396,7 @@ class Attack:
                 step(name, secret, body)
 
     def _chosen(self, first: int, count: int, body: Any) -> list[Secret]:
-        """So many in turn; where a name tells of the secret, the one that needs it is always there."""
+        """Return this many secrets in rotation; a location with a name always gets the secret that needs one."""
         told = [secret for secret in self.secrets if secret.told and "<T>" in str(body)]
         turn = [self.secrets[(first + more) % len(self.secrets)] for more in range(count)]
         return [*told, *(secret for secret in turn if secret not in told)]
@@ -413,7 +413,7 @@ class Attack:
         self._send(name, method, at, _put(body, secret))
 
     def _prepare(self, secret: Secret) -> dict[str, str]:
-        """An agent with the secret in all its texts, actions that were permitted, and some that wait."""
+        """Create an agent with the secret in all its texts, permitted actions and pending ones."""
         said = dict.fromkeys(("name", "description", "framework", "model"), f"my {secret.said}"[:256])
         made = self._send(
             "an agent", "POST", "/agents/register", {**said, "principal_id": "u_1", "trust_level": 2}
@@ -475,7 +475,7 @@ class Attack:
         self._send("a key of nobody", "GET", "/agents", None, {"X-API-Key": f"{secret.said}x"})
 
     def told(self) -> Iterator[tuple[str, bytes]]:
-        """All that another owner can read."""
+        """Return everything that another owner can read."""
         paths = [
             "/agents?limit=1000",
             "/approvals?limit=1000",
@@ -530,7 +530,7 @@ def _pdf_text(document: bytes) -> bytes:
 
 
 class Aftermath(NamedTuple):
-    """What is left of an attack once the server has ended: texts and bytes, by where they stood."""
+    """Remains of an attack after the server has ended: texts and bytes by location."""
 
     needles: Needles
     answers: list[tuple[str, bytes]]
@@ -540,7 +540,7 @@ class Aftermath(NamedTuple):
     files: list[tuple[str, bytes]]
 
     def found_in(self, texts: Iterable[tuple[str, bytes]]) -> list[str]:
-        """Every secret in them."""
+        """Return every secret that they contain."""
         return [found for where, data in texts for found in self.needles.found_in(data, where)]
 
 

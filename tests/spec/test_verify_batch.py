@@ -1,4 +1,4 @@
-"""INTERFACES 2, batch: parallel, bounded, its progress visible, and not lost when the server is."""
+"""INTERFACES 2, batch: parallel, bounded, with visible progress, and stored across a crash."""
 
 import asyncio
 import threading
@@ -242,12 +242,12 @@ def test_who_sends_many_jobs_at_once_has_no_more_of_them_open(tmp_path: Path, mo
                 walks.append(own.add(batch))
             refused = 0
             for walk in walks:
-                # Each goes as far as the store, and none has heard from it yet.
+                # Each has reached the store, and none has its answer yet.
                 try:
                     walk.send(None)
                 except StopIteration as over:
                     refused += over.value is not None
-            # One that is durable before its walk goes on is counted twice for a moment: never too few are refused.
+            # One that is durable before its coroutine continues counts twice for a moment: never too few are refused.
             assert 3 <= refused <= 4
             for walk in walks:
                 walk.close()
@@ -317,7 +317,7 @@ def test_closing_wakes_whoever_waits_for_a_batch(tmp_path: Path) -> None:
 
 
 def pigeons(name: str, count: int = 7) -> str:
-    """So many pigeons do not fit into one hole less: easy to say, and not decided at once."""
+    """Return a pigeonhole claim, which is short and takes the solver a while."""
     place = [[f"{name}{pigeon}x{hole}" for hole in range(count - 1)] for pigeon in range(count)]
     housed = [f"(OR {' '.join(holes)})" for holes in place]
     alone = [
@@ -364,7 +364,7 @@ def test_a_job_goes_on_after_the_server_was_killed(tmp_path: Path) -> None:
 
 
 def begun(directory: Path) -> str:
-    """The one job a server has kept, as soon as it has."""
+    """Return the only stored job as soon as there is one."""
     return str(until(lambda: StoredRows(directory).cell("SELECT job_id FROM jobs")))
 
 

@@ -1,4 +1,4 @@
-"""INTERFACES 2: the engine endpoints over HTTP, each asked what is true, what is false and what is no question."""
+"""INTERFACES 2: the engine endpoints over HTTP, each with true, false and malformed claims."""
 
 import base64
 from typing import Any

@@ -39,7 +39,7 @@ BODIES: dict[str, Any] = {
     "get_approval": None,
     "approve": _SETTLE,
     "reject": _SETTLE,
-    "add_organisation": {"name": "another house"},
+    "add_organisation": {"name": "another team"},
     "add_key": {"name": "another key", "role": "owner"},
     "list_keys": None,
     "get_own_key": None,
@@ -176,7 +176,7 @@ class Tenant:
 
 def create_tenant(client: httpx.Client, landlord_key: str, marker: str) -> Tenant:
     """Create an organisation with a key of every role."""
-    created = ok(client.post("/organisations", json={"name": f"house {marker}"}, headers=auth_headers(landlord_key)))
+    created = ok(client.post("/organisations", json={"name": f"team {marker}"}, headers=auth_headers(landlord_key)))
     tenant = Tenant(client, marker, created["organisation_id"], {"owner": created["owner_key"]})
     tenant.key_ids["owner"] = tenant.ask("GET", "/keys")["keys"][0]["id"]
     for role in ("approver", "member"):

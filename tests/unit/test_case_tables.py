@@ -1,4 +1,4 @@
-"""A table that is asked in groups hides no row: each one is asked, and each one that fails is told of."""
+"""Tables tested in groups hide no row: each row is tested, and each failure is reported."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The tables of statements are true, and the checks tell when they are not."""
+"""The tables of statements are true, and the checks report when they are not."""
 
 import subprocess
 import sys

@@ -27,7 +27,7 @@ sys.stdin.read()
 
 @pytest.fixture(scope="module")
 def own() -> Iterator[Postgres]:
-    """A server nobody else uses."""
+    """Server that no other test uses."""
     with Postgres(tcp=True) as running:
         yield running
 

@@ -68,7 +68,7 @@ _MAX_CLAUSES = 3
 
 
 def parse_clauses(words: tuple[str, ...]) -> Clauses | None:
-    """Return the meaning of the words, or None if not all are understood or one thing is said twice."""
+    """Return the meaning of the words, or None if one is not understood or given twice."""
     if not _has_balanced_parentheses(words):
         return None
     rest, merged_clauses = " ".join(word for word in words if word not in _MARKS), Clauses()

@@ -48,7 +48,7 @@ class BrokenClock(ManualClock):
 
 
 class Wire:
-    """Transport that keeps what is written."""
+    """Transport that records what is written."""
 
     def __init__(self) -> None:
         self.written = b""

@@ -303,7 +303,7 @@ def test_a_directory_with_what_another_database_left(
 def test_one_row_in_any_table_is_not_empty(copied: str) -> None:
     names = [table.name for table in tables() if table.name != "meta"]
     with open_connection(copied) as connection:
-        connection.execute("SET session_replication_role = replica")  # nothing is asked about what is left
+        connection.execute("SET session_replication_role = replica")  # no question about the remaining rows
         for name in names:
             with connection.transaction(force_rollback=True):
                 for other in set(names) - {name}:

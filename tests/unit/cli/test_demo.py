@@ -27,7 +27,7 @@ SECONDS = 120
 
 
 def environment(place: Path, **settings: str) -> dict[str, str]:
-    """Ours, with temporary directories made in `place`, and settings that must not matter."""
+    """Return our environment with temporary directories in `place`, and settings that must not matter."""
     variables = {
         name: value for name, value in os.environ.items() if not name.startswith("QWED_") and name != "COLUMNS"
     }
@@ -37,7 +37,7 @@ def environment(place: Path, **settings: str) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The demo, played once for all tests, as JSON."""
+    """Run the demo once for all tests, with JSON output."""
     place = tmp_path_factory.mktemp("demo")
     ran = subprocess.run(
         [*QWED, "demo", "--json"], env=environment(place), capture_output=True, text=True, timeout=SECONDS
@@ -56,7 +56,7 @@ def decisions_in(report: dict[str, Any], name: str) -> list[tuple[str, str | Non
     return [(step["decision"], (step["error"] or {}).get("code")) for step in scene_of(report, name)["asked"]]
 
 
-# What is promised
+# Promises
 
 
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.name)
@@ -129,7 +129,7 @@ def test_what_to_type_next_can_be_typed(capsys: pytest.CaptureFixture[str]) -> N
         assert f"Usage: {' '.join(line.split()[:2])}" in capsys.readouterr().out
 
 
-# How it looks
+# Output
 
 
 @pytest.fixture(scope="module")
@@ -178,7 +178,7 @@ def test_a_deviation_is_shown_where_it_happens_and_at_the_end(plain: str) -> Non
     assert "next steps" not in plain
 
 
-# How it ends
+# Exit
 
 
 def test_a_server_that_does_not_start_is_told_in_one_sentence(tmp_path: Path) -> None:
@@ -223,7 +223,7 @@ def test_a_demo_that_is_stopped_leaves_no_process_and_no_directory(tmp_path: Pat
         assert any(b"2/8" in line for line in demo.stdout)
         assert processes_of(tmp_path) != []
         demo.send_signal(number)
-        # An impatient second one does not cut short what the first one began.
+        # A second signal does not interrupt the clean-up that the first one started.
         demo.send_signal(number)
         assert demo.wait(SECONDS) == 130
     assert (processes_of(tmp_path), list(tmp_path.iterdir())) == ([], [])
@@ -258,7 +258,7 @@ def test_a_demo_whose_reader_leaves_leaves_nothing_either(tmp_path: Path) -> Non
 
 
 def at_a_terminal(place: Path, arguments: list[str], keys: dict[bytes, bytes]) -> tuple[int, str]:
-    """The exit code and what was shown; each key is pressed once its word was shown."""
+    """Return the exit code and the output; each key is pressed after its word appeared."""
     ours, theirs = pty.openpty()
     output = b""
     with subprocess.Popen(
@@ -267,7 +267,7 @@ def at_a_terminal(place: Path, arguments: list[str], keys: dict[bytes, bytes]) -
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
-        # The terminal becomes theirs, so that they may read keys from it.
+        # The child becomes the foreground process, so that it may read keys.
         preexec_fn=lambda: os.login_tty(os.dup(0)),
     ) as demo:
         os.close(theirs)

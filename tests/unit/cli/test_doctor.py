@@ -27,7 +27,7 @@ from tests.support.server import Server
 
 
 class Ran(NamedTuple):
-    """Exit code, output and checks of the command."""
+    """Result of the command: exit code, output and checks."""
 
     code: int
     out: str
@@ -39,7 +39,7 @@ class Ran(NamedTuple):
 
     @property
     def broken(self) -> list[str]:
-        """Names of broken checks."""
+        """Return the names of failed checks."""
         return [check["name"] for check in self.checks if check["state"] == "broken"]
 
 
@@ -49,7 +49,7 @@ NOWHERE = "http://127.0.0.1:1"
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
-    """Runs it, with a home of its own and no variable set but those that are given."""
+    """Run the command with a home of its own and only the given variables."""
     for name in [*CLIENT_VARIABLES, *map(variable_of, Settings.__dataclass_fields__)]:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -67,7 +67,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
     return call
 
 
-# A healthy place
+# A healthy machine
 
 
 def test_where_everything_is_in_place_nothing_is_broken(server: Server, run: Run) -> None:
@@ -127,7 +127,7 @@ def test_every_check_is_one_line_for_people(
 
 
 def test_it_needs_nothing_but_the_light_install() -> None:
-    """Every library of the extras is made impossible to import."""
+    """Make every library of the extras impossible to import."""
     heavy = (
         "starlette",
         "uvicorn",
@@ -192,7 +192,7 @@ def test_a_startup_hook_that_nobody_knows_is_broken(run: Run, tmp_path: Path) ->
     assert run(PYTHONSTARTUP=str(hook), QWED_STARTUP_HOOKS_ALLOW=accepted).of("startup hooks")[0][0] == "fine"
 
 
-# Variables
+# Environment variables
 
 
 def test_a_variable_that_sets_nothing_is_a_warning_with_what_was_meant_perhaps(run: Run) -> None:
@@ -226,7 +226,7 @@ def test_credentials_that_were_mixed_up_are_warned_of(run: Run) -> None:
 
 @pytest.fixture
 def data(server: Server, tmp_path: Path) -> Path:
-    """A data directory at rest: the names and modes that a server gives."""
+    """Data directory of a stopped server, with the usual names and modes."""
     directory = tmp_path / "data"
     directory.mkdir(mode=0o700)
     for name in ("owner.key", "signing.key", "signing.jwks", "vault.key", "qwed.db", "lock"):

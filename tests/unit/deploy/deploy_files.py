@@ -13,7 +13,7 @@ FILES = sorted(file for file in DEPLOY.rglob("*") if file.is_file() and "secrets
 
 
 class _Once(yaml.SafeLoader):
-    """YAML in which no key stands twice: the last one would win without a word."""
+    """YAML loader that refuses duplicate keys, of which the last would silently win."""
 
 
 def _mapping(loader: _Once, node: yaml.MappingNode) -> dict[Any, Any]:
@@ -27,7 +27,7 @@ _Once.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
 
 
 def documents(name: str) -> list[Any]:
-    """The documents of a file of YAML."""
+    """Return the documents of a YAML file."""
     return list(yaml.load_all((DEPLOY / name).read_text(), _Once))
 
 
@@ -50,7 +50,7 @@ DURATION: Schema = {"type": "string", "pattern": r"^\d+(ms|s|m|h)$"}
 
 
 def record(required: str = "", /, **members: Schema) -> Schema:
-    """An object with these members and no other."""
+    """Return a schema of an object with exactly these members."""
     shape = {"type": "object", "properties": members, "additionalProperties": False}
     return shape | ({"required": required.split()} if required else {})
 
@@ -64,6 +64,6 @@ def mapped(item: Schema) -> Schema:
 
 
 def dockerfile() -> list[tuple[str, str]]:
-    """Its instructions, each on one line, without comments."""
+    """Return the instructions, each on one line, without comments."""
     text = re.sub(r"(?m)^#.*\n", "", (DEPLOY / "Dockerfile").read_text()).replace("\\\n", " ")
     return [(name, rest.strip()) for name, _, rest in (line.partition(" ") for line in text.splitlines()) if name]

@@ -146,7 +146,7 @@ COMPOSE = record(
 
 
 def _secrets_of(service: dict[str, Any]) -> set[str]:
-    """The secrets of a service, wherever they lie in it."""
+    """Return the secrets of a service, in whatever form it lists them."""
     return {item if isinstance(item, str) else item["source"] for item in service.get("secrets", ())}
 
 

@@ -1,4 +1,4 @@
-"""ISO 4217: every currency in use has its decimals, and what is none is refused with what to write."""
+"""ISO 4217: every currency in use has its decimals, and an unknown one is refused with a suggestion."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Advice: the server speaks of HTTP to whoever sends it, and clients and commands to people who never see it."""
+"""Advice of error codes: the server names HTTP fields, clients and commands their own arguments and options."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Comparison of example responses: it learns ids, and tells a right response from a similar one."""
+"""Comparison of example responses: it learns ids and distinguishes a right response from a similar one."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -24,7 +24,7 @@ _RATE_LIMIT_HEADERS = b"x-ratelimit-limit: %d\r\nx-ratelimit-remaining: %d\r\nx-
 
 
 class FastPathConnections(Connections):
-    """Connections of one server whose decisions are made by `decide`."""
+    """Factory of the connections of one server; `decide` answers their verify requests."""
 
     def __init__(self, most: int, decide: Decide) -> None:
         super().__init__(most)
