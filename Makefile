@@ -1,6 +1,6 @@
 # Every verb of the project. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-postgres test-crewai test-servers check drill bench docs pins clean
+.PHONY: help setup run test test-postgres test-crewai test-servers test-pythons check drill bench docs pins clean
 
 BIN := .venv/bin
 # CrewAI tests; -k leaves the rest of these files to `make test`.
@@ -33,6 +33,9 @@ test-servers: setup ## run the MCP proxy in front of published MCP servers, one 
 	@sh scripts/setup-servers
 	@$(BIN)/pytest -n 2 --dist loadfile tests/servers
 
+test-pythons: ## run the tests on each of Python 3.11, 3.12 and 3.13 that this machine has, in .venv-3.11, ...
+	@sh scripts/test-pythons
+
 check: setup ## check format, lint, types, imports, and that every statement of the specification has its test
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
@@ -54,6 +57,6 @@ docs: setup ## write the generated tables of docs/ and build the site in site/; 
 pins: ## resolve the newest versions that pyproject.toml allows into the three constraints files
 	@sh scripts/pins
 
-clean: ## remove .venv, .venv-crewai, .venv-servers and every cache; data/ stays
-	rm -rf .venv .venv-crewai .venv-servers dist site .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+clean: ## remove every .venv* and every cache; data/ stays
+	rm -rf .venv .venv-* dist site .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
