@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
 TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
@@ -17,6 +18,19 @@ def depth_of(value: Any) -> int:
             deepest = max(deepest, depth)
             waiting.extend((child, depth + 1) for child in (item.values() if isinstance(item, dict) else item))
     return deepest
+
+
+def is_deeper_than(value: Any, most: int) -> bool:
+    """Return True if mappings and sequences are nested deeper than `most`; also for a value that contains itself."""
+    waiting = [(value, 1)]
+    while waiting:
+        item, depth = waiting.pop()
+        if not isinstance(item, Mapping | list | tuple):
+            continue
+        if depth > most:
+            return True
+        waiting.extend((child, depth + 1) for child in (item.values() if isinstance(item, Mapping) else item))
+    return False
 
 
 def count_strings(value: Any) -> int:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from qwed.model.json_value import depth_of, has_lone_surrogates
+from qwed.model.json_value import depth_of, has_lone_surrogates, is_deeper_than
 
 
 @pytest.mark.parametrize(
@@ -17,6 +17,14 @@ def test_a_value_that_is_deeper_than_python_goes_is_measured_all_the_same() -> N
     for _ in range(100_000):
         value = [value]
     assert depth_of(value) == 100_001
+
+
+def test_a_value_that_contains_itself_is_deeper_than_any_limit() -> None:
+    value: list[object] = [1]
+    value += [value, value]
+    assert is_deeper_than({"a": value}, 500)
+    assert not is_deeper_than({"a": [(1, [])]}, 4)
+    assert is_deeper_than({"a": [(1, [])]}, 3)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import msgspec
 from qwed.engines.protocol import EngineRequest
 from qwed.engines.registry import EngineRow
 from qwed.model import Status, Verdict
+from qwed.model.json_value import is_deeper_than
 
 TIMEOUT = "timeout"
 MEMORY = "memory"
@@ -22,6 +23,9 @@ DECODE_ERRORS = (msgspec.MsgspecError, ValueError, RecursionError)
 
 ENCODE_ERRORS = (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError)
 """Exceptions raised when encoding arbitrary values."""
+
+MAX_DEPTH = 500
+"""Counted here, because the limit of recursion differs between versions of Python."""
 
 TypeName = Annotated[str, msgspec.Meta(pattern=r"\A\w{1,80}\Z")]
 
@@ -76,6 +80,8 @@ class WorkerReply(msgspec.Struct, frozen=True, kw_only=True):
 
 def encode(message: WorkerRequest | WorkerReply) -> bytes:
     """Encode `message`; raise one of ENCODE_ERRORS if that is not possible."""
+    if isinstance(message, WorkerRequest) and is_deeper_than(message.request.parameters, MAX_DEPTH):
+        raise ValueError(f"the parameters are nested deeper than {MAX_DEPTH}")
     return _ENCODER.encode(message)
 
 
