@@ -1,5 +1,7 @@
 """A Pydantic AI agent that may not delete a database: the model reads why, and the function never runs."""
 
+import asyncio
+
 from pydantic_ai import Agent, FunctionToolset, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import FunctionModel
 
@@ -18,6 +20,6 @@ def delete_database(name: str) -> None:
 
 tools = FunctionToolset([delete_database])
 qwed = QWEDToolset(tools, client=QWEDAgentClient.register(name="cleaner", principal_id="ops"))
-print(Agent(FunctionModel(model), toolsets=[qwed]).run_sync("tidy up").output)
+print(asyncio.run(Agent(FunctionModel(model), toolsets=[qwed]).run("tidy up")).output)
 
 # prints: qwed did not permit `delete_database`

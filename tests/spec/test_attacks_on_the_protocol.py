@@ -7,7 +7,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -122,7 +122,7 @@ def test_a_notice_costs_as_much_whether_ten_or_ten_thousand_wait(tmp_path: Path)
     StoreFixture("file", tmp_path, ManualClock()).store.close()
 
     def work_with(waiting: int) -> int:
-        with sqlite3.connect(tmp_path / "qwed.db", isolation_level=None) as database:
+        with closing(sqlite3.connect(tmp_path / "qwed.db", isolation_level=None)) as database:
             database.execute("DELETE FROM outbox")
             rows = [(f"ntc_{number}", "org_1", "failed", "{}", 1.0, 1.0, 0) for number in range(waiting)]
             database.executemany("INSERT INTO outbox VALUES (?, ?, ?, ?, ?, ?, ?)", rows)

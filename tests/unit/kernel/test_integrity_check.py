@@ -1,6 +1,7 @@
 """At the start, a node refuses to continue a log that is not what it signed (P5)."""
 
 import sqlite3
+from contextlib import closing
 from collections.abc import Callable
 from pathlib import Path
 
@@ -87,11 +88,8 @@ def test_a_log_as_it_was_left_is_built_upon(directory: Path) -> None:
 
 
 def test_a_refused_start_releases_the_directory(directory: Path) -> None:
-    head = (
-        sqlite3.connect(directory / FILE_NAME)
-        .execute(f"SELECT signature FROM heads WHERE size = {STEPS + 1}")
-        .fetchone()
-    )
+    with closing(sqlite3.connect(directory / FILE_NAME)) as connection:
+        head = connection.execute(f"SELECT signature FROM heads WHERE size = {STEPS + 1}").fetchone()
     change(directory, f"UPDATE heads SET signature = 'x' WHERE size = {STEPS + 1}")
     with pytest.raises(LogDamagedError):
         qwed.open(directory)
