@@ -1,8 +1,8 @@
 """At the start, a node refuses to continue a log that is not what it signed (P5)."""
 
 import sqlite3
-from contextlib import closing
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
