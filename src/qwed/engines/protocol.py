@@ -29,6 +29,10 @@ class DataPolicy:
     sensitive_columns: tuple[str, ...] = DEFAULT_SENSITIVE_COLUMNS
     schema_ddl: str | None = None
     max_rows: int | None = None
+    dialect: str | None = None
+    """Dialect of the database that executes the query; None if it is not known."""
+    allowed_functions: tuple[str, ...] = ()
+    """Functions of the database itself that the agent may call, beside those that only compute."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

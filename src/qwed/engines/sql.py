@@ -4,23 +4,27 @@ A plain DROP, DELETE or UPDATE is VERIFIED with its effects, and trust decides; 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from qwed.engines._sql.commands import DANGEROUS_FUNCTION, FILE_ACCESS, classify_command, dangerous_calls
-from qwed.engines._sql.comments import comment_violations, is_dialect_dependent
+from qwed.engines._sql.calls import unknown_calls
+from qwed.engines._sql.comments import comment_violations
 from qwed.engines._sql.effects import StatementEffects, effects_of, statement_name
 from qwed.engines._sql.fragment_injection import fragment_violations
 from qwed.engines._sql.injection import STACKED, token_violations, tree_violations
+from qwed.engines._sql.lexer import other_readings
 from qwed.engines._sql.parse import ParsedSql, UnparsableSql, parse_any_dialect, parse_sql
 from qwed.engines._sql.permissions import AccessLimits, column_problem, limits_of, sensitive_problem, table_problem
+from qwed.engines._sql.readings import has_statement_words, reading_problem
 from qwed.engines._sql.repair import narrow_query, rows_problem
 from qwed.engines._sql.schema import schema_problem, width_problem
 from qwed.engines._sql.table_names import CREDENTIAL_TABLES, StatementNames
 from qwed.engines._sql.tokens import blank_comments
+from qwed.engines._sql.whole_rows import unlisted_star, unnamed_read
 from qwed.engines.protocol import EngineRequest
 from qwed.model import Effect, EffectKind, Status, Verdict
 
@@ -63,7 +67,35 @@ def _verify(request: EngineRequest) -> Verdict:
         return _unparsable_verdict(request.query, parsed, limits)
     if len(parsed.statements) > 1:
         return _stacked_verdict(parsed)
-    return _with_repair(_StatementCheck(parsed, limits, strict=request.strict), limits)
+    check = _StatementCheck(parsed, limits, strict=request.strict)
+    if not limits.target:
+        check.add_doubt(_other_reading(parsed, limits))
+    return _with_repair(check, limits)
+
+
+def _other_reading(parsed: ParsedSql, limits: AccessLimits) -> str:
+    """Return why the text is something else to a database that reads its strings and comments differently.
+
+    The empty string if there is no such database, or if the text is a permitted read to all of them.
+    """
+    for reading in other_readings(parsed.text, parsed.dialect):
+        other = parse_sql(reading.text, reading.dialect)
+        if isinstance(other, UnparsableSql) and reading.shorter and not has_statement_words(parsed):
+            continue
+        if not _reads_no_more(other, parsed, replace(limits, dialect=reading.dialect)):
+            return "databases read this text in different ways: name the `dialect` in the agent's permissions"
+    return ""
+
+
+def _reads_no_more(other: ParsedSql | UnparsableSql, parsed: ParsedSql, limits: AccessLimits) -> bool:
+    """Return True if another reading of a text is one permitted read of the tables and columns of the first one."""
+    if not isinstance(other, ParsedSql) or len(other.statements) != 1:
+        return False
+    check, first = _StatementCheck(other, limits), _StatementCheck(parsed, limits)
+    if not check.verdict().verified or any(effect.kind is not EffectKind.READ for effect in check.verdict().effects):
+        return False
+    columns = set(_column_names(check.statement)) <= set(_column_names(first.statement))
+    return columns and set(check.names.names) <= set(first.names.names)
 
 
 def _with_repair(check: "_StatementCheck", limits: AccessLimits) -> Verdict:
@@ -157,8 +189,10 @@ class _StatementCheck:
         self.names = StatementNames(self.statement, parsed.dialect)
         self._limits = limits
         self._summary: StatementEffects = effects_of(
-            self.statement, self.names, blank_comments(parsed.text, parsed.tokens)
+            self.statement, self.names, blank_comments(parsed.text, parsed.tokens), limits.target
         )
+        self._unknown_calls = self._find_unknown_calls()
+        self._summary.effects += [Effect(EffectKind.UNRESOLVED, name) for name in self._unknown_calls]
         self._violations = tuple(dict.fromkeys(self._find_violations()))
         self._doubts = self._find_doubts()
         self._checks = _Checks()
@@ -170,15 +204,28 @@ class _StatementCheck:
         yield from comment_violations(self.parsed.text, self.parsed.tokens)
         yield from tree_violations(self.statement, self.names, self._limits.sensitive)
 
+    def _find_unknown_calls(self) -> list[str]:
+        if self._summary.text_only:
+            return []
+        names = unknown_calls(self.parsed, self._limits.target, self._limits.functions)
+        return [name for name in names if name.rpartition(".")[2] not in self._summary.known_calls]
+
+    def add_doubt(self, doubt: str) -> None:
+        """Record why the effects of the statement are not certain; the empty string records nothing."""
+        if doubt:
+            self._doubts.append(doubt)
+
     def _find_doubts(self) -> list[str]:
-        doubts = [f"function `{name}` is not known to be harmless" for name in self._summary.unknown_calls]
+        doubts = [f"function `{name}` is not known to be harmless" for name in self._unknown_calls]
         doubts += [
             f"cannot determine what is read from `{name}`: name the table and its columns directly"
             for name in self._summary.unknown_sources
         ]
-        if is_dialect_dependent(self.parsed):
-            doubts.append("databases read this text in different ways: name the `dialect`, and write names plainly")
-        return doubts
+        unnamed = unnamed_read(self.parsed, self.names, self._limits)
+        if unnamed:
+            doubts.append(f"`{unnamed}` reads columns without naming them: list the columns")
+        problem = reading_problem(self.parsed, self._limits.target)
+        return [*doubts, problem] if problem else doubts
 
     def _run_checks(self) -> None:
         checks, summary, limits = self._checks, self._summary, self._limits
@@ -189,7 +236,7 @@ class _StatementCheck:
         dangerous = [
             violation for violation in self._violations if violation.startswith((DANGEROUS_FUNCTION, FILE_ACCESS))
         ]
-        if dangerous or not summary.unknown_calls:
+        if dangerous or not self._unknown_calls:
             checks.note("no_dangerous_functions", _violation_message(dangerous))
         self._check_access(checks, limits)
         if limits.max_rows is not None:
@@ -215,9 +262,11 @@ class _StatementCheck:
         if limits.tables is not None:
             described = isinstance(statement, exp.Show) or bool(self._summary.text_only)
             checks.note("tables_allowed", table_problem(names, _DESCRIBED_TABLES if described else (), limits))
+        unlisted = unlisted_star(statement, names, limits) if limits.explicit else ""
+        hidden = f"{unlisted} may hold columns that are not allowed: list the columns" if unlisted else ""
         if limits.columns is not None:
-            checks.note("columns_allowed", column_problem(statement, names, limits))
-        sensitive = sensitive_problem(statement, names, limits)
+            checks.note("columns_allowed", hidden or column_problem(statement, names, limits))
+        sensitive = sensitive_problem(statement, names, limits) or (hidden if limits.columns is None else "")
         checks.note("no_sensitive_columns", sensitive)
         if sensitive or any(name in CREDENTIAL_TABLES for name in names.names):
             self._summary.effects.append(Effect(EffectKind.SECRET, names.names[0] if names.names else "column"))

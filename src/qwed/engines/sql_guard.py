@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from sqlglot.errors import SqlglotError
 
 from qwed.engines._sql.effects import UNRESOLVED_STATEMENT
-from qwed.engines._sql.parse import ParsedSql, dialect_named, parse_any_dialect, parse_sql
-from qwed.engines.protocol import EngineRequest
+from qwed.engines._sql.parse import ParsedSql, parse_any_dialect, parse_sql
+from qwed.engines.protocol import DataPolicy, EngineRequest
 from qwed.engines.sql import verify
+from qwed.engines.sql_dialect import dialect_named
 from qwed.model import Record, Risk, Status, Verdict, risk_of
 
 MAX_CHARACTERS = 50_000
@@ -62,22 +63,22 @@ class SQLGuard:
     def _verify_with_fallback(self, sql: str, dialect: str, tables: list[str] | None) -> tuple[Verdict, str]:
         """Return the verdict and the dialect it was reached in.
 
-        The default dialect is only a guess: a text that it cannot parse is tried in any dialect, and a text with
-        backslashes, which MySQL tokenizes differently, must be harmless in MySQL too.
+        A dialect that the caller names is that of the database. The default is only a guess: a text that it cannot
+        parse is tried in any dialect, and what other databases would read counts.
         """
         verdict = self._run_engine(sql, dialect, tables)
         if dialect != _DEFAULT or set(verdict.violations) - {UNRESOLVED_STATEMENT}:
             return verdict, dialect
         if "syntax_valid" in verdict.checks_failed:
             return self._run_engine(sql, "", tables), ""
-        if "\\" in sql:
-            other = self._run_engine(sql, "mysql", tables)
-            return (other, "mysql") if other.violations else (verdict, dialect)
         return verdict, dialect
 
     def _run_engine(self, sql: str, dialect: str, tables: list[str] | None) -> Verdict:
-        parameters = {"dialect": dialect} if tables is None else {"dialect": dialect, "allowed_tables": tables}
-        return verify(EngineRequest(query=sql, parameters=parameters, strict=not self.allow_mutation))
+        parameters: dict[str, object] = {} if tables is None else {"allowed_tables": tables}
+        if dialect == _DEFAULT:
+            parameters["dialect"] = dialect
+        policy = DataPolicy(dialect=None if dialect == _DEFAULT else dialect)
+        return verify(EngineRequest(query=sql, parameters=parameters, policy=policy, strict=not self.allow_mutation))
 
 
 def _argument_problem(sql: object, allowed_tables: object) -> str:

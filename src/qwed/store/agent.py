@@ -29,6 +29,8 @@ class Permissions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     allowed_columns: tuple[str, ...] | None = None
     sensitive_columns: tuple[str, ...] | None = None
     schema_ddl: str | None = None
+    dialect: str | None = None
+    allowed_functions: tuple[str, ...] | None = None
     allowed_paths: tuple[str, ...] | None = None
     allowed_domains: tuple[str, ...] | None = None
 

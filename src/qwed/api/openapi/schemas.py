@@ -150,6 +150,8 @@ class PermissionsShape(RequestShape):
     allowed_columns: Entries | None = None
     sensitive_columns: Entries | None = None
     schema_ddl: Annotated[str, Meta(max_length=100_000)] | None = None
+    dialect: Annotated[str, Meta(max_length=64)] | None = None
+    allowed_functions: Entries | None = None
     allowed_paths: Entries | None = None
     allowed_domains: Entries | None = None
 

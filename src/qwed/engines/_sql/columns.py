@@ -109,10 +109,8 @@ def star_sources(
 ) -> Iterator[tuple[str, frozenset[str]]]:
     """Yield (table, excluded columns) for each real table that a `*` or a whole-row reference expands."""
     for holder in find_stars(statement):
-        qualifier = holder.args["table"].name if isinstance(holder, exp.Column) and holder.table else ""
-        for table in _tables_of_star(holder, names):
-            if not qualifier or (table.alias_or_name.lower() == qualifier.lower()):
-                yield names.name_of(table), excluded_columns(holder)
+        for table in tables_of_star(holder, names):
+            yield names.name_of(table), excluded_columns(holder)
     for node, name in columns_read(statement):
         table_behind = names.table_for(name) if isinstance(node, exp.Column) and not node.table else ""
         if table_behind and not any(name in listing(table) for table in names.names):
@@ -126,13 +124,15 @@ def excluded_columns(holder: exp.Expr) -> frozenset[str]:
     return frozenset(column.name.lower() for column in listed or ())
 
 
-def _tables_of_star(holder: exp.Expr, names: StatementNames) -> list[exp.Table]:
+def tables_of_star(holder: exp.Expr, names: StatementNames) -> list[exp.Table]:
     """Return the real tables of a star: those of its SELECT, or the target of its RETURNING."""
     scope = holder.find_ancestor(exp.Select, exp.Returning)
     if scope is None:
         return list(names.tables)
     owner = scope.parent if isinstance(scope, exp.Returning) else scope
-    return [table for table in names.tables if table.find_ancestor(exp.Select, exp.DML) is owner]
+    tables = [table for table in names.tables if table.find_ancestor(exp.Select, exp.DML) is owner]
+    qualifier = holder.table.lower() if isinstance(holder, exp.Column) else ""
+    return [table for table in tables if not qualifier or table.alias_or_name.lower() == qualifier]
 
 
 def is_derived(node: exp.Expr, names: StatementNames) -> bool:
@@ -141,10 +141,10 @@ def is_derived(node: exp.Expr, names: StatementNames) -> bool:
         return False
     if node.table:
         return names.is_derived(node.table)
-    return _is_output_alias(node) or not any(_direct_tables(select, names) for select in _selects_above(node))
+    return is_output_alias(node) or not any(_direct_tables(select, names) for select in selects_above(node))
 
 
-def _is_output_alias(node: exp.Column) -> bool:
+def is_output_alias(node: exp.Column) -> bool:
     clause = node.find_ancestor(exp.Order, exp.Group, exp.Having, exp.Qualify, exp.Select)
     if clause is None or isinstance(clause, exp.Select):
         return False
@@ -153,7 +153,7 @@ def _is_output_alias(node: exp.Column) -> bool:
     return any(isinstance(output, exp.Alias) and output.alias.lower() == node.name.lower() for output in outputs)
 
 
-def _selects_above(node: exp.Expr) -> Iterator[exp.Expr]:
+def selects_above(node: exp.Expr) -> Iterator[exp.Expr]:
     owner = node.find_ancestor(exp.Select, exp.DML)
     while owner is not None:
         yield owner

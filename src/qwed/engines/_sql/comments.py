@@ -1,11 +1,10 @@
-"""Checks of comments: those that cut off a predicate, that a database executes, or that depend on the dialect."""
+"""Checks of comments: those that cut off a predicate, or that a database executes."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sqlglot import Token, TokenType
 
-from qwed.engines._sql.parse import ParsedSql, parse_sql
 from qwed.engines._sql.tokens import comments_in, nonblank_gaps
 
 COMMENT_CUT = "comment_cuts_predicate"
@@ -61,42 +60,6 @@ def comment_violations(text: str, tokens: Sequence[Token]) -> Iterator[str]:
             yield NESTED_COMMENT
         if (comment.in_predicate and _cuts(comment)) or (comment.last and _cuts_at_end(comment)):
             yield COMMENT_CUT
-
-
-def is_dialect_dependent(parsed: ParsedSql) -> bool:
-    r"""Return True if another database could parse the text differently.
-
-    Escaped names always count; without a dialect also `\`, `#` and `--x`.
-    """
-    if _has_escaped_name(parsed):
-        return True
-    if parsed.dialect or not _may_differ(parsed):
-        return False
-    other = parse_sql(parsed.text, "mysql")
-    return isinstance(other, ParsedSql) and _spans(other.tokens) != _spans(parsed.tokens)
-
-
-def _has_escaped_name(parsed: ParsedSql) -> bool:
-    r"""Return True for `U&"p\0061ssword"`: a name in standard SQL, but an operation to the parser."""
-    text = parsed.text
-    return any(
-        token.token_type is TokenType.AMP
-        and text[token.start - 1 : token.start].lower() == "u"
-        and text[token.end + 1 : token.end + 2] in ('"', "'")
-        for token in parsed.tokens
-    )
-
-
-def _spans(tokens: Sequence[Token]) -> list[tuple[int, int]]:
-    return [(token.start, token.end) for token in tokens]
-
-
-def _may_differ(parsed: ParsedSql) -> bool:
-    if any(token.token_type is TokenType.HASH for token in parsed.tokens):
-        return True
-    if any("\\" in parsed.text[token.start : token.end + 1] for token in parsed.tokens):
-        return True
-    return any(comment.line and comment.body[:1].strip() for comment in _comments(parsed.text, parsed.tokens))
 
 
 def _comments(text: str, tokens: Sequence[Token]) -> Iterator[Comment]:

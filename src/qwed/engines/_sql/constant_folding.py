@@ -7,7 +7,7 @@ from functools import cache
 
 from sqlglot import exp
 
-from qwed.engines._sql.function_names import PURE_NAMES
+from qwed.engines._sql.function_names import is_pure
 
 
 class UnknownValue(Enum):
@@ -100,7 +100,7 @@ def _is_row_dependent(kind: type) -> bool:
 def _is_deterministic(call: exp.Expr) -> bool:
     """Return True if a call gives the same value for the same arguments."""
     name = call.name.lower()
-    return bool(call.expressions) and name in PURE_NAMES and not any(word in name for word in _VOLATILE_WORDS)
+    return bool(call.expressions) and is_pure(name, "") and not any(word in name for word in _VOLATILE_WORDS)
 
 
 def _literal(node: exp.Expr, _values: Values) -> Value:

@@ -63,11 +63,12 @@ _ADMIN_TYPES = (
 
 @dataclass(slots=True)
 class StatementEffects:
-    """Effects, violations and unknown calls of one statement."""
+    """Effects and violations of one statement."""
 
     effects: list[Effect] = field(default_factory=list)
     violations: list[str] = field(default_factory=list)
-    unknown_calls: list[str] = field(default_factory=list)
+    known_calls: set[str] = field(default_factory=set)
+    """Names of the functions whose effects are among these."""
     unknown_sources: list[str] = field(default_factory=list)
     unresolved: str = ""
     """Statement that cannot be judged, if there is one."""
@@ -83,8 +84,11 @@ def statement_name(statement: exp.Expr) -> str:
     return str(statement.this).upper() if isinstance(statement, exp.Command) else statement.key.upper()
 
 
-def effects_of(statement: exp.Expr, names: StatementNames, text: str = "") -> StatementEffects:
-    """Return everything the statement would do; `text` is the original, for what the parser leaves as text."""
+def effects_of(statement: exp.Expr, names: StatementNames, text: str = "", target: str = "") -> StatementEffects:
+    """Return everything the statement would do, apart from calls that are not known.
+
+    `text` is the original, for what the parser leaves as text; `target` is the dialect of the database, if it is known.
+    """
     summary = StatementEffects()
     if type(statement) not in STATEMENTS:
         _add_text_effects(summary, statement, text or statement.sql())
@@ -95,7 +99,7 @@ def effects_of(statement: exp.Expr, names: StatementNames, text: str = "") -> St
             summary.effects.append(effect)
             targets.add(id(table))
         if not summary.text_only:
-            _add_call_effects(node, summary)
+            _add_call_effects(node, summary, target)
     if not summary.text_only:
         _add_read_effects(names, targets, summary)
     summary.effects = list(dict.fromkeys(summary.effects))
@@ -129,19 +133,17 @@ def _mark_unresolved(summary: StatementEffects, node: exp.Expr) -> None:
     summary.unresolved = word
 
 
-def _add_call_effects(node: exp.Expr, summary: StatementEffects) -> None:
-    call = classify_call(node)
+def _add_call_effects(node: exp.Expr, summary: StatementEffects, target: str) -> None:
+    call = classify_call(node, target)
     if call is CallKind.PURE:
         return
     name = call_name(node)
+    summary.known_calls.add(name)
     if call is CallKind.DANGEROUS:
         summary.effects += effects_of_call(node)
         summary.violations.append(f"{DANGEROUS_FUNCTION}:{name}")
-    elif call is CallKind.STATEFUL:
-        summary.effects.append(Effect(EffectKind.WRITE, name))
     else:
-        summary.effects.append(Effect(EffectKind.UNRESOLVED, name))
-        summary.unknown_calls.append(name)
+        summary.effects.append(Effect(EffectKind.WRITE, name))
 
 
 def _add_read_effects(names: StatementNames, targets: set[int], summary: StatementEffects) -> None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from sqlglot import exp
 
-from qwed.engines._sql.function_names import PURE_NAMES
+from qwed.engines._sql.function_names import is_pure
 from qwed.guards.path import resolve
 from qwed.model import Effect, EffectKind
 
@@ -35,7 +35,6 @@ class CallKind(Enum):
 
     PURE = "pure"
     STATEFUL = "stateful"
-    UNKNOWN = "unknown"
     DANGEROUS = "dangerous"
 
 
@@ -176,7 +175,6 @@ DANGEROUS_PACKAGES: tuple[tuple[str, FunctionEffect], ...] = (
     ("cron", _ADMIN),
 )
 _HARMLESS_PACKAGES = frozenset({"dbms_lob", "dbms_random", "utl_raw", "utl_match", "dbms_crypto", "utl_i18n"})
-_OWN_PACKAGES = frozenset({"", "pg_catalog", "information_schema", "sys", "dbo", "safe", "hll_count", "keys", "net"})
 STATEFUL_NAMES = frozenset(
     """
     nextval setval pg_advisory_lock pg_advisory_xact_lock pg_advisory_unlock pg_advisory_unlock_all pg_notify
@@ -192,29 +190,6 @@ _EFFECT_OF_TYPE: dict[type[exp.Expr], FunctionEffect] = {
     exp.ToFile: FunctionEffect(EffectKind.WRITE),
     exp.QueryTransform: _EXECUTE,
 }
-UNKNOWN_TYPES: tuple[type[exp.Expr], ...] = (
-    exp.AIAgg,
-    exp.AIClassify,
-    exp.AIEmbed,
-    exp.AIForecast,
-    exp.AIGenerate,
-    exp.AISimilarity,
-    exp.AISummarizeAgg,
-    exp.DynamicIdentifier,
-    exp.FeaturesAtTime,
-    exp.GenerateBool,
-    exp.GenerateDouble,
-    exp.GenerateEmbedding,
-    exp.GenerateInt,
-    exp.GenerateTable,
-    exp.GenerateText,
-    exp.MLForecast,
-    exp.MLTranslate,
-    exp.NetFunc,
-    exp.Predict,
-    exp.Secret,
-    exp.VectorSearch,
-)
 _NAMED_CALLS = (
     exp.Anonymous,
     exp.AnonymousAggFunc,
@@ -222,29 +197,24 @@ _NAMED_CALLS = (
     exp.ParameterizedAgg,
     exp.CombinedParameterizedAgg,
 )
-_ENDINGS = ("if", "array", "state", "merge", "ordefault", "ornull", "distinct", "foreach", "map", "resample")
 
 
-def classify_call(node: exp.Expr) -> CallKind:
-    """Return the kind of the call; PURE for a node that is not a call."""
+def classify_call(node: exp.Expr, dialect: str = "") -> CallKind:
+    """Return the kind of the call; PURE for a node that is not a call, or that the dialect only computes."""
     if not _may_call(type(node)):  # type: ignore[arg-type]  # a class is hashable, mypy asks for its instances
+        return CallKind.PURE
+    if dialect and isinstance(node, _NAMED_CALLS) and not _packages(node) and is_pure(call_name(node), dialect):
         return CallKind.PURE
     if function_effect(node) is not None:
         return CallKind.STATEFUL if _tenant_setting(node) else CallKind.DANGEROUS
-    if isinstance(node, UNKNOWN_TYPES) or (isinstance(node, exp.Columns) and not isinstance(node.this, exp.Star)):
-        return CallKind.UNKNOWN
-    if isinstance(node, exp.NextValueFor):
-        return CallKind.STATEFUL
-    if isinstance(node, _NAMED_CALLS):
-        return CallKind.PURE if isinstance(node.parent, exp.Hint) else _classify_name(call_name(node), _packages(node))
-    # A function in another schema may share its name with a known one.
-    return CallKind.PURE if set(_packages(node)) <= _OWN_PACKAGES else CallKind.UNKNOWN
+    stateful = isinstance(node, exp.NextValueFor) or call_name(node) in STATEFUL_NAMES
+    return CallKind.STATEFUL if stateful else CallKind.PURE
 
 
 @cache
 def _may_call(kind: type) -> bool:
     """Return True if a node of this type may be a call; cached, because most nodes are not."""
-    return issubclass(kind, (exp.Func, *DANGEROUS_TYPES, *UNKNOWN_TYPES, exp.Columns, exp.NextValueFor, *_NAMED_CALLS))
+    return issubclass(kind, (exp.Func, *DANGEROUS_TYPES, exp.NextValueFor, *_NAMED_CALLS))
 
 
 def function_effect(node: exp.Expr) -> FunctionEffect | None:
@@ -316,18 +286,3 @@ def _packages(node: exp.Expr) -> list[str]:
     if not isinstance(node, exp.Func) or not isinstance(parent, exp.Dot) or parent.expression is not node:
         return []
     return [part.name.lower() for part in parent.this.find_all(exp.Identifier)] or [parent.this.name.lower()]
-
-
-def _classify_name(name: str, packages: list[str]) -> CallKind:
-    if name in STATEFUL_NAMES:
-        return CallKind.STATEFUL
-    if set(packages) & _HARMLESS_PACKAGES:
-        return CallKind.PURE
-    return CallKind.PURE if _is_pure(name) and set(packages) <= _OWN_PACKAGES else CallKind.UNKNOWN
-
-
-def _is_pure(name: str) -> bool:
-    """Return True for a known name, or a known aggregate with a combinator suffix (`sumIf`, `uniqMerge`)."""
-    if name in PURE_NAMES:
-        return True
-    return any(name.endswith(ending) and name[: -len(ending)] in PURE_NAMES for ending in _ENDINGS)

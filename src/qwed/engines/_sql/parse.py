@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import Token, TokenType, exp
-from sqlglot.dialects.dialect import Dialect, Dialects
+from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, SqlglotError
 
 from qwed.engines._sql.tokens import (
     backtracking,
     blank_comments,
-    comments_in,
     double_quoted,
-    nonblank_gaps,
     normalize_binds,
     normalize_operators,
 )
@@ -29,37 +27,6 @@ MAX_BACKTRACKING = 12
 DOUBLE_QUOTED = "double_quoted"
 """Key in the root's metadata for texts in double quotes, which the tree itself does not distinguish."""
 
-KNOWN_DIALECTS = tuple(sorted(dialect.value for dialect in Dialects if dialect.value not in {"", "prql", "dax"}))
-ALIASES = {
-    "": "",
-    "generic": "",
-    "ansi": "",
-    "sql": "",
-    "standard": "",
-    "postgresql": "postgres",
-    "pg": "postgres",
-    "psql": "postgres",
-    "cockroachdb": "postgres",
-    "timescaledb": "postgres",
-    "greenplum": "postgres",
-    "mssql": "tsql",
-    "sqlserver": "tsql",
-    "sql server": "tsql",
-    "t-sql": "tsql",
-    "transact-sql": "tsql",
-    "azuresql": "tsql",
-    "synapse": "tsql",
-    "mariadb": "mysql",
-    "sqlite3": "sqlite",
-    "plsql": "oracle",
-    "pl/sql": "oracle",
-    "sparksql": "spark",
-    "pyspark": "spark",
-    "delta": "databricks",
-    "amazonathena": "athena",
-    "google": "bigquery",
-    "googlesql": "bigquery",
-}
 _PARSED_TYPES = (exp.Query, exp.DML, exp.DDL, exp.Drop, exp.Values, exp.Summarize, exp.Pivot)
 LIKELY_DIALECTS = (
     "postgres",
@@ -116,15 +83,6 @@ class UnparsableSql:
     too_large: bool = False
 
 
-def dialect_named(name: object) -> str | None:
-    """Return sqlglot's name of a dialect, or None for an unknown name."""
-    if not isinstance(name, str):
-        return None
-    word = name.strip().lower()
-    word = ALIASES.get(word, word)
-    return word if word == "" or word in KNOWN_DIALECTS else None
-
-
 def parse_sql(text: str, dialect: str) -> ParsedSql | UnparsableSql:
     """Parse the statements of `text`, or return the reason it does not parse."""
     problem = _input_problem(text)
@@ -142,8 +100,7 @@ def parse_sql(text: str, dialect: str) -> ParsedSql | UnparsableSql:
 def parse_any_dialect(text: str) -> ParsedSql | UnparsableSql:
     """Parse a text without a stated dialect: as generic SQL, else in the first dialect that parses it.
 
-    Only dialects that agree on strings and comments count, so that another database sees the same statement. If generic
-    SQL finds an open quote, only a database with that dialect's own quotes can run the text.
+    Whether other dialects read strings and comments in the same way is checked afterwards.
     """
     plain = parse_sql(text, "")
     if isinstance(plain, ParsedSql) and not _is_unparsed_text(plain):
@@ -152,7 +109,7 @@ def parse_any_dialect(text: str) -> ParsedSql | UnparsableSql:
         return plain
     for dialect in LIKELY_DIALECTS:
         other = parse_sql(text, dialect)
-        if isinstance(other, ParsedSql) and not _is_unparsed_text(other) and _agree(text, plain.tokens, dialect):
+        if isinstance(other, ParsedSql) and not _is_unparsed_text(other):
             return other
     return plain
 
@@ -160,23 +117,6 @@ def parse_any_dialect(text: str) -> ParsedSql | UnparsableSql:
 def _is_unparsed_text(parsed: ParsedSql) -> bool:
     """Return True if the parser only kept the words: a command, or an expression that is not a statement."""
     return any(not isinstance(statement, _PARSED_TYPES) for statement in parsed.statements)
-
-
-def _agree(text: str, plain: Sequence[Token], dialect: str) -> bool:
-    return not plain or _quoted_spans(text, plain) == _quoted_spans(text, Dialect.get_or_raise(dialect).tokenize(text))
-
-
-def _quoted_spans(text: str, tokens: Sequence[Token]) -> set[tuple[int, int]]:
-    """Return the positions of quoted texts, and the starts of comments."""
-    quotes = {
-        (token.start + offset, token.end)
-        for token in tokens
-        for offset in (0, 1)
-        if token.end > token.start and text[token.start + offset : token.start + offset + 1] in ("'", '"')
-    }
-    return quotes | {
-        (start + offset, -1) for _, start, gap in nonblank_gaps(text, tokens) for offset, _, _ in comments_in(gap)
-    }
 
 
 def _input_problem(text: str) -> str:

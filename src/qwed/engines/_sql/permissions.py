@@ -6,11 +6,12 @@ from typing import Any
 
 from sqlglot import exp
 
-from qwed.engines._sql.columns import columns_read, find_stars, is_derived, is_sensitive, written_columns
-from qwed.engines._sql.parse import DOUBLE_QUOTED, KNOWN_DIALECTS, dialect_named
+from qwed.engines._sql.columns import columns_read, is_derived, is_sensitive, written_columns
+from qwed.engines._sql.parse import DOUBLE_QUOTED
 from qwed.engines._sql.schema import Schema, schema_from
 from qwed.engines._sql.table_names import StatementNames, normal_name
-from qwed.engines.protocol import EngineRequest
+from qwed.engines.protocol import DEFAULT_SENSITIVE_COLUMNS, EngineRequest
+from qwed.engines.sql_dialect import KNOWN_DIALECTS, dialect_named
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -18,11 +19,17 @@ class AccessLimits:
     """Limits from policy and parameters; the parameters can only narrow the policy."""
 
     dialect: str
+    """Dialect to parse in; the empty string if none is named."""
+    target: str
+    """Dialect of the database that executes the query; the empty string if it is not known."""
+    functions: frozenset[str]
     tables: frozenset[str] | None
     columns: frozenset[str] | None
     sensitive: frozenset[str]
     schema: Schema | None
     max_rows: int | None
+    explicit: bool
+    """True if the permissions themselves say which columns are sensitive or allowed."""
 
     def column_allowed(self, table: str, column: str) -> bool:
         """Return True if a column may be read or written; for an unknown table the bare name must be allowed."""
@@ -38,10 +45,10 @@ class AccessLimits:
 def limits_of(request: EngineRequest) -> AccessLimits | str:
     """Return the limits of a request, or the problem with its parameters."""
     parameters, policy = request.parameters, request.policy
-    dialect = dialect_named(parameters.get("dialect") or "")
-    if dialect is None:
-        stated = str(parameters.get("dialect"))[:40]
-        return f"unknown dialect `{stated}`: use one of {', '.join(KNOWN_DIALECTS)}"
+    names = _dialects(policy.dialect, parameters.get("dialect"))
+    if isinstance(names, str):
+        return names
+    dialect, target = names
     tables = _intersect_tables(policy.allowed_tables, parameters.get("allowed_tables"))
     if isinstance(tables, str):
         return tables
@@ -51,12 +58,27 @@ def limits_of(request: EngineRequest) -> AccessLimits | str:
     columns = policy.allowed_columns
     return AccessLimits(
         dialect=dialect,
+        target=target,
+        functions=frozenset(normal_name(name) for name in policy.allowed_functions),
         tables=tables,
         columns=None if columns is None else frozenset(normal_name(column) for column in columns),
         sensitive=frozenset(normal_name(column) for column in policy.sensitive_columns),
         schema=schema,
         max_rows=policy.max_rows,
+        explicit=columns is not None or set(policy.sensitive_columns) - set(DEFAULT_SENSITIVE_COLUMNS) != set(),
     )
+
+
+def _dialects(granted: str | None, stated: object) -> tuple[str, str] | str:
+    """Return the dialect to parse in and that of the database, or the problem with what the action states."""
+    target = dialect_named(granted or "")
+    dialect = dialect_named(stated or "")
+    unknown = granted if target is None else stated
+    if target is None or dialect is None:
+        return f"unknown dialect `{str(unknown)[:40]}`: use one of {', '.join(KNOWN_DIALECTS)}"
+    if target and dialect and target != dialect:
+        return f"the action names the dialect `{dialect}`, but the database is `{target}`: leave `dialect` out"
+    return target or dialect, target
 
 
 def _intersect_tables(granted: tuple[str, ...] | None, requested: object) -> frozenset[str] | str | None:
@@ -101,8 +123,6 @@ def sensitive_problem(statement: exp.Expr, names: StatementNames, limits: Access
 
 def column_problem(statement: exp.Expr, names: StatementNames, limits: AccessLimits) -> str:
     """Return a message on the first column that is not allowed, or the empty string."""
-    if limits.schema is None and any(True for _ in find_stars(statement)):
-        return "`*` may hold columns that are not allowed: list the columns"
     if any(isinstance(insert.this, exp.Table) for insert in statement.find_all(exp.Insert)):
         return "INSERT without a list of columns writes all of them: list the columns"
     mentioned = [(_owner(node, name, names, limits), name) for node, name in _own_columns(statement, names)]

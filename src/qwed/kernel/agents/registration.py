@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from qwed.engines.registry import ENGINE_NAMES
+from qwed.engines.sql_dialect import KNOWN_DIALECTS, dialect_named
 from qwed.guards.secrets import find_secrets
 from qwed.guards.text_scan import has_invisible, is_readable
 from qwed.kernel.answer import Problem, problem
@@ -167,7 +168,7 @@ def _permissions_of(raw: Any) -> Permissions | Problem:
             return _bad(f"`permissions.allowed_engines`: unknown engine {quoted(engine)}: known are {names}")
     # Permissions are stored for ever and must not contain a secret; a schema works without it.
     schema = redacted_text(permissions.schema_ddl)
-    refusal = _refuse_lists(permissions) or _refuse_patterns(permissions)
+    refusal = _refuse_lists(permissions) or _refuse_patterns(permissions) or _refuse_dialect(permissions.dialect)
     return refusal or msgspec.structs.replace(permissions, schema_ddl=schema)
 
 
@@ -193,6 +194,12 @@ def _refuse_patterns(permissions: Permissions) -> Problem | None:
                 form = f"write `{ALL_OF_SERVER}` for all tools of an MCP server, or name the tools"
                 return _bad(f"`permissions.{name}`: {quoted(entry)} is not a valid pattern: {form}")
     return None
+
+
+def _refuse_dialect(dialect: str | None) -> Problem | None:
+    if dialect is None or dialect_named(dialect):
+        return None
+    return _bad(f"`permissions.dialect`: unknown dialect {quoted(dialect)}: known are {', '.join(KNOWN_DIALECTS)}")
 
 
 def _is_valid_list(entries: tuple[str, ...]) -> bool:

@@ -148,4 +148,6 @@ def _policy_of(case: Case) -> DataPolicy:
         sensitive_columns=DEFAULT_SENSITIVE_COLUMNS if sensitive is None else sensitive,
         schema_ddl=allowed.schema_ddl,
         max_rows=allowed.max_rows,
+        dialect=allowed.dialect,
+        allowed_functions=allowed.allowed_functions or (),
     )

@@ -1,0 +1,110 @@
+"""Function calls as they are written: every word before a parenthesis that is not grammar."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from sqlglot import Token, TokenType, exp
+
+from qwed.engines._sql.function_names import is_pure
+from qwed.engines._sql.parse import ParsedSql
+from qwed.engines._sql.table_names import normal_name
+
+_GRAMMAR = frozenset(
+    """
+    select distinct all from where and or not in exists any some as on using over partition by filter within group
+    order having case when then else end between like ilike rlike regexp similar to escape is join lateral union
+    except intersect minus limit offset fetch top with recursive rows range groups into set table cube rollup grouping
+    sets values returning check unique key primary references foreign default tablesample sample pivot unpivot for
+    window qualify return semi anti cross apply outer inner full natural asof match_recognize pattern define measures
+    prewhere final exclude rename columns materialized at collate div xor overlaps conflict constraint duplicate prior
+    option include options index force ignore use keep explain analyze insert update delete merge columns settings
+    generated always identity autoincrement auto_increment only glob match percent row rows set nulls array both
+    leading trailing path root
+    """.split()  # noqa: SIM905 - a table of words reads better than a list of literals
+)
+"""Words that may stand before a parenthesis without being called."""
+_SAMPLING_METHODS = frozenset({"system", "bernoulli", "block", "reservoir"})
+_SAMPLING = frozenset({"tablesample", "sample"})
+_BUILT_IN_SCHEMAS = {"pg_catalog": ("", "postgres", "redshift", "materialize", "risingwave"), "safe": ("", "bigquery")}
+_AFTER_A_VALUE = frozenset({TokenType.STRING, TokenType.R_PAREN, TokenType.R_BRACKET})
+
+
+class Call(NamedTuple):
+    """Call of a function by its folded name."""
+
+    name: str
+    qualifiers: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> str:
+        """The name with its qualifiers."""
+        return ".".join((*self.qualifiers, self.name))
+
+
+def calls_in(parsed: ParsedSql) -> Iterator[Call]:
+    """Yield every call of a statement, by its tokens: the tree does not keep how a name was written."""
+    lists = _names_with_lists(parsed.statements)
+    tokens = parsed.tokens
+    for index, token in enumerate(tokens[:-1]):
+        if tokens[index + 1].token_type is not TokenType.L_PAREN or not _is_word(token, parsed.text):
+            continue
+        call = Call(token.text.lower(), tuple(_qualifiers(tokens, index)))
+        quoted = token.token_type is TokenType.IDENTIFIER
+        if not quoted and not call.qualifiers and _is_grammar(call.name, tokens[index - 1] if index else None):
+            continue
+        if lists[call.name] > 0:
+            lists[call.name] -= 1
+            continue
+        yield call
+
+
+def _is_word(token: Token, text: str) -> bool:
+    first = text[token.start]
+    return token.token_type is TokenType.IDENTIFIER or first.isalpha() or first in "_$@"
+
+
+def _is_grammar(name: str, before: Token | None) -> bool:
+    if name in _SAMPLING_METHODS:
+        return before is not None and before.text.lower() in _SAMPLING
+    return name in _GRAMMAR or " " in name or "\n" in name
+
+
+def _qualifiers(tokens: Sequence[Token], index: int) -> list[str]:
+    """Return the names before the dots, outermost first; none if a value is before the first dot."""
+    parts: list[str] = []
+    while index >= 2 and tokens[index - 1].token_type is TokenType.DOT:
+        index -= 2
+        if tokens[index].token_type in _AFTER_A_VALUE:
+            return []
+        parts.append(tokens[index].text.lower())
+    return parts[::-1]
+
+
+def _names_with_lists(statements: Sequence[exp.Expr]) -> Counter[str]:
+    """Return the names that a list of columns follows, as in `INSERT INTO t (a)` or `AS t (a)`, with their number."""
+    names: Counter[str] = Counter()
+    for statement in statements:
+        for node in statement.find_all(exp.TableAlias, exp.Schema, exp.Hint, exp.Index):
+            if isinstance(node, exp.TableAlias):
+                names.update([node.name.lower()] if node.args.get("columns") else [])
+            elif isinstance(node, exp.Hint):
+                names.update(call.name.lower() for call in node.find_all(exp.Anonymous))
+            else:
+                names.update(table.name.lower() for table in node.find_all(exp.Table))
+    return names
+
+
+def is_known(call: Call, dialect: str, allowed: frozenset[str]) -> bool:
+    """Return True if a call only computes, or the permissions allow it by name."""
+    if normal_name(call.path) in allowed:
+        return True
+    qualifiers = call.qualifiers
+    if len(qualifiers) == 1 and dialect in _BUILT_IN_SCHEMAS.get(qualifiers[0], ()):
+        qualifiers = ()
+    return is_pure(".".join((*qualifiers, call.name)), dialect)
+
+
+def unknown_calls(parsed: ParsedSql, dialect: str, allowed: frozenset[str]) -> list[str]:
+    """Return the calls of which the effects are not known, as written."""
+    return list(dict.fromkeys(call.path for call in calls_in(parsed) if not is_known(call, dialect, allowed)))

@@ -1,0 +1,118 @@
+"""Checks that every database reads a text alike: characters, strings, comments and the ends of statements."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from sqlglot import Token, TokenType, exp
+
+from qwed.engines._sql.lexer import Span, has_odd_characters, spans_of
+from qwed.engines._sql.parse import ParsedSql
+
+_BATCH_DIALECTS = frozenset({"", "tsql", "fabric"})
+"""Dialects in which a statement may follow another without a semicolon; no dialect counts, as it may be one of them."""
+_BATCH_WORDS = frozenset(
+    """
+    add alter backup begin break bulk checkpoint close commit continue create dbcc deallocate declare delete deny
+    disable drop enable end exec execute fetch get go goto grant if insert kill merge move open print raiserror
+    readtext receive reconfigure restore return revert revoke rollback save select send set setuser shutdown throw
+    truncate update updatetext use waitfor while writetext
+    """.split()  # noqa: SIM905 - a table of words reads better than a list of literals
+)
+_WRITING_WORDS = frozenset({"into", "replace", "call", "do", "copy", "load", "attach", "install", "pragma"})
+_VALUE_ENDS = frozenset(
+    {
+        TokenType.VAR,
+        TokenType.IDENTIFIER,
+        TokenType.NUMBER,
+        TokenType.STRING,
+        TokenType.NATIONAL_STRING,
+        TokenType.HEX_STRING,
+        TokenType.R_PAREN,
+        TokenType.R_BRACKET,
+        TokenType.STAR,
+        TokenType.NULL,
+        TokenType.TRUE,
+        TokenType.FALSE,
+        TokenType.END,
+        TokenType.PARAMETER,
+        TokenType.PLACEHOLDER,
+    }
+)
+_PREFIX = 3
+"""Longest prefix of a string, as in `_utf8'..'` without its name, or `U&'..'`."""
+
+
+def reading_problem(parsed: ParsedSql, target: str) -> str:
+    """Return why a database may read another statement than the parsed one, or the empty string."""
+    text = parsed.text
+    if has_odd_characters(text, parsed.dialect) or _has_escaped_name(text, parsed.tokens):
+        return "databases read a character of this text in different ways: write it plainly"
+    spans = spans_of(text, parsed.dialect)
+    if spans is None or not _fit(parsed.tokens, spans):
+        return "databases end a string or a comment of this text in different places: write it plainly"
+    word = _next_statement(parsed) if target in _BATCH_DIALECTS else ""
+    return f"`{word}` may begin another statement: write AS before a name, or quote it" if word else ""
+
+
+def _has_escaped_name(text: str, tokens: Sequence[Token]) -> bool:
+    r"""Return True for `U&"p\0061ssword"`: a name in standard SQL, but an operation to the parser."""
+    return any(
+        token.token_type is TokenType.AMP
+        and text[token.start - 1 : token.start].lower() == "u"
+        and text[token.end + 1 : token.end + 2] in ('"', "'")
+        for token in tokens
+    )
+
+
+def _fit(tokens: Sequence[Token], spans: Sequence[Span]) -> bool:
+    """Return True if the parser's tokens end where the rules of the dialect end strings, names and comments."""
+    position = 0
+    for span in spans:
+        while position < len(tokens) and tokens[position].end < span.start:
+            position += 1
+        if span.comment:
+            if position < len(tokens) and tokens[position].start < span.end and not _is_hint(tokens[position], span):
+                return False
+            continue
+        if not _covers(tokens, position, span):
+            return False
+    return True
+
+
+def _is_hint(token: Token, span: Span) -> bool:
+    return token.token_type is TokenType.HINT and span.start == token.start and token.end < span.end
+
+
+def _covers(tokens: Sequence[Token], position: int, span: Span) -> bool:
+    """Return True if tokens from this position fill a quoted text exactly, apart from a prefix."""
+    if position >= len(tokens) or not span.start - _PREFIX <= tokens[position].start <= span.start:
+        return False
+    at = tokens[position].end + 1
+    while at < span.end and position + 1 < len(tokens) and tokens[position + 1].start == at:
+        position += 1
+        at = tokens[position].end + 1
+    return at == span.end
+
+
+def has_statement_words(parsed: ParsedSql) -> bool:
+    """Return True if a word outside quotes could make a part of the text another statement than a read."""
+    words = {token.text.lower() for token in parsed.tokens if token.token_type is not TokenType.STRING}
+    return bool(words & ((_BATCH_WORDS - {"select", "end", "if"}) | _WRITING_WORDS)) or TokenType.SEMICOLON in {
+        token.token_type for token in parsed.tokens[:-1]
+    }
+
+
+def _next_statement(parsed: ParsedSql) -> str:
+    """Return a name that stands where T-SQL would begin another statement, or the empty string."""
+    names = {
+        identifier.name.lower()
+        for statement in parsed.statements
+        for identifier in statement.find_all(exp.Identifier)
+        if not identifier.args.get("quoted")
+    } & _BATCH_WORDS
+    if not names:
+        return ""
+    pairs = pairwise(parsed.tokens)
+    return next(
+        (word.text for before, word in pairs if before.token_type in _VALUE_ENDS and word.text.lower() in names), ""
+    )

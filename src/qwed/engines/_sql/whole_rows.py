@@ -1,0 +1,179 @@
+"""Reads of columns that a statement does not name: whole rows, stars under other names, positions, natural joins."""
+
+from sqlglot import TokenType, exp
+
+from qwed.engines._sql.columns import find_stars, is_output_alias, selects_above, tables_of_star
+from qwed.engines._sql.parse import ParsedSql
+from qwed.engines._sql.permissions import AccessLimits
+from qwed.engines._sql.table_names import StatementNames
+
+_ROW_DIALECTS = frozenset({"", "postgres", "materialize", "risingwave", "redshift", "duckdb", "bigquery"})
+"""Dialects in which the name of a table is a value: its whole row."""
+_ROW_FUNCTIONS = frozenset(
+    """
+    to_json to_jsonb row_to_json json_agg jsonb_agg array_agg array_to_json hstore record_out quote_literal
+    quote_nullable concat any_value xmlforest json_build_array jsonb_build_array format_row record_send
+    """.split()  # noqa: SIM905 - a table of words reads better than a list of literals
+)
+"""Functions of a row, which PostgreSQL also calls as `u.to_jsonb`."""
+_STAR_FUNCTIONS = (exp.Count, exp.CountIf, exp.Columns)
+_STAR_NAMES = frozenset({"count", "count_big", "count_star", "hash", "hash_agg", "checksum", "binary_checksum"})
+"""Functions of `*` that reveal no value."""
+
+
+def unnamed_read(parsed: ParsedSql, names: StatementNames, limits: AccessLimits) -> str:
+    """Return what reads columns without naming them, other than a plain `SELECT *`, or the empty string."""
+    statement = parsed.statements[0]
+    checks = (_nested_star, _renamed_star, _position, _table_command)
+    problem = next((text for check in checks if (text := check(parsed, names))), "")
+    return problem or _whole_row(statement, names, limits)
+
+
+def _nested_star(parsed: ParsedSql, _names: StatementNames) -> str:
+    for star in parsed.statements[0].find_all(exp.Star, exp.Columns):
+        if isinstance(star, exp.Columns):
+            if not isinstance(star.this, exp.Star):
+                return "COLUMNS"
+            continue
+        holder = star.parent if isinstance(star.parent, exp.Column) else star
+        if isinstance(holder.parent, exp.Distinct):
+            holder = holder.parent
+        parent = holder.parent
+        plain = isinstance(parent, exp.Select | exp.Returning | exp.Insert | exp.Pivot | exp.When | None)
+        named = isinstance(parent, exp.Func) and (parent.name or parent.sql_name()).lower() in _STAR_NAMES
+        if not plain and not named and not isinstance(parent, _STAR_FUNCTIONS):
+            return "*"
+    return ""
+
+
+def _renamed_star(parsed: ParsedSql, names: StatementNames) -> str:
+    """Return `*` if its columns get other names: by a list of columns, or by the other branch of a UNION."""
+    statement = parsed.statements[0]
+    for alias in statement.find_all(exp.TableAlias):
+        body = alias.parent.this if isinstance(alias.parent, exp.Subquery | exp.CTE) else None
+        if alias.args.get("columns") and body is not None and _has_real_star(body, names):
+            return "*"
+    for union in statement.find_all(exp.SetOperation):
+        starred = {_has_real_star(side, names) for side in (union.this, union.expression)}
+        if len(starred) > 1:
+            return "*"
+    return ""
+
+
+def _has_real_star(query: exp.Expr, names: StatementNames) -> bool:
+    """Return True if the output of a query has a `*` of a table."""
+    pending, seen = [query], 0
+    while pending:
+        node = pending.pop().unnest()
+        seen += 1
+        if isinstance(node, exp.SetOperation):
+            pending += [node.this, node.expression]
+        elif isinstance(node, exp.Subquery):
+            pending.append(node.this)
+        elif isinstance(node, exp.Table):
+            return True
+        elif isinstance(node, exp.Select) and any(_is_real(cell, names) for cell in node.expressions):
+            return True
+    return False
+
+
+def _is_real(cell: exp.Expr, names: StatementNames) -> bool:
+    return cell.is_star and bool(tables_of_star(cell, names))
+
+
+def _position(parsed: ParsedSql, names: StatementNames) -> str:
+    """Return a column that is named by its position: `#1` in DuckDB, `$1` in Snowflake."""
+    if parsed.statements[0].find(exp.PositionalColumn) is not None:
+        return "#1"
+    numbered = (
+        parameter.name
+        for parameter in parsed.statements[0].find_all(exp.Parameter, exp.Placeholder)
+        if parsed.dialect == "snowflake" and parameter.name.isdigit() and _reads_a_table(names)
+    )
+    return next((f"${name}" for name in numbered), "")
+
+
+def _reads_a_table(names: StatementNames) -> bool:
+    return any("@" not in name for name in names.names)
+
+
+def _table_command(parsed: ParsedSql, _names: StatementNames) -> str:
+    """Return TABLE if it stands in place of a SELECT."""
+    tokens = parsed.tokens
+    for index, token in enumerate(tokens[:-1]):
+        if token.token_type is TokenType.TABLE and tokens[index + 1].token_type is not TokenType.L_PAREN:
+            before = tokens[index - 1].token_type if index else None
+            if before in _QUERY_STARTS and isinstance(parsed.statements[0], exp.Query):
+                return "TABLE"
+    return ""
+
+
+_QUERY_STARTS = frozenset(
+    {None, TokenType.L_PAREN, TokenType.UNION, TokenType.ALL, TokenType.EXCEPT, TokenType.INTERSECT, TokenType.DISTINCT}
+)
+
+
+def _whole_row(statement: exp.Expr, names: StatementNames, limits: AccessLimits) -> str:
+    """Return a name that stands for a row of a table, or that PostgreSQL calls as a function of it."""
+    if limits.target not in _ROW_DIALECTS:
+        return ""
+    rows = _RowSources(statement, names)
+    for column in statement.find_all(exp.Column):
+        name = column.name.lower()
+        if isinstance(column.this, exp.Star) or column.find_ancestor(exp.Hint) or _is_listed(name, names, limits):
+            continue
+        if column.table:
+            is_call = name in _ROW_FUNCTIONS and rows.has(column, column.table.lower())
+            if is_call or _names_its_table(column, names):
+                return f"{column.table}.{name}"
+        elif rows.has(column, name) and not is_output_alias(column) and not _is_matched(column):
+            return name
+    return ""
+
+
+def _is_matched(column: exp.Expr) -> bool:
+    """Return True for `docs MATCH 'x'`, the full-text search of SQLite, which reads no value."""
+    return isinstance(column.parent, exp.Match) and column.arg_key == "this"
+
+
+class _RowSources:
+    """Names that stand for whole rows: of tables, and of subqueries that read all columns of one."""
+
+    def __init__(self, statement: exp.Expr, names: StatementNames) -> None:
+        real = {id(table) for table in names.tables}
+        ctes = {cte.alias.lower(): cte.this for cte in statement.find_all(exp.CTE)}
+        self._owners: dict[str, set[int]] = {}
+        for source in statement.find_all(exp.Table, exp.Subquery):
+            body = source.this if isinstance(source, exp.Subquery) else ctes.get(source.name.lower())
+            if id(source) in real or (body is not None and _has_real_star(body, names)):
+                owner = source.find_ancestor(exp.Select, exp.DML)
+                self._owners.setdefault(source.alias_or_name.lower(), set()).add(id(owner))
+
+    def has(self, column: exp.Expr, name: str) -> bool:
+        """Return True if the name stands for a row where the column is."""
+        owners = self._owners.get(name)
+        return owners is not None and any(id(select) in owners for select in selects_above(column))
+
+
+def _names_its_table(column: exp.Column, names: StatementNames) -> bool:
+    """Return True for `public.users` as a value, where `public` is no table but the schema of one."""
+    qualifier = column.table.lower()
+    return not names.table_for(qualifier) and not names.is_derived(qualifier) and bool(names.table_for(column.name))
+
+
+def _is_listed(name: str, names: StatementNames, limits: AccessLimits) -> bool:
+    schema = limits.schema
+    return schema is not None and any(name in schema.columns(table) for table in names.names)
+
+
+def unlisted_star(statement: exp.Expr, names: StatementNames, limits: AccessLimits) -> str:
+    """Return the table of which a `*` or a natural join reads columns that nothing lists, or the empty string."""
+    if any(join.method.upper() == "NATURAL" for join in statement.find_all(exp.Join)):
+        return "`NATURAL JOIN`"
+    schema = limits.schema
+    for star in find_stars(statement):
+        for table in tables_of_star(star, names):
+            name = names.name_of(table)
+            if schema is None or schema.tables.get(name) is None:
+                return f"`*` of `{name}`"
+    return ""
