@@ -11,10 +11,10 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from qwed.engines._sql.commands import DANGEROUS_FUNCTION, FILE_ACCESS, classify_command, dangerous_calls
-from qwed.engines._sql.calls import unknown_calls
 from qwed.engines._sql.comments import comment_violations
 from qwed.engines._sql.effects import StatementEffects, effects_of, statement_name
 from qwed.engines._sql.fragment_injection import fragment_violations
+from qwed.engines._sql.function_calls import unknown_calls
 from qwed.engines._sql.injection import STACKED, token_violations, tree_violations
 from qwed.engines._sql.lexer import other_readings
 from qwed.engines._sql.parse import ParsedSql, UnparsableSql, parse_any_dialect, parse_sql
@@ -22,7 +22,7 @@ from qwed.engines._sql.permissions import AccessLimits, column_problem, limits_o
 from qwed.engines._sql.readings import has_statement_words, reading_problem
 from qwed.engines._sql.repair import narrow_query, rows_problem
 from qwed.engines._sql.schema import schema_problem, width_problem
-from qwed.engines._sql.table_names import CREDENTIAL_TABLES, StatementNames
+from qwed.engines._sql.table_names import StatementNames, is_credential_table
 from qwed.engines._sql.tokens import blank_comments
 from qwed.engines._sql.whole_rows import unlisted_star, unnamed_read
 from qwed.engines.protocol import EngineRequest
@@ -152,7 +152,7 @@ def _stacked_verdict(parsed: ParsedSql) -> Verdict:
     effects = [
         effect
         for statement in parsed.statements[:_MAX_STATEMENTS]
-        for effect in effects_of(statement, StatementNames(statement, parsed.dialect)).effects
+        for effect in effects_of(statement, StatementNames(statement)).effects
     ]
     return _verdict(
         Status.BLOCKED,
@@ -186,7 +186,7 @@ class _StatementCheck:
         self.parsed = parsed
         self.strict = strict
         self.statement = parsed.statements[0]
-        self.names = StatementNames(self.statement, parsed.dialect)
+        self.names = StatementNames(self.statement, limits.target)
         self._limits = limits
         self._summary: StatementEffects = effects_of(
             self.statement, self.names, blank_comments(parsed.text, parsed.tokens), limits.target
@@ -268,7 +268,7 @@ class _StatementCheck:
             checks.note("columns_allowed", hidden or column_problem(statement, names, limits))
         sensitive = sensitive_problem(statement, names, limits) or (hidden if limits.columns is None else "")
         checks.note("no_sensitive_columns", sensitive)
-        if sensitive or any(name in CREDENTIAL_TABLES for name in names.names):
+        if sensitive or any(is_credential_table(name) for name in names.names):
             self._summary.effects.append(Effect(EffectKind.SECRET, names.names[0] if names.names else "column"))
         schema = limits.schema
         unfit = schema_problem(statement, names, schema, self.parsed.dialect) if schema else ""

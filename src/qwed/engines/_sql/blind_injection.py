@@ -19,7 +19,7 @@ from qwed.engines._sql.scopes import (
     row_dependencies,
     subqueries,
 )
-from qwed.engines._sql.table_names import CREDENTIAL_TABLES, StatementNames, is_catalog
+from qwed.engines._sql.table_names import StatementNames, is_catalog, is_credential_table
 
 CONSTANT = "constant_condition"
 BLIND = "blind_probe"
@@ -356,7 +356,7 @@ def _leaks_in_error(value: exp.Expr) -> bool:
 
 
 def _in_tables(statement: exp.Expr, names: StatementNames) -> Iterator[str]:
-    if any(name in CREDENTIAL_TABLES for name in names.names):
+    if any(is_credential_table(name) for name in names.names):
         yield CREDENTIALS
     catalogs = [table for table in names.tables if is_catalog(names.name_of(table))]
     copies = [names.name_of(table) for table in catalogs]

@@ -1,53 +1,12 @@
 """Columns that a statement reads and writes, and its stars."""
 
-import re
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 
 from sqlglot import exp
 
 from qwed.engines._sql.table_names import StatementNames, table_name
 
 ColumnListing = Callable[[str], tuple[str, ...]]
-
-_LONGEST_NAME = 60
-_PREFIXES = (
-    "hashed encrypted enc user usr member customer employee patient admin root db database account login app service "
-    "client api auth oauth bearer access refresh session reset remember signing shared webhook master primary smtp "
-    "email wifi old new current temp plain raw totp otp mfa card"
-)
-_SUFFIXES = "hash hashed digest salt encrypted enc plain plaintext text value md5 sha1 sha256 bcrypt"
-_SYNONYMS = {
-    "password": "userpass passhash passphrase",
-    "secret": "secretkey secretaccesskey",
-    "ssn": "socialsecuritynumber socialsecurityno",
-    "cvv": "cvc cvv2 cvc2",
-    "credit_card": "creditcardnumber creditcardno ccnumber",
-    "private_key": "privkey",
-    "token": "",
-    "pin": "",
-    "passwd": "",
-    "pwd": "",
-    "api_key": "",
-    "card_number": "cardno",
-}
-"""Names of columns that hold secrets, and synonyms for each."""
-
-
-@lru_cache(maxsize=64)
-def _secret_names(sensitive: frozenset[str]) -> re.Pattern[str]:
-    words = [
-        word.replace("_", "") for name in sensitive & _SYNONYMS.keys() for word in (name, *_SYNONYMS[name].split())
-    ]
-    inner = "|".join(sorted(words)) or r"(?!)"
-    return re.compile(rf"(?:{'|'.join(_PREFIXES.split())})*(?:{inner})(?:{'|'.join(_SUFFIXES.split())})*")
-
-
-def is_sensitive(column: str, sensitive: frozenset[str]) -> bool:
-    """Return True if a folded name is listed, or is a known secret name with a word before or after it."""
-    if column in sensitive:
-        return True
-    return len(column) <= _LONGEST_NAME and _secret_names(sensitive).fullmatch(column.replace("_", "")) is not None
 
 
 def columns_read(statement: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:

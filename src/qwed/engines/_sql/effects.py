@@ -101,7 +101,7 @@ def effects_of(statement: exp.Expr, names: StatementNames, text: str = "", targe
         if not summary.text_only:
             _add_call_effects(node, summary, target)
     if not summary.text_only:
-        _add_read_effects(names, targets, summary)
+        _add_read_effects(names, targets, summary, target)
     summary.effects = list(dict.fromkeys(summary.effects))
     return summary
 
@@ -146,9 +146,9 @@ def _add_call_effects(node: exp.Expr, summary: StatementEffects, target: str) ->
         summary.effects.append(Effect(EffectKind.WRITE, name))
 
 
-def _add_read_effects(names: StatementNames, targets: set[int], summary: StatementEffects) -> None:
+def _add_read_effects(names: StatementNames, targets: set[int], summary: StatementEffects, target: str) -> None:
     for table in names.tables:
-        if is_file(table):
+        if is_file(table, target):
             summary.violations.append(FILE_ACCESS)
             summary.effects += file_effects(EffectKind.READ, table.name)
         if is_remote(table):
@@ -236,6 +236,14 @@ def _source(node: exp.Expr, _names: StatementNames, summary: StatementEffects) -
         yield Effect(EffectKind.UNRESOLVED, summary.unknown_sources[-1]), node
 
 
+def _in_list(node: exp.Expr, names: StatementNames, summary: StatementEffects) -> _TableEffects:
+    """Record the table of `id IN secrets`, which SQLite and ClickHouse read."""
+    source = node.args.get("field")
+    if isinstance(source, exp.Column) and not names.has_cte(source.name):
+        summary.unknown_sources.append(source.sql())
+        yield Effect(EffectKind.UNRESOLVED, source.sql()), node
+
+
 def _into(node: exp.Expr, names: StatementNames, _summary: StatementEffects) -> _TableEffects:
     for name, table in _targets(node.this, names):
         yield Effect(EffectKind.WRITE, name), table
@@ -283,6 +291,7 @@ _HANDLERS: dict[type[exp.Expr], Callable[[exp.Expr, StatementNames, StatementEff
     exp.TruncateTable: _drop,
     exp.Create: _create,
     exp.Into: _into,
+    exp.In: _in_list,
     exp.From: _source,
     exp.Join: _source,
     exp.Copy: _copy,

@@ -1,15 +1,16 @@
 """Access checks: allowed tables, allowed columns and sensitive columns."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sqlglot import exp
 
-from qwed.engines._sql.columns import columns_read, is_derived, is_sensitive, written_columns
+from qwed.engines._sql.columns import columns_read, is_derived, written_columns
 from qwed.engines._sql.parse import DOUBLE_QUOTED
 from qwed.engines._sql.schema import Schema, schema_from
-from qwed.engines._sql.table_names import StatementNames, normal_name
+from qwed.engines._sql.secret_columns import is_sensitive
+from qwed.engines._sql.table_names import StatementNames, is_other_spelling, normal_name, spelled_name
 from qwed.engines.protocol import DEFAULT_SENSITIVE_COLUMNS, EngineRequest
 from qwed.engines.sql_dialect import KNOWN_DIALECTS, dialect_named
 
@@ -24,6 +25,8 @@ class AccessLimits:
     """Dialect of the database that executes the query; the empty string if it is not known."""
     functions: frozenset[str]
     tables: frozenset[str] | None
+    spelled_tables: frozenset[str]
+    """Allowed tables as the permissions write them."""
     columns: frozenset[str] | None
     sensitive: frozenset[str]
     schema: Schema | None
@@ -61,6 +64,7 @@ def limits_of(request: EngineRequest) -> AccessLimits | str:
         target=target,
         functions=frozenset(normal_name(name) for name in policy.allowed_functions),
         tables=tables,
+        spelled_tables=frozenset(name.replace('"', "") for name in _spellings(policy.allowed_tables, parameters)),
         columns=None if columns is None else frozenset(normal_name(column) for column in columns),
         sensitive=frozenset(normal_name(column) for column in policy.sensitive_columns),
         schema=schema,
@@ -91,6 +95,11 @@ def _intersect_tables(granted: tuple[str, ...] | None, requested: object) -> fro
     return tables if policy_tables is None else policy_tables & tables
 
 
+def _spellings(granted: tuple[str, ...] | None, parameters: Mapping[str, Any]) -> Iterable[str]:
+    """Return the names of allowed tables as they are written; the parameters count where there is no policy."""
+    return parameters.get("allowed_tables") or () if granted is None else granted
+
+
 def _schema(granted: str | None, parameters: Mapping[str, Any], dialect: str) -> Schema | str | None:
     ddl = granted if granted is not None else parameters.get("schema_ddl")
     if ddl is None:
@@ -103,9 +112,14 @@ def _schema(granted: str | None, parameters: Mapping[str, Any], dialect: str) ->
 
 def table_problem(names: StatementNames, extra: tuple[str, ...], limits: AccessLimits) -> str:
     """Return a message on the first table that is not allowed, or the empty string."""
+    if limits.tables is None:
+        return ""
     for name in (*names.names, *extra):
-        if limits.tables is not None and name not in limits.tables:
+        if name not in limits.tables:
             return f"table `{name}` is not allowed"
+    for table in names.tables:
+        if is_other_spelling(table, limits.target) and spelled_name(table) not in limits.spelled_tables:
+            return f"table `{spelled_name(table)}` is not allowed in this spelling"
     return ""
 
 

@@ -25,13 +25,29 @@ CREDENTIAL_TABLES = frozenset(
     pg_shadow pg_authid pg_user_mapping pg_user_mappings mysql.user mysql.global_priv mysql.db sys.sql_logins
     master.sys.sql_logins sql_logins sys.syslogins syslogins master.syslogins master..syslogins master.dbo.syslogins
     sysxlogins master..sysxlogins sys.user$ user$ sys.link$ link$ sys.credentials duckdb_secrets user_history$
-    sys.user_history$ dba_db_links master.dbo.sysxlogins sys.linked_logins
+    sys.user_history$ dba_db_links master.dbo.sysxlogins sys.linked_logins sqlite_dbpage pg_subscription pg_largeobject
+    pg_statistic pg_statistic_ext_data pg_stats pg_stats_ext pg_stats_ext_exprs pg_hba_file_rules
+    pg_ident_file_mappings pg_foreign_server pg_foreign_data_wrapper sys.symmetric_keys sys.asymmetric_keys
     """.split()  # noqa: SIM905 - a table of words reads better than a list of literals
 )
-"""Tables in which a database keeps the passwords and keys of its own users."""
+"""Tables in which a database keeps the passwords and keys of its own users, or copies of other tables' values."""
+_PLAIN_SYSTEM_TABLES = ("mysql.time_zone", "mysql.help_", "mysql.innodb_", "mysql.func", "mysql.plugin")
+_FILE_FORMATS = frozenset({"text", "csv", "json", "parquet", "orc", "avro", "delta", "iceberg", "hudi", "binaryfile"})
+"""Names before a path in Spark, as in text.`/etc/passwd`."""
+_FILE_SUFFIXES = frozenset(
+    """
+    csv tsv json jsonl ndjson parquet db duckdb sqlite sqlite3 txt xlsx xls gz zst bz2 zip arrow feather avro orc shp
+    geojson gpkg ddb xml log
+    """.split()  # noqa: SIM905 - a table of words reads better than a list of literals
+)
+_FILE_DIALECTS = frozenset({"", "duckdb"})
+"""Dialects that read a file where a table has its name; no dialect counts, as it may be one of them."""
+_CASE_INSENSITIVE = frozenset({"tsql", "fabric", "mysql", "sqlite", "duckdb", "spark", "spark2", "databricks", "hive"})
+_UPPER_CASE = frozenset({"oracle", "snowflake", "exasol"})
+"""Dialects that fold plain names to upper case."""
+_IMPLIED_RECURSION = frozenset({"tsql", "fabric", "oracle", "sqlite"})
 AMBIGUOUS = "?"
 """Table name for an alias that names several tables; no allowlist contains it."""
-_FILE_ENDINGS = (".csv", ".tsv", ".json", ".ndjson", ".parquet", ".db", ".sqlite", ".txt", ".xlsx", ".gz")
 
 
 def normal_name(name: str) -> str:
@@ -63,13 +79,38 @@ def is_catalog(name: str) -> bool:
     return system or (bool(rest) and any(part in CATALOGS for part in parts[:-1])) or first == "information_schema"
 
 
-def is_file(table: exp.Table) -> bool:
-    """Return True if the database would open a file of this name."""
+def is_credential_table(name: str) -> bool:
+    """Return True for a table that holds secrets of the database itself; of schema `mysql`, most tables do."""
+    return name in CREDENTIAL_TABLES or (name.startswith("mysql.") and not name.startswith(_PLAIN_SYSTEM_TABLES))
+
+
+def is_file(table: exp.Table, target: str) -> bool:
+    """Return True if the database may open a file of this name."""
     if not isinstance(table.this, exp.Identifier):
         return False
-    name = table.name.lower()
-    quoted = bool(table.this.args.get("quoted"))
-    return quoted and ("/" in name or "\\" in name or name.endswith(_FILE_ENDINGS))
+    name, quoted = table.name.lower(), bool(table.this.args.get("quoted"))
+    if quoted and (any(mark in name for mark in "/\\:") or table.db.lower() in _FILE_FORMATS):
+        return True
+    if target not in _FILE_DIALECTS:
+        return False
+    # DuckDB also reads the file of a plain name: `FROM data.csv`.
+    suffix = name.rpartition(".")[2] if quoted and "." in name else (name if table.db else "")
+    return suffix in _FILE_SUFFIXES
+
+
+def is_other_spelling(table: exp.Table, target: str) -> bool:
+    """Return True if a quoted name is that of another table than the plain name."""
+    if target in _CASE_INSENSITIVE:
+        return False
+    quoted = [part.name for part in table.parts if isinstance(part, exp.Identifier) and part.args.get("quoted")]
+    if target in _UPPER_CASE:
+        return any(name != name.upper() for name in quoted)
+    return any(name != name.lower() for name in quoted)
+
+
+def spelled_name(table: exp.Table) -> str:
+    """Return the name of a table as it is written, without quotes."""
+    return ".".join(part.name for part in table.parts)
 
 
 def is_remote(table: exp.Table) -> bool:
@@ -87,9 +128,10 @@ def _has_subclass(kinds: frozenset[type[exp.Expr]], types: tuple[type[exp.Expr],
 class StatementNames:
     """Tables of one statement, and the types of its nodes."""
 
-    def __init__(self, statement: exp.Expr, dialect: str) -> None:
+    def __init__(self, statement: exp.Expr, target: str = "") -> None:
         self._kinds = frozenset(map(type, statement.walk()))
-        self._fold = Dialect.get_or_raise(dialect)
+        self._target = target
+        self._fold = Dialect.get_or_raise(target) if target else None
         self._ctes = {self._folded(cte.args["alias"].this) for cte in statement.find_all(exp.CTE)}
         self.tables: list[exp.Table] = [
             table for table in statement.find_all(exp.Table, bfs=False) if table_name(table) and not self.is_cte(table)
@@ -122,6 +164,10 @@ class StatementNames:
             return name
         return self._aliases.get(name, name)
 
+    def has_cte(self, name: str) -> bool:
+        """Return True if some WITH of the statement binds this name, spelled in the same way."""
+        return name in self._ctes
+
     def has_node(self, *types: type[exp.Expr]) -> bool:
         """Return True if the statement has a node of one of these types; cheaper than a traversal."""
         return _has_subclass(self._kinds, types)
@@ -140,9 +186,13 @@ class StatementNames:
         if not self._ctes or table.args.get("db") or not isinstance(table.this, exp.Identifier) or _is_target(table):
             return False
         name = self._folded(table.this)
-        return name in self._ctes and any(name == self._folded(bound) for bound in _visible_ctes(table))
+        implied = self._target in _IMPLIED_RECURSION
+        return name in self._ctes and any(name == self._folded(bound) for bound in _visible_ctes(table, implied))
 
     def _folded(self, identifier: exp.Identifier) -> str:
+        """Return the name as the database compares it; without a known database only the same spelling is equal."""
+        if self._fold is None:
+            return identifier.name + ('"' if identifier.args.get("quoted") else "")
         return self._fold.normalize_identifier(identifier.copy()).name
 
 
@@ -154,22 +204,36 @@ def _is_target(table: exp.Table) -> bool:
     return written and table.arg_key != "using" and table.arg_key != "expression"
 
 
-def _visible_ctes(table: exp.Table) -> Iterator[exp.Identifier]:
-    """Yield the names of the CTEs visible here: all of an outer WITH, or those before the enclosing one."""
+def _visible_ctes(table: exp.Table, implied: bool) -> Iterator[exp.Identifier]:
+    """Yield the names of the CTEs visible here: all of an outer WITH, or those before the enclosing one.
+
+    A CTE is visible in itself only where it recurs. What some databases see in addition counts as a table.
+    """
     child: exp.Expr = table
     node = table.parent
     own: exp.Expr | None = None
+    inside: set[int] = set()
     while node is not None:
+        inside.add(id(child))
         if isinstance(node, exp.With):
             own = child
         scope = node.args.get("with_")
         if isinstance(scope, exp.With):
-            yield from _visible_in(scope, own if own is not None and own.parent is scope else None)
+            holder = own if own is not None and own.parent is scope else None
+            recursive = bool(scope.args.get("recursive")) or implied
+            yield from _visible_in(scope, holder, recursive and holder is not None and _recurs(holder, inside))
         child, node = node, node.parent
 
 
-def _visible_in(scope: exp.With, own: exp.Expr | None) -> Iterator[exp.Identifier]:
+def _recurs(cte: exp.Expr, inside: set[int]) -> bool:
+    """Return True if a node, of which the ancestors are given, is in the second part of the CTE's UNION."""
+    body = cte.this.unnest()
+    return isinstance(body, exp.SetOperation) and id(body.expression) in inside
+
+
+def _visible_in(scope: exp.With, own: exp.Expr | None, recurs: bool) -> Iterator[exp.Identifier]:
     for cte in scope.expressions:
-        if cte is own and not scope.args.get("recursive"):
+        if cte is not own or recurs:
+            yield cte.args["alias"].this
+        if cte is own:
             return
-        yield cte.args["alias"].this

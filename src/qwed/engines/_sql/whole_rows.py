@@ -70,9 +70,7 @@ def _has_real_star(query: exp.Expr, names: StatementNames) -> bool:
             pending += [node.this, node.expression]
         elif isinstance(node, exp.Subquery):
             pending.append(node.this)
-        elif isinstance(node, exp.Table):
-            return True
-        elif isinstance(node, exp.Select) and any(_is_real(cell, names) for cell in node.expressions):
+        elif isinstance(node, exp.Table) or any(_is_real(cell, names) for cell in node.expressions):
             return True
     return False
 
