@@ -13,6 +13,7 @@ from qwed.engines._sql.tokens import (
     backtracking,
     blank_comments,
     double_quoted,
+    nesting,
     normalize_binds,
     normalize_operators,
 )
@@ -23,6 +24,8 @@ logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
 MAX_CHARACTERS = 100_000
 MAX_NODES = 20_000
 MAX_BACKTRACKING = 12
+MAX_DEPTH = 100
+"""Maximum nesting; it does not depend on the limit of the interpreter."""
 
 DOUBLE_QUOTED = "double_quoted"
 """Key in the root's metadata for texts in double quotes, which the tree itself does not distinguish."""
@@ -49,6 +52,7 @@ MAX_GUESSED = 10_000
 PARSER_ERRORS = (TypeError, AttributeError, ValueError, LookupError, AssertionError, NotImplementedError)
 _UNACCEPTED = re.compile("[\0\ud800-\udfff]")
 _EXPLAIN_WORDS = frozenset({"ANALYZE", "ANALYSE", "VERBOSE", "QUERY", "PLAN", "EXTENDED", "FORMATTED", "COST"})
+_WRAPPERS = frozenset({"EXPLAIN", "REPLACE"})
 _STATEMENT_STARTS = frozenset(
     {
         TokenType.SELECT,
@@ -92,6 +96,8 @@ def parse_sql(text: str, dialect: str) -> ParsedSql | UnparsableSql:
         tokens = Dialect.get_or_raise(dialect).tokenize(text)
     except SqlglotError:
         return UnparsableSql(problem="a quote or a comment is not closed")
+    if nesting(tokens) > MAX_DEPTH:
+        return UnparsableSql(problem="nested too deeply", tokens=tokens, too_large=True)
     if backtracking(tokens, dialect) > MAX_BACKTRACKING:
         return UnparsableSql(problem="too many joins without a condition or nested type calls", too_large=True)
     return _parse(text, dialect, tokens)
@@ -203,6 +209,8 @@ def _unwrap(parsed: ParsedSql) -> ParsedSql | UnparsableSql:
 
 
 def _parse_wrapped(parsed: ParsedSql, text: str, prefix: str) -> ParsedSql | UnparsableSql:
+    if text.split(None, 1)[:1] and text.split(None, 1)[0].upper() in _WRAPPERS:
+        return parsed
     # Comments before the word stay in the text, so that they are checked too.
     inner = parse_sql(parsed.text[: parsed.tokens[0].start] + text, parsed.dialect)
     if isinstance(inner, UnparsableSql) or inner.prefix:

@@ -13,6 +13,16 @@ _BEFORE_BIND = frozenset(" (=,<>\n\t")
 _FORMAT = re.compile(r"%(?:s|\(([A-Za-z_]\w{0,60})\)s)(?!\w)")
 _VALUES = frozenset({TokenType.VAR, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.R_PAREN, TokenType.STRING})
 _OPERATORS = {("<", "<="): "<< ", (">", ">="): ">> ", ("<", "#>"): "<->"}
+_OPENING = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE})
+_CLOSING = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END})
+_SIGNS = frozenset({TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE, TokenType.INTERVAL})
+_EXPLAINING = frozenset({"EXPLAIN", "DESCRIBE", "DESC", "ANALYZE"})
+_NESTED_TYPES = frozenset(
+    {TokenType.ARRAY, TokenType.MAP, TokenType.STRUCT, TokenType.LIST, TokenType.NESTED, TokenType.NULLABLE}
+)
+_LAMBDAS = frozenset({TokenType.ARROW, TokenType.FARROW})
+_LAMBDAS_PER_LEVEL = 10
+"""Lambdas and JSON paths share a sign; only many of them are nested."""
 _LETTERS = str.maketrans("0123456789", "abcdefghij")
 
 
@@ -118,6 +128,21 @@ def comments_in(gap: str) -> Iterator[tuple[int, bool, str]]:
             at = stop + 1
         else:
             at += 1
+
+
+def nesting(tokens: Sequence[Token]) -> int:
+    """Return how deeply the parser would nest: brackets, CASE, signs in a row, lambdas and types of types."""
+    depth = deepest = signs = lambdas = types = 0
+    before = None
+    for token in tokens:
+        kind = token.token_type
+        signs = signs + 1 if kind in _SIGNS or token.text.upper() in _EXPLAINING else 0
+        depth = max(0, depth + (kind in _OPENING) - (kind in _CLOSING))
+        types = max(0, types + (kind is TokenType.LT and before in _NESTED_TYPES) - (kind is TokenType.GT))
+        lambdas += kind in _LAMBDAS
+        deepest = max(deepest, depth + signs + types, lambdas // _LAMBDAS_PER_LEVEL)
+        before = kind
+    return deepest
 
 
 def backtracking(tokens: Sequence[Token], dialect: str) -> int:
