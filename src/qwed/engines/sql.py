@@ -22,7 +22,7 @@ from qwed.engines._sql.permissions import AccessLimits, column_problem, limits_o
 from qwed.engines._sql.readings import has_statement_words, reading_problem
 from qwed.engines._sql.repair import narrow_query, rows_problem
 from qwed.engines._sql.schema import schema_problem, width_problem
-from qwed.engines._sql.table_names import StatementNames, is_credential_table
+from qwed.engines._sql.table_names import StatementNames, is_credential_table, reads_catalog
 from qwed.engines._sql.tokens import blank_comments
 from qwed.engines._sql.whole_rows import unlisted_star, unnamed_read
 from qwed.engines.protocol import EngineRequest
@@ -223,7 +223,7 @@ class _StatementCheck:
         ]
         unnamed = unnamed_read(self.parsed, self.names, self._limits)
         if unnamed:
-            doubts.append(f"`{unnamed}` reads columns without naming them: list the columns")
+            doubts.append(f"`{unnamed}` reads columns without naming them: list the columns, with their tables")
         problem = reading_problem(self.parsed, self._limits.target)
         return [*doubts, problem] if problem else doubts
 
@@ -260,7 +260,7 @@ class _StatementCheck:
     def _check_access(self, checks: _Checks, limits: AccessLimits) -> None:
         statement, names = self.statement, self.names
         if limits.tables is not None:
-            described = isinstance(statement, exp.Show) or bool(self._summary.text_only)
+            described = isinstance(statement, exp.Show) or bool(self._summary.text_only) or reads_catalog(statement)
             checks.note("tables_allowed", table_problem(names, _DESCRIBED_TABLES if described else (), limits))
         unlisted = unlisted_star(statement, names, limits) if limits.explicit else ""
         hidden = f"{unlisted} may hold columns that are not allowed: list the columns" if unlisted else ""

@@ -1,6 +1,6 @@
 """Effects of SQL text that is embedded in another action: a command line, a program, a tool's parameters."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import Token, TokenType
 from sqlglot.dialects.dialect import Dialect
@@ -42,7 +42,7 @@ def classify_sql(text: str, dialect: str | None = None, permissions: DataPolicy 
     """
     policy = permissions or DataPolicy()
     target = policy.dialect or (dialect if dialect and dialect_named(dialect) is not None else None)
-    policy = DataPolicy(**{**_fields(policy), "dialect": target})
+    policy = replace(policy, dialect=target)
     statements = _split(text, dialect_named(target or "") or "")
     problem = _split_problem(text, statements, target)
     if problem:
@@ -61,10 +61,6 @@ def _split_problem(text: str, statements: list[str], target: str | None) -> str:
     if len(statements) > 1 and not target and any(True for _ in other_readings(text, "")):
         return "databases end the statements of this text in different places"
     return ""
-
-
-def _fields(policy: DataPolicy) -> dict[str, object]:
-    return {name: getattr(policy, name) for name in DataPolicy.__dataclass_fields__}
 
 
 def _effects(verdict: Verdict) -> tuple[Effect, ...]:

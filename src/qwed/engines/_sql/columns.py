@@ -89,9 +89,13 @@ def tables_of_star(holder: exp.Expr, names: StatementNames) -> list[exp.Table]:
     if scope is None:
         return list(names.tables)
     owner = scope.parent if isinstance(scope, exp.Returning) else scope
-    tables = [table for table in names.tables if table.find_ancestor(exp.Select, exp.DML) is owner]
     qualifier = holder.table.lower() if isinstance(holder, exp.Column) else ""
-    return [table for table in tables if not qualifier or table.alias_or_name.lower() == qualifier]
+    if not qualifier:
+        return [table for table in names.tables if table.find_ancestor(exp.Select, exp.DML) is owner]
+    # `u.*` may also mean a table of an outer query.
+    owners = {id(owner), *(id(select) for select in selects_above(holder))}
+    named = [table for table in names.tables if table.alias_or_name.lower() == qualifier]
+    return [table for table in named if id(table.find_ancestor(exp.Select, exp.DML)) in owners]
 
 
 def is_derived(node: exp.Expr, names: StatementNames) -> bool:

@@ -75,6 +75,7 @@ _ROWS = (
     _row(r"EXEC(?:UTE)?\s+AS\b|SET\s+SESSION\s+AUTHORIZATION\b|SETUSER\b", _E.ADMIN, violation=IMPERSONATION),
     _row(r"WAITFOR\s+(?:DELAY|TIME)\b", _E.EXECUTE, violation=TIME_DELAY),
     _row(r"(?:SYSTEM\s+)?SHUTDOWN\b", _E.ADMIN, violation=SHUTDOWN),
+    _row(r"SHOW\s+CREATE\s+USER\b", _E.SECRET),
     _row(r"SHOW\b", _E.READ),
     _row(rf"PRAGMA\s+(?:\w+\.)?(?:{'|'.join(_READS_OF_PRAGMA.split())})\s*(?:$|;|\(\s*[^()]*\)\s*;?\s*$)", _E.READ),
     _row(rf"PRAGMA\s+(?:\w+\.)?(?:{'|'.join(_PLAIN_PRAGMAS.split())})\s*;?\s*$", _E.READ),

@@ -7,8 +7,9 @@ from sqlglot import exp
 
 from qwed.engines._sql.commands import DANGEROUS_FUNCTION, FILE_ACCESS, SHELL, classify_command, dangerous_calls
 from qwed.engines._sql.constant_folding import ignores_rows, values_under
-from qwed.engines._sql.functions import CallKind, call_name, classify_call, effects_of_call, file_effects
-from qwed.engines._sql.table_names import StatementNames, is_file, is_remote, table_name
+from qwed.engines._sql.function_names import is_pure, row_functions
+from qwed.engines._sql.functions import NAMED_CALLS, CallKind, call_name, classify_call, effects_of_call, file_effects
+from qwed.engines._sql.table_names import StatementNames, is_file, is_remote, may_be_file, table_name
 from qwed.model import Effect, EffectKind
 
 UNRESOLVED_STATEMENT = "unresolved_statement"
@@ -153,11 +154,19 @@ def _add_read_effects(names: StatementNames, targets: set[int], summary: Stateme
             summary.effects += file_effects(EffectKind.READ, table.name)
         if is_remote(table):
             summary.effects.append(Effect(EffectKind.NETWORK, names.name_of(table)))
-        if isinstance(table.this, exp.Parameter | exp.Placeholder) or table.alias_column_names:
+        if _is_unknown_source(table, target):
             summary.effects.append(Effect(EffectKind.UNRESOLVED, names.name_of(table)))
             summary.unknown_sources.append(names.name_of(table))
         elif id(table) not in targets:
             summary.effects.append(Effect(EffectKind.READ, names.name_of(table)))
+
+
+def _is_unknown_source(table: exp.Table, target: str) -> bool:
+    """Return True if the columns or the table itself cannot be told from the name."""
+    name = table.name.lower()
+    action = name.startswith("pragma_") and not is_pure(name, "sqlite")
+    named = isinstance(table.this, exp.Parameter | exp.Placeholder) or bool(table.alias_column_names)
+    return named or action or may_be_file(table, target)
 
 
 def _targets(node: exp.Expr | None, names: StatementNames) -> list[tuple[str, exp.Expr]]:
@@ -231,7 +240,11 @@ def _admin(node: exp.Expr, names: StatementNames, summary: StatementEffects) -> 
 
 def _source(node: exp.Expr, _names: StatementNames, summary: StatementEffects) -> _TableEffects:
     is_call = isinstance(node.this, exp.TableFromRows) and isinstance(node.this.this, exp.Func)
-    if not is_call and not isinstance(node.this, _SOURCES):
+    source = node.this.this if isinstance(node.this, exp.Table) else None
+    if isinstance(source, NAMED_CALLS) and source.name.lower() not in row_functions():
+        summary.unknown_sources.append(source.name.lower())
+        yield Effect(EffectKind.UNRESOLVED, source.name.lower()), node
+    elif not is_call and not isinstance(node.this, _SOURCES):
         summary.unknown_sources.append(node.this.key if isinstance(node.this, exp.Expr) else node.key)
         yield Effect(EffectKind.UNRESOLVED, summary.unknown_sources[-1]), node
 
@@ -265,6 +278,12 @@ def _copy(node: exp.Expr, names: StatementNames, summary: StatementEffects) -> _
         yield Effect(effect_kind, name), table
 
 
+def _summarize(node: exp.Expr, _names: StatementNames, summary: StatementEffects) -> _TableEffects:
+    if not isinstance(node.this, exp.Table | exp.Query):
+        summary.unknown_sources.append(node.this.name)
+        yield Effect(EffectKind.UNRESOLVED, node.this.name), node
+
+
 def _show(node: exp.Expr, _names: StatementNames, _summary: StatementEffects) -> _TableEffects:
     yield Effect(EffectKind.READ, "information_schema"), node
 
@@ -296,6 +315,7 @@ _HANDLERS: dict[type[exp.Expr], Callable[[exp.Expr, StatementNames, StatementEff
     exp.Join: _source,
     exp.Copy: _copy,
     exp.Show: _show,
+    exp.Summarize: _summarize,
     exp.Command: _nested,
     exp.Execute: _nested,
     exp.Column: _sequence,

@@ -95,9 +95,15 @@ def _names_with_lists(statements: Sequence[exp.Expr]) -> Counter[str]:
     return names
 
 
+_METHODS = {"tsql": frozenset({"value", "nodes", "exist"}), "fabric": frozenset({"value", "nodes", "exist"})}
+"""Methods of a column, which look like functions of a schema."""
+
+
 def is_known(call: Call, dialect: str, allowed: frozenset[str]) -> bool:
     """Return True if a call only computes, or the permissions allow it by name."""
     if normal_name(call.path) in allowed:
+        return True
+    if call.name in _METHODS.get(dialect, ()):
         return True
     qualifiers = call.qualifiers
     if len(qualifiers) == 1 and dialect in _BUILT_IN_SCHEMAS.get(qualifiers[0], ()):

@@ -190,7 +190,7 @@ _EFFECT_OF_TYPE: dict[type[exp.Expr], FunctionEffect] = {
     exp.ToFile: FunctionEffect(EffectKind.WRITE),
     exp.QueryTransform: _EXECUTE,
 }
-_NAMED_CALLS = (
+NAMED_CALLS = (
     exp.Anonymous,
     exp.AnonymousAggFunc,
     exp.CombinedAggFunc,
@@ -203,7 +203,7 @@ def classify_call(node: exp.Expr, dialect: str = "") -> CallKind:
     """Return the kind of the call; PURE for a node that is not a call, or that the dialect only computes."""
     if not _may_call(type(node)):  # type: ignore[arg-type]  # a class is hashable, mypy asks for its instances
         return CallKind.PURE
-    if dialect and isinstance(node, _NAMED_CALLS) and not _packages(node) and is_pure(call_name(node), dialect):
+    if dialect and isinstance(node, NAMED_CALLS) and not _packages(node) and is_pure(call_name(node), dialect):
         return CallKind.PURE
     if function_effect(node) is not None:
         return CallKind.STATEFUL if _tenant_setting(node) else CallKind.DANGEROUS
@@ -214,7 +214,7 @@ def classify_call(node: exp.Expr, dialect: str = "") -> CallKind:
 @cache
 def _may_call(kind: type) -> bool:
     """Return True if a node of this type may be a call; cached, because most nodes are not."""
-    return issubclass(kind, (exp.Func, *DANGEROUS_TYPES, exp.NextValueFor, *_NAMED_CALLS))
+    return issubclass(kind, (exp.Func, *DANGEROUS_TYPES, exp.NextValueFor, *NAMED_CALLS))
 
 
 def function_effect(node: exp.Expr) -> FunctionEffect | None:
@@ -227,7 +227,7 @@ def function_effect(node: exp.Expr) -> FunctionEffect | None:
     if _HARMLESS_PACKAGES & set(packages):
         return None
     by_package = (effect for package in packages for start, effect in DANGEROUS_PACKAGES if _begins(package, start))
-    return next(by_package, None) or (effect_of_name(call_name(node)) if isinstance(node, _NAMED_CALLS) else None)
+    return next(by_package, None) or (effect_of_name(call_name(node)) if isinstance(node, NAMED_CALLS) else None)
 
 
 def effect_of_name(name: str) -> FunctionEffect | None:
@@ -276,7 +276,7 @@ def _tenant_setting(node: exp.Expr) -> bool:
 
 def call_name(node: exp.Expr) -> str:
     """Return the function's name as written, folded."""
-    if isinstance(node, _NAMED_CALLS):
+    if isinstance(node, NAMED_CALLS):
         return node.name.lower()
     return node.sql_name().lower() if isinstance(node, exp.Func) else node.key
 

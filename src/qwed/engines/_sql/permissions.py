@@ -10,7 +10,7 @@ from qwed.engines._sql.columns import columns_read, is_derived, written_columns
 from qwed.engines._sql.parse import DOUBLE_QUOTED
 from qwed.engines._sql.schema import Schema, schema_from
 from qwed.engines._sql.secret_columns import is_sensitive
-from qwed.engines._sql.table_names import StatementNames, is_other_spelling, normal_name, spelled_name
+from qwed.engines._sql.table_names import StatementNames, folds_to, is_other_spelling, normal_name, spelled_name
 from qwed.engines.protocol import DEFAULT_SENSITIVE_COLUMNS, EngineRequest
 from qwed.engines.sql_dialect import KNOWN_DIALECTS, dialect_named
 
@@ -64,7 +64,7 @@ def limits_of(request: EngineRequest) -> AccessLimits | str:
         target=target,
         functions=frozenset(normal_name(name) for name in policy.allowed_functions),
         tables=tables,
-        spelled_tables=frozenset(name.replace('"', "") for name in _spellings(policy.allowed_tables, parameters)),
+        spelled_tables=frozenset(_spellings(policy.allowed_tables, parameters, target)),
         columns=None if columns is None else frozenset(normal_name(column) for column in columns),
         sensitive=frozenset(normal_name(column) for column in policy.sensitive_columns),
         schema=schema,
@@ -95,9 +95,12 @@ def _intersect_tables(granted: tuple[str, ...] | None, requested: object) -> fro
     return tables if policy_tables is None else policy_tables & tables
 
 
-def _spellings(granted: tuple[str, ...] | None, parameters: Mapping[str, Any]) -> Iterable[str]:
-    """Return the names of allowed tables as they are written; the parameters count where there is no policy."""
-    return parameters.get("allowed_tables") or () if granted is None else granted
+def _spellings(granted: tuple[str, ...] | None, parameters: Mapping[str, Any], target: str) -> Iterable[str]:
+    """Return allowed tables that are meant as they are written; the parameters count where there is no policy."""
+    for name in parameters.get("allowed_tables") or () if granted is None else granted:
+        plain = name.replace('"', "")
+        if plain != name or not folds_to(name, target):
+            yield plain
 
 
 def _schema(granted: str | None, parameters: Mapping[str, Any], dialect: str) -> Schema | str | None:

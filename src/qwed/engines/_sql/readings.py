@@ -1,5 +1,6 @@
 """Checks that every database reads a text alike: characters, strings, comments and the ends of statements."""
 
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -7,6 +8,7 @@ from sqlglot import Token, TokenType, exp
 
 from qwed.engines._sql.lexer import Span, has_odd_characters, spans_of
 from qwed.engines._sql.parse import ParsedSql
+from qwed.engines._sql.tokens import nonblank_gaps
 
 _BATCH_DIALECTS = frozenset({"", "tsql", "fabric"})
 """Dialects in which a statement may follow another without a semicolon; no dialect counts, as it may be one of them."""
@@ -19,25 +21,21 @@ _BATCH_WORDS = frozenset(
     """.split()  # noqa: SIM905 - a table of words reads better than a list of literals
 )
 _WRITING_WORDS = frozenset({"into", "replace", "call", "do", "copy", "load", "attach", "install", "pragma"})
-_VALUE_ENDS = frozenset(
+_BEFORE_A_NAME = frozenset(
     {
-        TokenType.VAR,
-        TokenType.IDENTIFIER,
-        TokenType.NUMBER,
-        TokenType.STRING,
-        TokenType.NATIONAL_STRING,
-        TokenType.HEX_STRING,
-        TokenType.R_PAREN,
-        TokenType.R_BRACKET,
-        TokenType.STAR,
-        TokenType.NULL,
-        TokenType.TRUE,
-        TokenType.FALSE,
-        TokenType.END,
-        TokenType.PARAMETER,
-        TokenType.PLACEHOLDER,
+        *(TokenType.COMMA, TokenType.DOT, TokenType.ALIAS, TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.COLON),
+        *(TokenType.SELECT, TokenType.DISTINCT, TokenType.ALL, TokenType.FROM, TokenType.JOIN, TokenType.TABLE),
+        *(TokenType.WHERE, TokenType.HAVING, TokenType.QUALIFY, TokenType.ON, TokenType.AND, TokenType.OR),
+        *(TokenType.NOT, TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.PARTITION_BY, TokenType.CASE),
+        *(TokenType.WHEN, TokenType.THEN, TokenType.ELSE, TokenType.IN, TokenType.LIKE, TokenType.ILIKE, TokenType.IS),
+        *(TokenType.BETWEEN, TokenType.EQ, TokenType.NEQ, TokenType.GT, TokenType.GTE, TokenType.LT, TokenType.LTE),
+        *(TokenType.PLUS, TokenType.DASH, TokenType.SLASH, TokenType.MOD, TokenType.DPIPE, TokenType.SET),
+        *(TokenType.INTO, TokenType.INSERT, TokenType.UPDATE, TokenType.WITH),
     }
 )
+"""Tokens after which a name must follow, so that no statement can begin there."""
+_RUN_LINE = re.compile(r"^\s*+/\s*+$", re.MULTILINE)
+"""Line by which SQL*Plus runs what is before it."""
 _PREFIX = 3
 """Longest prefix of a string, as in `_utf8'..'` without its name, or `U&'..'`."""
 
@@ -45,10 +43,12 @@ _PREFIX = 3
 def reading_problem(parsed: ParsedSql, target: str) -> str:
     """Return why a database may read another statement than the parsed one, or the empty string."""
     text = parsed.text
-    if has_odd_characters(text, parsed.dialect) or _has_escaped_name(text, parsed.tokens):
+    if has_odd_characters(text, parsed.dialect) or _has_escaped_name(text, parsed.tokens) or _RUN_LINE.search(text):
         return "databases read a character of this text in different ways: write it plainly"
+    if isinstance(parsed.statements[0], exp.Command):
+        return ""  # The parser leaves it as text, which has checks of its own.
     spans = spans_of(text, parsed.dialect)
-    if spans is None or not _fit(parsed.tokens, spans):
+    if spans is None or not _fit(parsed.tokens, spans) or not _covers_code(text, parsed.tokens, spans):
         return "databases end a string or a comment of this text in different places: write it plainly"
     word = _next_statement(parsed) if target in _BATCH_DIALECTS else ""
     return f"`{word}` may begin another statement: write AS before a name, or quote it" if word else ""
@@ -76,6 +76,18 @@ def _fit(tokens: Sequence[Token], spans: Sequence[Span]) -> bool:
             continue
         if not _covers(tokens, position, span):
             return False
+    return True
+
+
+def _covers_code(text: str, tokens: Sequence[Token], spans: Sequence[Span]) -> bool:
+    """Return True if whatever the parser takes for a comment is one by the rules of the dialect."""
+    comments = {span.start: span.end for span in spans if span.comment}
+    for _, start, gap in nonblank_gaps(text, tokens):
+        at, end = start, start + len(gap)
+        while at < end:
+            if at not in comments and not text[at].isspace():
+                return False
+            at = comments.get(at, at + 1)
     return True
 
 
@@ -112,7 +124,7 @@ def _next_statement(parsed: ParsedSql) -> str:
     } & _BATCH_WORDS
     if not names:
         return ""
-    pairs = pairwise(parsed.tokens)
-    return next(
-        (word.text for before, word in pairs if before.token_type in _VALUE_ENDS and word.text.lower() in names), ""
-    )
+    for before, word in pairwise(parsed.tokens):
+        if before.token_type not in _BEFORE_A_NAME and word.text.lower() in names:
+            return word.text
+    return ""

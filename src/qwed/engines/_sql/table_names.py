@@ -25,7 +25,8 @@ CREDENTIAL_TABLES = frozenset(
     pg_shadow pg_authid pg_user_mapping pg_user_mappings mysql.user mysql.global_priv mysql.db sys.sql_logins
     master.sys.sql_logins sql_logins sys.syslogins syslogins master.syslogins master..syslogins master.dbo.syslogins
     sysxlogins master..sysxlogins sys.user$ user$ sys.link$ link$ sys.credentials duckdb_secrets user_history$
-    sys.user_history$ dba_db_links master.dbo.sysxlogins sys.linked_logins sqlite_dbpage pg_subscription pg_largeobject
+    sys.user_history$ dba_db_links master.dbo.sysxlogins sys.linked_logins sqlite_dbpage sqlite_dbdata sqlite_dbptr
+    pg_subscription pg_largeobject
     pg_statistic pg_statistic_ext_data pg_stats pg_stats_ext pg_stats_ext_exprs pg_hba_file_rules
     pg_ident_file_mappings pg_foreign_server pg_foreign_data_wrapper sys.symmetric_keys sys.asymmetric_keys
     """.split()  # noqa: SIM905 - a table of words reads better than a list of literals
@@ -40,6 +41,7 @@ _FILE_SUFFIXES = frozenset(
     geojson gpkg ddb xml log
     """.split()  # noqa: SIM905 - a table of words reads better than a list of literals
 )
+_PLAIN_FILE_SUFFIXES = frozenset({"csv", "tsv", "json", "jsonl", "ndjson", "parquet", "xlsx", "gz", "zst"})
 _FILE_DIALECTS = frozenset({"", "duckdb"})
 """Dialects that read a file where a table has its name; no dialect counts, as it may be one of them."""
 _CASE_INSENSITIVE = frozenset({"tsql", "fabric", "mysql", "sqlite", "duckdb", "spark", "spark2", "databricks", "hive"})
@@ -79,6 +81,12 @@ def is_catalog(name: str) -> bool:
     return system or (bool(rest) and any(part in CATALOGS for part in parts[:-1])) or first == "information_schema"
 
 
+def reads_catalog(statement: exp.Expr) -> bool:
+    """Return True if a function in place of a table describes the tables, as `pragma_table_info` of SQLite does."""
+    sources = (table.this for table in statement.find_all(exp.Table))
+    return any(isinstance(source, exp.Anonymous) and source.name.lower().startswith("pragma_") for source in sources)
+
+
 def is_credential_table(name: str) -> bool:
     """Return True for a table that holds secrets of the database itself; of schema `mysql`, most tables do."""
     return name in CREDENTIAL_TABLES or (name.startswith("mysql.") and not name.startswith(_PLAIN_SYSTEM_TABLES))
@@ -91,11 +99,12 @@ def is_file(table: exp.Table, target: str) -> bool:
     name, quoted = table.name.lower(), bool(table.this.args.get("quoted"))
     if quoted and (any(mark in name for mark in "/\\:") or table.db.lower() in _FILE_FORMATS):
         return True
-    if target not in _FILE_DIALECTS:
-        return False
-    # DuckDB also reads the file of a plain name: `FROM data.csv`.
-    suffix = name.rpartition(".")[2] if quoted and "." in name else (name if table.db else "")
-    return suffix in _FILE_SUFFIXES
+    return quoted and "." in name and target in _FILE_DIALECTS and name.rpartition(".")[2] in _FILE_SUFFIXES
+
+
+def may_be_file(table: exp.Table, target: str) -> bool:
+    """Return True for `FROM data.csv`, which DuckDB reads from a file if there is no such table."""
+    return bool(table.db) and target in _FILE_DIALECTS and table.name.lower() in _PLAIN_FILE_SUFFIXES
 
 
 def is_other_spelling(table: exp.Table, target: str) -> bool:
@@ -106,6 +115,11 @@ def is_other_spelling(table: exp.Table, target: str) -> bool:
     if target in _UPPER_CASE:
         return any(name != name.upper() for name in quoted)
     return any(name != name.lower() for name in quoted)
+
+
+def folds_to(name: str, target: str) -> bool:
+    """Return True if a plain name means another spelling: `orders` is ORDERS in Oracle."""
+    return target in _UPPER_CASE and name == name.lower()
 
 
 def spelled_name(table: exp.Table) -> str:
@@ -134,7 +148,9 @@ class StatementNames:
         self._fold = Dialect.get_or_raise(target) if target else None
         self._ctes = {self._folded(cte.args["alias"].this) for cte in statement.find_all(exp.CTE)}
         self.tables: list[exp.Table] = [
-            table for table in statement.find_all(exp.Table, bfs=False) if table_name(table) and not self.is_cte(table)
+            table
+            for table in statement.find_all(exp.Table, bfs=False)
+            if table_name(table) and not self.is_cte(table) and not self._is_array(table)
         ]
         real = {id(table) for table in self.tables}
         self._aliases: dict[str, str] = {}
@@ -152,6 +168,11 @@ class StatementNames:
         self._derived |= {
             alias.name.lower() for alias in statement.find_all(exp.TableAlias) if id(alias.parent) not in real
         }
+
+    def _is_array(self, table: exp.Table) -> bool:
+        """Return True for the column of an ARRAY JOIN in ClickHouse."""
+        join = table.parent
+        return self._target == "clickhouse" and isinstance(join, exp.Join) and join.kind.upper() == "ARRAY"
 
     def _bind(self, alias: str, name: str) -> None:
         self._aliases[alias] = name if self._aliases.get(alias, name) == name else AMBIGUOUS

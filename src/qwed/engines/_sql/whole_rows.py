@@ -1,6 +1,6 @@
 """Reads of columns that a statement does not name: whole rows, stars under other names, positions, natural joins."""
 
-from sqlglot import TokenType, exp
+from sqlglot import exp
 
 from qwed.engines._sql.columns import find_stars, is_output_alias, selects_above, tables_of_star
 from qwed.engines._sql.parse import ParsedSql
@@ -21,94 +21,38 @@ _STAR_NAMES = frozenset({"count", "count_big", "count_star", "hash", "hash_agg",
 """Functions of `*` that reveal no value."""
 
 
+_PSEUDO = frozenset(
+    """
+    dummy level rownum rowid sysdate systimestamp user uid sessiontimezone dbtimezone ora_database_name nextval currval
+    connect_by_isleaf connect_by_iscycle current_date current_timestamp localtimestamp
+    """.split()  # noqa: SIM905 - a table of words reads better than a list of literals
+)
+"""Names that Oracle knows without a table; a sequence has an effect of its own."""
+
+
 def unnamed_read(parsed: ParsedSql, names: StatementNames, limits: AccessLimits) -> str:
     """Return what reads columns without naming them, other than a plain `SELECT *`, or the empty string."""
     statement = parsed.statements[0]
     checks = (_nested_star, _renamed_star, _position, _table_command)
     problem = next((text for check in checks if (text := check(parsed, names))), "")
-    return problem or _whole_row(statement, names, limits)
+    return problem or _whole_row(statement, names, limits) or _call_without_parentheses(statement, names, limits)
 
 
-def _nested_star(parsed: ParsedSql, _names: StatementNames) -> str:
-    for star in parsed.statements[0].find_all(exp.Star, exp.Columns):
-        if isinstance(star, exp.Columns):
-            if not isinstance(star.this, exp.Star):
-                return "COLUMNS"
+def _call_without_parentheses(statement: exp.Expr, names: StatementNames, limits: AccessLimits) -> str:
+    """Return a name that Oracle can only call as a function, because `dual` has no such column."""
+    if limits.target not in {"", "oracle"}:
+        return ""
+    for table in statement.find_all(exp.Table):
+        select = table.parent_select
+        if table.name.lower() != "dual" or not isinstance(select, exp.Select) or select.args.get("joins"):
             continue
-        holder = star.parent if isinstance(star.parent, exp.Column) else star
-        if isinstance(holder.parent, exp.Distinct):
-            holder = holder.parent
-        parent = holder.parent
-        plain = isinstance(parent, exp.Select | exp.Returning | exp.Insert | exp.Pivot | exp.When | None)
-        named = isinstance(parent, exp.Func) and (parent.name or parent.sql_name()).lower() in _STAR_NAMES
-        if not plain and not named and not isinstance(parent, _STAR_FUNCTIONS):
-            return "*"
+        for column in select.find_all(exp.Column):
+            known = (
+                isinstance(column.this, exp.Star) or column.name.lower() in _PSEUDO or names.is_derived(column.table)
+            )
+            if not known and column.parent_select is select:
+                return column.sql()
     return ""
-
-
-def _renamed_star(parsed: ParsedSql, names: StatementNames) -> str:
-    """Return `*` if its columns get other names: by a list of columns, or by the other branch of a UNION."""
-    statement = parsed.statements[0]
-    for alias in statement.find_all(exp.TableAlias):
-        body = alias.parent.this if isinstance(alias.parent, exp.Subquery | exp.CTE) else None
-        if alias.args.get("columns") and body is not None and _has_real_star(body, names):
-            return "*"
-    for union in statement.find_all(exp.SetOperation):
-        starred = {_has_real_star(side, names) for side in (union.this, union.expression)}
-        if len(starred) > 1:
-            return "*"
-    return ""
-
-
-def _has_real_star(query: exp.Expr, names: StatementNames) -> bool:
-    """Return True if the output of a query has a `*` of a table."""
-    pending, seen = [query], 0
-    while pending:
-        node = pending.pop().unnest()
-        seen += 1
-        if isinstance(node, exp.SetOperation):
-            pending += [node.this, node.expression]
-        elif isinstance(node, exp.Subquery):
-            pending.append(node.this)
-        elif isinstance(node, exp.Table) or any(_is_real(cell, names) for cell in node.expressions):
-            return True
-    return False
-
-
-def _is_real(cell: exp.Expr, names: StatementNames) -> bool:
-    return cell.is_star and bool(tables_of_star(cell, names))
-
-
-def _position(parsed: ParsedSql, names: StatementNames) -> str:
-    """Return a column that is named by its position: `#1` in DuckDB, `$1` in Snowflake."""
-    if parsed.statements[0].find(exp.PositionalColumn) is not None:
-        return "#1"
-    numbered = (
-        parameter.name
-        for parameter in parsed.statements[0].find_all(exp.Parameter, exp.Placeholder)
-        if parsed.dialect == "snowflake" and parameter.name.isdigit() and _reads_a_table(names)
-    )
-    return next((f"${name}" for name in numbered), "")
-
-
-def _reads_a_table(names: StatementNames) -> bool:
-    return any("@" not in name for name in names.names)
-
-
-def _table_command(parsed: ParsedSql, _names: StatementNames) -> str:
-    """Return TABLE if it stands in place of a SELECT."""
-    tokens = parsed.tokens
-    for index, token in enumerate(tokens[:-1]):
-        if token.token_type is TokenType.TABLE and tokens[index + 1].token_type is not TokenType.L_PAREN:
-            before = tokens[index - 1].token_type if index else None
-            if before in _QUERY_STARTS and isinstance(parsed.statements[0], exp.Query):
-                return "TABLE"
-    return ""
-
-
-_QUERY_STARTS = frozenset(
-    {None, TokenType.L_PAREN, TokenType.UNION, TokenType.ALL, TokenType.EXCEPT, TokenType.INTERSECT, TokenType.DISTINCT}
-)
 
 
 def _whole_row(statement: exp.Expr, names: StatementNames, limits: AccessLimits) -> str:
@@ -168,6 +112,8 @@ def unlisted_star(statement: exp.Expr, names: StatementNames, limits: AccessLimi
     """Return the table of which a `*` or a natural join reads columns that nothing lists, or the empty string."""
     if any(join.method.upper() == "NATURAL" for join in statement.find_all(exp.Join)):
         return "`NATURAL JOIN`"
+    if any(isinstance(copy.this, exp.Table) for copy in statement.find_all(exp.Copy)):
+        return "`COPY`"
     schema = limits.schema
     for star in find_stars(statement):
         for table in tables_of_star(star, names):
