@@ -55,6 +55,88 @@ def _call_without_parentheses(statement: exp.Expr, names: StatementNames, limits
     return ""
 
 
+def _nested_star(parsed: ParsedSql, _names: StatementNames) -> str:
+    for star in parsed.statements[0].find_all(exp.Star, exp.Columns):
+        if isinstance(star, exp.Columns):
+            if not isinstance(star.this, exp.Star):
+                return "COLUMNS"
+            continue
+        holder = star.parent if isinstance(star.parent, exp.Column) else star
+        if isinstance(holder.parent, exp.Distinct):
+            holder = holder.parent
+        parent = holder.parent
+        plain = isinstance(parent, exp.Select | exp.Returning | exp.Insert | exp.Pivot | exp.When | None)
+        named = isinstance(parent, exp.Func) and (parent.name or parent.sql_name()).lower() in _STAR_NAMES
+        if not plain and not named and not isinstance(parent, _STAR_FUNCTIONS):
+            return "*"
+    return ""
+
+
+def _renamed_star(parsed: ParsedSql, names: StatementNames) -> str:
+    """Return `*` if its columns get other names: by a list of columns, or by the other branch of a UNION."""
+    statement = parsed.statements[0]
+    for alias in statement.find_all(exp.TableAlias):
+        body = alias.parent.this if isinstance(alias.parent, exp.Subquery | exp.CTE) else None
+        if alias.args.get("columns") and body is not None and _has_real_star(body, names):
+            return "*"
+    for union in statement.find_all(exp.SetOperation):
+        starred = {_has_real_star(side, names) for side in (union.this, union.expression)}
+        if len(starred) > 1:
+            return "*"
+    return ""
+
+
+def _has_real_star(query: exp.Expr, names: StatementNames) -> bool:
+    """Return True if the output of a query has a `*` of a table."""
+    pending, seen = [query], 0
+    while pending:
+        node = pending.pop().unnest()
+        seen += 1
+        if isinstance(node, exp.SetOperation):
+            pending += [node.this, node.expression]
+        elif isinstance(node, exp.Subquery):
+            pending.append(node.this)
+        elif isinstance(node, exp.Table) or any(_is_real(cell, names) for cell in node.expressions):
+            return True
+    return False
+
+
+def _is_real(cell: exp.Expr, names: StatementNames) -> bool:
+    return cell.is_star and bool(tables_of_star(cell, names))
+
+
+def _position(parsed: ParsedSql, names: StatementNames) -> str:
+    """Return a column that is named by its position: `#1` in DuckDB, `$1` in Snowflake."""
+    if parsed.statements[0].find(exp.PositionalColumn) is not None:
+        return "#1"
+    numbered = (
+        parameter.name
+        for parameter in parsed.statements[0].find_all(exp.Parameter, exp.Placeholder)
+        if parsed.dialect == "snowflake" and parameter.name.isdigit() and _reads_a_table(names)
+    )
+    return next((f"${name}" for name in numbered), "")
+
+
+def _reads_a_table(names: StatementNames) -> bool:
+    return any("@" not in name for name in names.names)
+
+
+def _table_command(parsed: ParsedSql, _names: StatementNames) -> str:
+    """Return TABLE if it stands in place of a SELECT."""
+    tokens = parsed.tokens
+    for index, token in enumerate(tokens[:-1]):
+        if token.token_type is TokenType.TABLE and tokens[index + 1].token_type is not TokenType.L_PAREN:
+            before = tokens[index - 1].token_type if index else None
+            if before in _QUERY_STARTS and isinstance(parsed.statements[0], exp.Query):
+                return "TABLE"
+    return ""
+
+
+_QUERY_STARTS = frozenset(
+    {None, TokenType.L_PAREN, TokenType.UNION, TokenType.ALL, TokenType.EXCEPT, TokenType.INTERSECT, TokenType.DISTINCT}
+)
+
+
 def _whole_row(statement: exp.Expr, names: StatementNames, limits: AccessLimits) -> str:
     """Return a name that stands for a row of a table, or that PostgreSQL calls as a function of it."""
     if limits.target not in _ROW_DIALECTS:
