@@ -1,6 +1,6 @@
 """Reads of columns that a statement does not name: whole rows, stars under other names, positions, natural joins."""
 
-from sqlglot import exp
+from sqlglot import TokenType, exp
 
 from qwed.engines._sql.columns import find_stars, is_output_alias, selects_above, tables_of_star
 from qwed.engines._sql.parse import ParsedSql
