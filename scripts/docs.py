@@ -15,6 +15,8 @@ import sdk_reference
 
 from qwed.api.routes import ROUTES
 from qwed.cli.app import iter_commands
+from qwed.engines._sql.function_names import pure_names
+from qwed.engines._sql.lexer import rules_by_dialect
 from qwed.kernel.decision_matrix import STATUS_MATRIX, TRUST_MATRIX
 from qwed.kernel.stages.assess_risk import WEIGHTS
 from qwed.kernel.tools import ACTION_TYPES, TOOLS, Tool
@@ -125,6 +127,15 @@ def _questions() -> str:
     return _table(["`type`", "`operation`", "what it finds out", "values", "may be given"], rows)
 
 
+def _sql_dialects() -> str:
+    rows = (
+        [f"`{dialect}`", len(pure_names(dialect)), ", ".join(sorted(rules)).replace("_", " ")]
+        for dialect, rules in sorted(rules_by_dialect().items())
+        if dialect
+    )
+    return _table(["dialect", "functions that only compute", "own rules for strings, names and comments"], rows)
+
+
 def _cell(text: str | None) -> str:
     return " ".join((text or "").replace("|", "\\|").split())
 
@@ -140,6 +151,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "factors": _factors,
     "commands": _commands,
     "questions": _questions,
+    "sql_dialects": _sql_dialects,
 }
 
 
