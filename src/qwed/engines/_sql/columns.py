@@ -91,11 +91,10 @@ def tables_of_star(holder: exp.Expr, names: StatementNames) -> list[exp.Table]:
     owner = scope.parent if isinstance(scope, exp.Returning) else scope
     qualifier = holder.table.lower() if isinstance(holder, exp.Column) else ""
     if not qualifier:
-        return [table for table in names.tables if table.find_ancestor(exp.Select, exp.DML) is owner]
+        return list(names.tables_in(owner))
     # `u.*` may also mean a table of an outer query.
-    owners = {id(owner), *(id(select) for select in selects_above(holder))}
-    named = [table for table in names.tables if table.alias_or_name.lower() == qualifier]
-    return [table for table in named if id(table.find_ancestor(exp.Select, exp.DML)) in owners]
+    tables = [table for query in (owner, *selects_above(holder)) for table in names.tables_in(query)]
+    return [table for table in tables if table.alias_or_name.lower() == qualifier]
 
 
 def is_derived(node: exp.Expr, names: StatementNames) -> bool:

@@ -1,6 +1,6 @@
 """Tables that a statement names, without CTEs and other row sources."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from sqlglot import exp
@@ -144,6 +144,7 @@ class StatementNames:
 
     def __init__(self, statement: exp.Expr, target: str = "") -> None:
         self._kinds = frozenset(map(type, statement.walk()))
+        self._by_query: dict[int, list[exp.Table]] | None = None
         self._target = target
         self._fold = Dialect.get_or_raise(target) if target else None
         self._ctes = {self._folded(cte.args["alias"].this) for cte in statement.find_all(exp.CTE)}
@@ -184,6 +185,14 @@ class StatementNames:
         if table.alias or table.args.get("db") or not isinstance(table.parent, exp.Update | exp.Delete):
             return name
         return self._aliases.get(name, name)
+
+    def tables_in(self, query: exp.Expr | None) -> Sequence[exp.Table]:
+        """Return the tables that a SELECT or a DML statement names itself, without those of its subqueries."""
+        if self._by_query is None:
+            self._by_query = {}
+            for table in self.tables:
+                self._by_query.setdefault(id(table.find_ancestor(exp.Select, exp.DML)), []).append(table)
+        return self._by_query.get(id(query), ())
 
     def has_cte(self, name: str) -> bool:
         """Return True if some WITH of the statement binds this name, spelled in the same way."""

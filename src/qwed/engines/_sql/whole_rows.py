@@ -1,5 +1,7 @@
 """Reads of columns that a statement does not name: whole rows, stars under other names, positions, natural joins."""
 
+from collections.abc import Iterator
+
 from sqlglot import TokenType, exp
 
 from qwed.engines._sql.columns import find_stars, is_output_alias, selects_above, tables_of_star
@@ -80,25 +82,35 @@ def _renamed_star(parsed: ParsedSql, names: StatementNames) -> str:
         if alias.args.get("columns") and body is not None and _has_real_star(body, names):
             return "*"
     for union in statement.find_all(exp.SetOperation):
-        starred = {_has_real_star(side, names) for side in (union.this, union.expression)}
-        if len(starred) > 1:
-            return "*"
+        # Each chain of set operations is looked at once, from its top.
+        if not isinstance(union.parent, exp.SetOperation):
+            starred = {_is_starred(branch, names) for branch in _branches(union)}
+            if len(starred) > 1:
+                return "*"
     return ""
 
 
-def _has_real_star(query: exp.Expr, names: StatementNames) -> bool:
-    """Return True if the output of a query has a `*` of a table."""
-    pending, seen = [query], 0
+def _branches(query: exp.Expr) -> Iterator[exp.Expr]:
+    """Yield the queries of a chain of set operations, without recursion."""
+    pending = [query]
     while pending:
         node = pending.pop().unnest()
-        seen += 1
         if isinstance(node, exp.SetOperation):
             pending += [node.this, node.expression]
         elif isinstance(node, exp.Subquery):
             pending.append(node.this)
-        elif isinstance(node, exp.Table) or any(_is_real(cell, names) for cell in node.expressions):
-            return True
-    return False
+        else:
+            yield node
+
+
+def _is_starred(branch: exp.Expr, names: StatementNames) -> bool:
+    """Return True for TABLE and for a `*` of a table."""
+    return isinstance(branch, exp.Table) or any(_is_real(cell, names) for cell in branch.expressions)
+
+
+def _has_real_star(query: exp.Expr, names: StatementNames) -> bool:
+    """Return True if the output of a query has a `*` of a table."""
+    return any(_is_starred(branch, names) for branch in _branches(query))
 
 
 def _is_real(cell: exp.Expr, names: StatementNames) -> bool:
