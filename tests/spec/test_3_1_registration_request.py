@@ -26,6 +26,8 @@ PERMISSIONS: Json = {
     "allowed_columns": ["id", "name"],
     "sensitive_columns": ["salary"],
     "schema_ddl": "CREATE TABLE customers (id INT, name TEXT, salary INT)",
+    "dialect": "postgres",
+    "allowed_functions": ["fiscal_quarter"],
     "allowed_paths": ["/srv/data"],
     "allowed_domains": ["example.com"],
 }
@@ -122,6 +124,9 @@ BAD_FIELDS: list[tuple[Json, str]] = [
     ({"permissions": {"max_rows": 1.5}}, "max_rows"),
     ({"permissions": {"max_rows": True}}, "max_rows"),
     ({"permissions": {"schema_ddl": 5}}, "schema_ddl"),
+    ({"permissions": {"dialect": "klingon"}}, "dialect"),
+    ({"permissions": {"dialect": 5}}, "dialect"),
+    ({"permissions": {"allowed_functions": "f"}}, "allowed_functions"),
     ({"permissions": {"schema_ddl": "x" * 100_001}}, "schema_ddl"),
     ({"permissions": {"allowed_tables": [None]}}, "allowed_tables"),
     ({"permissions": {"allowed_columns": "id"}}, "allowed_columns"),

@@ -18,7 +18,7 @@ _UNRESOLVED = Effect(EffectKind.UNRESOLVED, "query")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SqlFindings:
-    """What the statements of a text would do, together."""
+    """Effects of all statements of a text, together."""
 
     effects: tuple[Effect, ...]
     violations: tuple[str, ...] = ()

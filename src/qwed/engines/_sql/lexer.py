@@ -185,7 +185,7 @@ def _merged(spans: list[Span]) -> Iterator[Span]:
 
 
 class OtherReading(NamedTuple):
-    """How another dialect reads a text."""
+    """Reading of a text by another dialect."""
 
     dialect: str
     text: str
