@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Mapping
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from qwed.guards.tool_approval import fold_name
 from qwed.kernel.request import Action
+from qwed.kernel.tool_verbs import UNKNOWN, effect_of, meaning_of
 from qwed.model import EffectKind, Risk, tool_name
 
 if TYPE_CHECKING:
@@ -102,6 +102,24 @@ TOOLS: dict[str, Tool] = ACTION_TYPES | {
     )
 }
 
+SQL_TOOLS = frozenset({"execute_sql", "database_query", "database_read", "read_database", "query_data"})
+"""Tools that run the same statements under other names."""
+
+FAMILIES: tuple[frozenset[str], ...] = (
+    SQL_TOOLS,
+    frozenset({"file_read", "read_file"}),
+    frozenset({"file_delete", "delete_files"}),
+)
+"""Tools that do the same: a block of one is a block of all."""
+
+
+def family_of(name: str) -> frozenset[str]:
+    """Return the tools that do the same as this one, on any server; `database_write` runs SQL as well."""
+    names = frozenset(map(fold_name, tool_name.possible_tool_names(name)))
+    families = [family for family in FAMILIES if not family.isdisjoint(names)]
+    return frozenset().union(*families, SQL_TOOLS if "database_write" in names else ())
+
+
 INFORMATION_ONLY_TOOLS = frozenset({"release_tool_definition", "release_agent_card"})
 """Tools whose parameters only inform the approver: they name nothing that is executed."""
 
@@ -109,43 +127,6 @@ OPTIONAL_ENGINE = frozenset({"sql", "code"})
 """Engines that verify a tool call only if it carries a query or code; any other call is analyzed as a tool."""
 
 NEEDS_QUERY = frozenset({"execute_sql", "database_query", "execute_code"})
-
-READING_VERBS = frozenset(
-    [
-        "get",
-        "list",
-        "read",
-        "search",
-        "fetch",
-        "find",
-        "query",
-        "lookup",
-        "show",
-        "describe",
-        "view",
-        "count",
-        "check",
-        "summarize",
-    ]
-)
-DELETING = frozenset(
-    ["delete", "drop", "remove", "destroy", "purge", "truncate", "wipe", "erase", "unlink", "rm", "rmdir"]
-)
-_EFFECT_WORDS: dict[EffectKind, frozenset[str]] = {
-    _E.DELETE: DELETING,
-    _E.SPEND: frozenset(
-        ["money", "payment", "payments", "pay", "payout", "payouts", "refund", "refunds", "purchase", "wire"]
-    ),
-    _E.ADMIN: frozenset(["shutdown", "revoke", "grant", "sudo"]),
-    _E.COMMUNICATE: frozenset(
-        {"send", "email", "mail", "sms", "notify", "post", "publish", "tweet", "share", "upload", "export", "forward"}
-    ),
-    _E.EXECUTE: frozenset(
-        ["exec", "execute", "eval", "shell", "spawn", "bash", "zsh", "powershell", "terminal", "subprocess", "ssh"]
-    ),
-}
-_DELETING_PREFIXES = ("delete", "destroy", "truncate", "purge", "wipe", "erase")
-_WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 
 
 class ResolvedAction(NamedTuple):
@@ -161,38 +142,6 @@ class ResolvedAction(NamedTuple):
     """True if the tool is not registered: then it is analyzed by its name, parameters and values."""
     executable_text: "ExecutableText | None" = None
     """Text of an unregistered tool's call that would be executed."""
-
-
-def words_of(name: str) -> list[str]:
-    """Split a tool's name into words: `sendMoney`, `send-money` and `send_money` have the same two."""
-    return [word.lower() for word in _WORD.findall(name)]
-
-
-_NOUNS = frozenset(["payment", "payments", "payout", "payouts", "refunds"])
-"""Words that are never a verb: to list payments does not pay."""
-_CONJUNCTIONS = frozenset(["and", "then", "or"])
-_TWO_WORD_VERBS = frozenset([("check", "out"), ("check", "in"), ("find", "replace"), ("search", "replace")])
-"""Verbs of two words whose first word alone would only read."""
-
-
-def _only_reads(words: list[str]) -> bool:
-    """Return True if the verb reads and no other verb is joined to it: `get_and_update` does more."""
-    if not words or words[0] not in READING_VERBS or tuple(words[:2]) in _TWO_WORD_VERBS:
-        return False
-    return all(following in READING_VERBS for word, following in pairwise(words) if word in _CONJUNCTIONS)
-
-
-def effect_in_name(name: str) -> EffectKind | None:
-    """Return the effect that the name of an unregistered tool implies, or None."""
-    name = tool_name.base_tool_name(name)
-    words = words_of(name)
-    if name.lower().startswith(_DELETING_PREFIXES):
-        return EffectKind.DELETE
-    relevant = words[:1] + [word for word in words[1:] if word not in _NOUNS] if _only_reads(words) else words
-    for effect, verbs in _EFFECT_WORDS.items():
-        if verbs.intersection(relevant):
-            return effect
-    return EffectKind.READ if _only_reads(words) else None
 
 
 _NOT_NAME_CHARACTER = re.compile(r"[^a-z0-9_]")
@@ -212,13 +161,15 @@ def built_in_of(name: str) -> Tool | None:
 
 
 def custom_tool(name: str) -> Tool:
-    """Return the entry of an unregistered tool: the built-in one of the same name, else LOW if it only reads, else
-    MEDIUM."""
+    """Return the entry of an unregistered tool: the built-in one of the same name, else by the meaning of its name."""
     built_in = built_in_of(name)
     if built_in is not None:
         return msgspec.structs.replace(built_in, name=name, verification_engine=None)
-    effect = effect_in_name(name)
-    return Tool(name=name, risk_level="low" if effect is EffectKind.READ else "medium", effect=effect)
+    meaning = meaning_of(name)
+    return Tool(name=name, risk_level=_BASE_RISK.get(meaning, "medium"), effect=effect_of(meaning))
+
+
+_BASE_RISK = {EffectKind.READ.value: "low", UNKNOWN: "high"}
 
 
 def resolve_registered_tool(name: str, tool: Tool, action: Action) -> ResolvedAction:

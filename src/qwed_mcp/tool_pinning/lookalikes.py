@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from qwed.guards._prompt_injection.confusables import mixed_script_words, to_plain_letters
-from qwed.kernel.tools import words_of
+from qwed.kernel.tool_verbs import words_of
 from qwed_mcp.tool_pinning.word_list import WORDS
 
 MAX_NAME_LENGTH = 128

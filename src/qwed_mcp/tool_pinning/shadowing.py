@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from qwed.kernel.tools import words_of
+from qwed.kernel.tool_verbs import words_of
 from qwed_mcp.tool_pinning.lookalikes import KnownTool
 
 _TOKEN = re.compile(r"(?<![A-Za-z0-9_.-])[A-Za-z][A-Za-z0-9]*+(?:[_.-]++[A-Za-z0-9]++)*+")

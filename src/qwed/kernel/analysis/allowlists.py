@@ -4,12 +4,20 @@ The targets of the action's effects count, and for a tool every text that it cou
 """
 
 import re
-from collections.abc import Iterable
-from urllib.parse import urlsplit
+from collections.abc import Iterable, Iterator
 
 from qwed.guards import path as paths
 from qwed.guards.text_scan import strings_in
+from qwed.kernel.analysis.addresses import (
+    TooManyAddressesError,
+    host_of,
+    hosts_within,
+    recipients_in,
+    to_ascii,
+    whole_host,
+)
 from qwed.kernel.analysis.content_scan import name_at
+from qwed.kernel.analysis.embedded_values import strings_within
 from qwed.kernel.analysis.inferred_effects import MAX_FILES
 from qwed.kernel.analysis.parameter_kinds import classify_name
 from qwed.kernel.case import Case
@@ -20,11 +28,16 @@ from qwed.model.unicode_normal import normalize
 
 _CHECKED_BY_EFFECTS = frozenset({"code", "shell"})
 _PATH_LIKE = re.compile(
-    r"\s*(?:[/~\\]|\.\.?(?:[/\\]|$)|[A-Za-z]:[\\/]|file:)|[/\\]\.\.(?:[/\\]|$)|%(?:25)*(?:2e|2f|5c)", re.IGNORECASE
+    r"\s*(?:[/~\\]|\.\.?(?:[/\\]|$)|[A-Za-z]:[\\/]|\$\{?[a-z_]\w*\}?[/\\]|%[a-z_]\w*%[/\\])"
+    r"|[/\\]\.\.(?:[/\\]|$)|%(?:25)*(?:2e|2f|5c)",
+    re.IGNORECASE,
 )
-_ADDRESS_LIKE = re.compile(r"://|^\s*(?:https?|wss?|ftp):|^\s*//", re.IGNORECASE)
-_HOST = re.compile(r"[A-Za-z0-9.-]+")
-_AMBIGUOUS_CHARACTER = re.compile(r"[\x00-\x20\\@]|[^\x00-\x7f]")
+_ADDRESS_LIKE = re.compile(r"://|^\s*(?:https?|wss?|ftp):", re.IGNORECASE)
+_FILE_URL = re.compile(r"\s*(?:[a-z][a-z0-9+.-]{0,30}:){0,4}?file:", re.IGNORECASE)
+_RECIPIENT = re.compile(
+    r"(?:\w+_)?(?:to|cc|bcc|recipients?|reply_to|emails?|mail|mailto|e_mail|attendees?|invitees?|participants?|guests?"
+    r"|(?:to|email|mail)_address(?:es)?|receivers?|subscribers?|forward_to|send_to|addressees?|audience|contacts?)"
+)
 
 
 def enforce_allowlists(case: Case, verdict: Verdict) -> Verdict:
@@ -36,10 +49,8 @@ def enforce_allowlists(case: Case, verdict: Verdict) -> Verdict:
         files = list(_files_of(case, verdict))
         if len(files) > MAX_FILES or not all(_is_inside(file, allowed.allowed_paths) for file in files):
             return _not_allowed(verdict, "path_allowed", "a file is outside the agent's allowed paths")
-    if allowed.allowed_domains is not None:
-        addresses = list(_addresses_of(case, verdict))
-        if not all(_is_domain_allowed(address, allowed.allowed_domains) for address in addresses):
-            return _not_allowed(verdict, "domain_allowed", "an address is not in the agent's allowed domains")
+    if allowed.allowed_domains is not None and not _are_domains_allowed(case, verdict, allowed.allowed_domains):
+        return _not_allowed(verdict, "domain_allowed", "an address is not in the agent's allowed domains")
     return verdict
 
 
@@ -51,12 +62,18 @@ def _files_of(case: Case, verdict: Verdict) -> Iterable[str]:
     for path, text in _openable_texts(case):
         name = classify_name(name_at(path))
         named = name.file and text != name_at(path)
-        if text.lower().startswith("file:"):
-            yield "/" + text[5:].lstrip("/")
+        url = _FILE_URL.match(text)
+        if url is not None:
+            yield "/" + text[url.end() :].lstrip("/\\")
         elif name.content and not _ONE_WORD.fullmatch(text, 0, paths.MAX_LENGTH):
             continue  # the content that is written or sent, not its destination
         elif (named or _is_path_like(text)) and not _ADDRESS_LIKE.search(text):
-            yield text
+            yield _one_slash(text)
+
+
+def _one_slash(text: str) -> str:
+    """Return `//etc/passwd` as a file system reads it."""
+    return "/" + text.lstrip("/") if text.startswith("//") else text
 
 
 def _is_path_like(text: str) -> bool:
@@ -71,7 +88,7 @@ def _openable_texts(case: Case) -> Iterable[tuple[str, str]]:
     if not resolved_action.is_tool or (resolved_action.analyzer == "shell" and not resolved_action.custom):
         return
     executable_text = resolved_action.executable_text
-    for path, text in strings_in(case.action.parameters):
+    for path, text in strings_within(case.action.parameters):
         if executable_text is None or (
             text not in (executable_text.original, executable_text.normalized)
             and not classify_name(name_at(path)).command
@@ -92,15 +109,45 @@ def named_files(action: Action) -> Iterable[str]:
             yield text
 
 
-def _addresses_of(case: Case, verdict: Verdict) -> Iterable[str]:
+def _are_domains_allowed(case: Case, verdict: Verdict, allowed: tuple[str, ...]) -> bool:
+    domains = tuple(to_ascii(domain) or domain.lower() for domain in allowed)
+    try:
+        return all(_is_domain_allowed(address, domains) for address in _addresses_of(case, verdict))
+    except TooManyAddressesError:
+        return False
+
+
+def _addresses_of(case: Case, verdict: Verdict) -> Iterator[str]:
     yield from (effect.target for effect in verdict.effects if effect.kind is EffectKind.NETWORK)
-    if case.action.target and case.resolved_action.is_tool and _ADDRESS_LIKE.search(case.action.target):
-        yield case.action.target
-    for path, text in _openable_texts(case):
-        name = classify_name(name_at(path))
-        named = (name.url or name.host) and text != name_at(path)
-        if (named or _ADDRESS_LIKE.search(text)) and not text.lower().startswith("file:"):
-            yield text
+    resolved_action = case.resolved_action
+    target = case.action.target if resolved_action.is_tool else None
+    texts = [*([("target", target)] if target else []), *_openable_texts(case)]
+    # A tool that only reads sends nothing: an address is what it looks for.
+    sends = resolved_action.effect is not EffectKind.READ
+    for path, text in texts:
+        if not _FILE_URL.match(text):
+            yield from _addresses_in(name_at(path), text, sends=sends)
+
+
+def _addresses_in(key: str, text: str, *, sends: bool) -> Iterator[str]:
+    name = classify_name(key)
+    addresses = list(hosts_within(text))
+    yield from addresses
+    if sends and text != key and _RECIPIENT.fullmatch(name.plain):
+        yield from recipients_in(text)
+    elif sends and _MAIL_ADDRESS.fullmatch(text.strip()):
+        yield text.strip().rpartition("@")[2]
+    if addresses or text == key:
+        return
+    if name.url or name.host:
+        yield text
+    elif not name.content:
+        host = whole_host(text)
+        if host is not None:
+            yield host
+
+
+_MAIL_ADDRESS = re.compile(r"(?:mailto:)?[^\s<>@,;\"]{1,64}@[^\s<>@,;/\"]{1,255}", re.IGNORECASE)
 
 
 def _is_inside(file: str, allowed: tuple[str, ...]) -> bool:
@@ -108,20 +155,8 @@ def _is_inside(file: str, allowed: tuple[str, ...]) -> bool:
 
 
 def _is_domain_allowed(address: str, allowed: tuple[str, ...]) -> bool:
-    host = _host_of(address)
-    return host is not None and any(host == domain.lower() or host.endswith("." + domain.lower()) for domain in allowed)
-
-
-def _host_of(address: str) -> str | None:
-    r"""Return the host on which all URL parsers agree; None where they differ, as over `\\` and `@`."""
-    if _AMBIGUOUS_CHARACTER.search(address):
-        return None
-    try:
-        parts = urlsplit(address if "//" in address else f"//{address}")
-        host = parts.hostname
-    except ValueError:
-        return None
-    return host if host is not None and _HOST.fullmatch(host) and not parts.path.startswith(":") else None
+    host = host_of(address)
+    return host is not None and any(host == domain or host.endswith(f".{domain}") for domain in allowed)
 
 
 def _not_allowed(verdict: Verdict, check: str, message: str) -> Verdict:

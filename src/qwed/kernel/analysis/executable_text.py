@@ -5,19 +5,27 @@ analyzer of its kind; unreadable text is UNRESOLVED. A registry entry takes prec
 """
 
 import re
-from collections.abc import Iterator, Mapping
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from qwed.guards.code_findings import LANGUAGE_ALIASES, LANGUAGES
 from qwed.guards.text_scan import MAX_DEPTH, MAX_STRINGS, strings_in
 from qwed.kernel.analysis.command_context import command_line_of, has_arguments, with_context
 from qwed.kernel.analysis.content_scan import name_at
+from qwed.kernel.analysis.embedded_values import MAX_LEVELS, embedded_value, strings_within
 from qwed.kernel.analysis.parameter_kinds import ParameterName, classify_name
+from qwed.kernel.analysis.text_forms import are_command_words, is_command
 from qwed.kernel.analysis.unanalyzed_text import is_statement, may_select
+from qwed.kernel.analysis.unjudged_queries import names_language
 from qwed.kernel.request import Action
-from qwed.kernel.tools import READING_VERBS, SHELL, TOOL, words_of
+from qwed.kernel.tool_verbs import meaning_of, words_of
+from qwed.kernel.tools import SHELL, TOOL
+from qwed.model import EffectKind
 from qwed.model.tool_name import base_tool_name, server_of
 
+EMBEDDED = -1
+"""In a path: inside the text at the path so far."""
 JsonPath = tuple[str | int, ...]
 """Path of a text in the action: `("parameters", "sql")`, `("query",)`."""
 
@@ -33,7 +41,12 @@ class ExecutableText(NamedTuple):
     """The text as it is analyzed: a command with its arguments and its directory."""
     language: str | None = None
     is_explicit: bool = True
-    """False if only the text itself, and no name, implies SQL."""
+    """False if only the text itself, and no name, implies what it is."""
+
+    @property
+    def is_embedded(self) -> bool:
+        """True for a text inside another text, which cannot be repaired in place."""
+        return EMBEDDED in self.path
 
     @property
     def is_code(self) -> bool:
@@ -51,6 +64,8 @@ class ToolName(NamedTuple):
     reads: bool
     of_database: bool
     """True if its server is named after a database: then every tool of it is a database tool."""
+    takes_queries: bool = False
+    """True for a tool that reads what it is asked for, so that even a `text` may be the query."""
 
 
 _SQL_TEXT = """
@@ -58,6 +73,26 @@ sql postgres postgresql pg mysql mariadb sqlite sqlite3 duckdb mssql tsql plsql 
 """
 _SQL_WORDS = frozenset(_SQL_TEXT.split())
 _DATABASE_WORDS = _SQL_WORDS | {"db", "database", "databases", "table", "tables"}
+_ASKING = frozenset(
+    [
+        "query",
+        "get",
+        "fetch",
+        "list",
+        "view",
+        "show",
+        "select",
+        "retrieve",
+        "count",
+        "read",
+        "lookup",
+        "inspect",
+        "browse",
+    ]
+)
+_ABOUT_TEXT = frozenset(
+    ["search", "docs", "documentation", "summary", "translation", "sentiment", "language", "text", "help", "guide"]
+)
 _QUERY_VERBS = frozenset({"read", "write", "run", "execute", "exec", "select", "raw", "sql", "do"})
 
 
@@ -72,7 +107,9 @@ def read_tool_name(name: str) -> ToolName:
     language = next((_language(word) for word in words if _language(word)), None)
     database = sql or bool(_DATABASE_WORDS & word_set)
     of_database = not _DATABASE_WORDS.isdisjoint(words_of(server_of(name) or ""))
-    return ToolName(word_set, sql, database, language, bool(words) and words[0] in READING_VERBS, of_database)
+    reads = meaning_of(name) == EffectKind.READ
+    takes_queries = reads and not _ASKING.isdisjoint(word_set) and _ABOUT_TEXT.isdisjoint(word_set)
+    return ToolName(word_set, sql, database, language, reads, of_database, takes_queries)
 
 
 def _language(word: str) -> str | None:
@@ -91,12 +128,40 @@ class Member(NamedTuple):
 
 
 def executable_texts_of(action: Action, tool: ToolName) -> list[ExecutableText]:
-    """Return every text of the call that would be executed; more than one is refused."""
-    texts: dict[tuple[str, str], ExecutableText] = {}
+    """Return every text of the call that would be executed, by its name or else by its form; more than one is
+    refused."""
+    by_name = (text for member in members(action) for text in _executable_texts_in(member, tool))
+    return _distinct(by_name) or _distinct(_texts_by_form(action, tool))
+
+
+def _distinct(texts: Iterable[ExecutableText]) -> list[ExecutableText]:
+    distinct: dict[tuple[str, str], ExecutableText] = {}
+    for text in texts:
+        distinct.setdefault((text.analyzer, text.normalized), text)
+    return list(distinct.values())
+
+
+def _texts_by_form(action: Action, tool: ToolName) -> Iterator[ExecutableText]:
+    """Yield statements and commands under names that do not imply them, at any depth."""
+    path: JsonPath = ("parameters", EMBEDDED)
+    for where, text in strings_within(action.parameters):
+        if not may_be_executed(classify_name(name_at(where)), tool):
+            continue
+        if is_statement(text):
+            yield ExecutableText("sql", path, text, text, is_explicit=False)
+        elif is_command(text):
+            yield ExecutableText(SHELL, path, text, text, is_explicit=False)
     for member in members(action):
-        for text in _executable_texts_in(member, tool):
-            texts.setdefault((text.analyzer, text.normalized), text)
-    return list(texts.values())
+        if are_command_words(member.value) and may_be_executed(member.name, tool):
+            line = shlex.join(member.value)
+            yield ExecutableText(SHELL, path, line, line, is_explicit=False)
+
+
+def may_be_executed(name: ParameterName, tool: ToolName) -> bool:
+    """Return True if a text under this name might be more than content, a search term or a label."""
+    if name.query or name.command or name.code:
+        return False  # decided by the name
+    return tool.takes_queries or not (name.content or name.stored)
 
 
 def members(action: Action) -> Iterator[Member]:
@@ -115,14 +180,19 @@ def members(action: Action) -> Iterator[Member]:
             seen += 1
             if isinstance(value, Mapping):
                 yield Member((*path, key), classify_name(str(key)), item, value)
-            if isinstance(item, Mapping | list | tuple) and depth < MAX_DEPTH:
-                pending.append(((*path, key), item, depth + 1))
+            inner, place = item, (*path, key)
+            if isinstance(item, str) and place.count(EMBEDDED) < MAX_LEVELS:
+                inner, place = embedded_value(item), (*place, EMBEDDED)
+            if isinstance(inner, Mapping | list | tuple) and depth < MAX_DEPTH:
+                pending.append((place, inner, depth + 1))
 
 
 def _executable_texts_in(member: Member, tool: ToolName) -> Iterator[ExecutableText]:
     name, value = member.name, member.value
     if not value or not isinstance(value, str | list | tuple | Mapping):
         return
+    if (name.query or name.command) and names_language(query_words(name, tool)):
+        return  # judged as a query of that language
     if name.query:
         yield from _statements(member, tool)
     elif name.command or (_PROGRAM.fullmatch(name.plain) and _has_arguments(member)):
@@ -215,11 +285,18 @@ def _command(member: Member, tool: ToolName) -> ExecutableText:
     )
 
 
+def query_words(name: ParameterName, tool: ToolName) -> frozenset[str]:
+    """Return the words that may name the language of a query: those of its parameter, and of its tool."""
+    own = frozenset(name.plain.split("_"))
+    return own | tool.words if name.query or name.command else own
+
+
 def has_unanalyzed_statement(action: Action, tool: ToolName, executable_text: ExecutableText | None) -> bool:
     """Return True if a database tool gets a statement in a parameter whose name does not imply one."""
     strings = strings_in(action.parameters)
     names = [(classify_name(name_at(path)), text) for path, text in strings]
-    if not (tool.database or tool.of_database or any(name.database for name, _text in names)):
+    is_sql = executable_text is not None and executable_text.analyzer == "sql"
+    if not (is_sql or tool.database or tool.of_database or any(name.database for name, _text in names)):
         return False
     original = None if executable_text is None else executable_text.original
     return any(text != original and not name.content and is_statement(text) for name, text in names)

@@ -7,14 +7,17 @@ from typing import NamedTuple
 
 from qwed.guards import path as paths
 from qwed.guards.file_effects import file_effects
-from qwed.guards.text_scan import strings_in
 from qwed.guards.url_reach import WEIGHT, Reach, reach_of
 from qwed.kernel.analysis.content_scan import name_at
+from qwed.kernel.analysis.embedded_values import strings_within
+from qwed.kernel.analysis.executable_text import ToolName, may_be_executed, query_words, read_tool_name
 from qwed.kernel.analysis.parameter_kinds import ParameterName, classify_name
-from qwed.kernel.analysis.parameter_verbs import effects_of, parameter_verbs, words_in
+from qwed.kernel.analysis.parameter_verbs import effects_of, parameter_verbs
 from qwed.kernel.analysis.query_mutations import mutations_in
+from qwed.kernel.analysis.text_forms import has_code
+from qwed.kernel.analysis.unjudged_queries import is_unproven_query
 from qwed.kernel.case import Case
-from qwed.kernel.tools import DELETING, words_of
+from qwed.kernel.tool_verbs import meaning_of, words_of
 from qwed.model import Effect, EffectKind, Verdict
 from qwed.model.tool_name import base_tool_name
 from qwed.model.unicode_normal import normalize
@@ -29,6 +32,7 @@ extract unzip apply change set generate add commit checkout reset clone restore 
 push pull merge rebase stash revert cherry clean prepend compress zip chmod chown format mount sync
 """
 WRITING = frozenset(_WRITING_TEXT.split())
+_DELETING = frozenset({"delete"})
 MOVING = frozenset({"move", "rename", "mv"})
 COPYING = frozenset({"copy", "cp", "duplicate", "backup", "link", "symlink"})
 _ABOUT_FILES = frozenset({"file", "files", "directory", "directories", "dir", "folder", "folders", "path", "fs"})
@@ -38,7 +42,7 @@ _FileEffects = tuple[tuple[EffectKind, ...], tuple[EffectKind, ...]]
 """Effects on a source file, and on a destination file."""
 _READ: _FileEffects = ((_E.READ,), (_E.READ,))
 _FILE_EFFECTS: tuple[tuple[frozenset[str], _FileEffects], ...] = (
-    (DELETING, ((_E.DELETE,), (_E.DELETE,))),
+    (_DELETING, ((_E.DELETE,), (_E.DELETE,))),
     (MOVING, ((_E.DELETE,), (_E.WRITE,))),
     (COPYING, ((_E.READ,), (_E.WRITE,))),
     (WRITING, ((_E.WRITE,), (_E.WRITE,))),
@@ -74,9 +78,33 @@ def inferred_effects(case: Case) -> tuple[Effect, ...]:
     name = case.resolved_action.name
     texts = list(_texts(case))
     verbs = parameter_verbs(name, case.action)
-    changes = (kind for text in texts if not text.name.content for kind in mutations_in(text.text))
+    tool = read_tool_name(name)
+    changes = (kind for text in texts for kind in _changes_in(text, tool))
     by_verb = tuple(Effect(kind, name) for kind in dict.fromkeys((*effects_of(verbs), *changes)))
-    return (*by_verb, *_file_and_address_effects(texts, words_in(verbs).union(words_of(base_tool_name(name)))))
+    return (*by_verb, *_file_and_address_effects(texts, file_words(name, verbs)))
+
+
+def _changes_in(named_text: _NamedText, tool: ToolName) -> Iterator[EffectKind]:
+    """Yield the effects of a text that is a query of a language without an engine, or code under any name."""
+    name, text = named_text
+    if name.content and not tool.takes_queries:
+        return
+    yield from mutations_in(text)
+    executable = may_be_executed(name, tool)
+    is_query = name.query or name.command or executable
+    is_code = (name.code or executable) and has_code(text)
+    if is_code or (is_query and is_unproven_query(text, query_words(name, tool))):
+        yield EffectKind.UNRESOLVED
+
+
+def file_words(name: str, verbs: Iterable[str] = ()) -> frozenset[str]:
+    """Return the words that tell what a call does with a file; every word for writing or deleting adds that one."""
+    names = (base_tool_name(name), *verbs)
+    meanings = (meaning_of(text).lower() for text in names)
+    return frozenset(word for text in names for word in words_of(text)).union(_FILE_VERBS.intersection(meanings))
+
+
+_FILE_VERBS = frozenset({"write", "delete"})
 
 
 def _file_and_address_effects(texts: list[_NamedText], words: frozenset[str]) -> tuple[Effect, ...]:
@@ -118,7 +146,7 @@ def _texts(case: Case) -> Iterator[_NamedText]:
     executed = () if executable_text is None else (executable_text.original, executable_text.normalized)
     if case.action.target:
         yield _NamedText(classify_name("target"), case.action.target)
-    for path, text in strings_in(case.action.parameters):
+    for path, text in strings_within(case.action.parameters):
         name = classify_name(name_at(path))
         if text and text not in executed and not (executable_text is not None and name.command):
             yield _NamedText(name, text)

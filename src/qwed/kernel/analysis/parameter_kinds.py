@@ -4,7 +4,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from qwed.kernel.tools import words_of
+from qwed.kernel.tool_verbs import words_of
 from qwed.model.unicode_normal import normalize
 
 _LONGEST = 64
@@ -30,12 +30,19 @@ _NOT_PROGRAM = (
 """Words before `code` that make it an identifier and not a program."""
 _CODE = (
     rf"(?!(?:\w*_)?(?:{_NOT_PROGRAM})_code\Z)(?:\w*_)?"
-    rf"(?:(?:js|py|source|script)?code|python3?|py|javascript|js|typescript|ts|program|snippet|eval){_AS_TEXT}"
+    rf"(?:(?:js|py|source|script)?code|python3?|py|javascript|js|typescript|ts|program|snippet|eval|evaluate){_AS_TEXT}"
 )
 _CONTENT = (
     r"contents?|body|texts?|messages?|descriptions?|titles?|comments?|notes?|summary|markdown|html|str|string"
     r"|instructions?|prompts?|thoughts?|insights?|observations?"
 )
+_STORED = (
+    r"data|values?|patch|diff|templates?|html|css|xml|yaml|yml|csv|svg|snippets?|replacement|replace|sources?|blocks?|cells?"
+    r"|pattern|regexp?|search|terms?|keywords?|examples?|samples?|subject|reason|goals?|captions?|labels?|names?"
+    r"|abstract|quotes?|answers?|questions?|objectives?|criteria|steps?|plan|tags?|headline|bio|about|signature"
+    r"|review|feedback|transcript|lyrics|recipe|story|prose|letter|draft|reply|caption|alt|tooltip|placeholder"
+)
+"""Names of what is stored, shown or searched for, and is no deed by itself."""
 _FILE = (
     r"paths?|files?|dirs?|director(?:y|ies)|folders?|filepaths?|filenames?|file_names?|pathnames?|dirname|workdir|cwd"
 )
@@ -54,7 +61,7 @@ def _ends_with(words: str) -> re.Pattern[str]:
 _PATTERNS = (
     *map(_ends_with, (_QUERY, _SQL, _COMMAND)),
     re.compile(_CODE),
-    *map(_ends_with, (_CONTENT, _FILE, _PERHAPS_FILE, _GOAL, _URL)),
+    *map(_ends_with, (_CONTENT, _STORED, _FILE, _PERHAPS_FILE, _GOAL, _URL)),
     re.compile(rf"(?:\w*_)?(?:{_HOST})|{_PERHAPS_HOST}"),
     _ends_with(_DATABASE),
 )
@@ -71,6 +78,7 @@ class ParameterName(NamedTuple):
     code: bool
     content: bool
     """Text that is stored or sent unchanged, and never executed."""
+    stored: bool
     file: bool
     perhaps_file: bool
     goal: bool

@@ -5,11 +5,13 @@ from collections.abc import Iterator
 
 from qwed.kernel.analysis.executable_text import Member, members, read_tool_name
 from qwed.kernel.request import Action
-from qwed.kernel.tools import DELETING, effect_in_name, words_of
+from qwed.kernel.tool_verbs import effect_of, meaning_of
 from qwed.model import EffectKind
 
 _METHOD = re.compile(r"(?:http_|request_|api_)?(?:methods?|verbs?)")
 _OPERATION = re.compile(r"(?:\w+_)?sub_?command|(?:actions?|operations?|ops?)(?:_(?:name|type))?")
+_ACTION = re.compile(r"actions?(?:_(?:name|type))?")
+_FLAG = re.compile(r"[a-z]+|(?:delete|destroy|drop|erase|purge|truncate|wipe)_\w+")
 _ONE_WORD = re.compile(r"[\w.:/-]{1,64}")
 
 
@@ -21,10 +23,10 @@ def parameter_verbs(name: str, action: Action) -> tuple[str, ...]:
 
 def _verbs_in(member: Member, *, reads: bool) -> Iterator[str]:
     plain, value = member.name.plain, member.value
-    if value is True and plain in DELETING:
+    if value is True and meaning_of(plain) == EffectKind.DELETE and _FLAG.fullmatch(plain):
         yield plain
     # For a reading tool, an action is a search term: the log entries about something that was deleted.
-    if not (_METHOD.fullmatch(plain) or (_OPERATION.fullmatch(plain) and not reads)):
+    if not (_METHOD.fullmatch(plain) or _OPERATION.fullmatch(plain)) or (reads and _ACTION.fullmatch(plain)):
         return
     for item in value if isinstance(value, list | tuple) else (value,):
         if isinstance(item, str) and _ONE_WORD.fullmatch(item):
@@ -34,11 +36,6 @@ def _verbs_in(member: Member, *, reads: bool) -> Iterator[str]:
 def effects_of(verbs: tuple[str, ...]) -> Iterator[EffectKind]:
     """Yield the effects of these verbs, except reading."""
     for verb in verbs:
-        effect = effect_in_name(verb)
-        if effect not in (None, EffectKind.READ):
+        effect = effect_of(meaning_of(verb))
+        if effect is not None and effect is not EffectKind.READ:
             yield effect
-
-
-def words_in(verbs: tuple[str, ...]) -> frozenset[str]:
-    """Return the words of these verbs, split like a tool's name."""
-    return frozenset(word for verb in verbs for word in words_of(verb))

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from qwed.kernel.tools import effect_in_name
+from qwed.kernel.tool_verbs import effect_of, meaning_of
 from qwed.model import EffectKind
 
 _LONGEST = 20_000
@@ -13,7 +13,7 @@ _E = EffectKind
 
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*+"' + r"|'(?:[^'\\]|\\.)*+'")
 _MUTATION = re.compile(r"(?:^|\})\s*(?:#[^\n]*\n\s*)*mutation\b[^{}]{0,2000}\{", re.IGNORECASE)
-_NAMES = re.compile(r"[A-Za-z_]\w{0,63}")
+_TOKEN = re.compile(r"[A-Za-z_]\w{0,63}|[{}()]")
 _PATTERN = re.compile(
     r"\s*(?:optional\s+)?(?:match|merge|create)\s*(?:\w+\s*=\s*)?\(|\s*unwind\s+\S+\s+as\s", re.IGNORECASE
 )
@@ -40,8 +40,18 @@ def mutations_in(text: str) -> Iterator[EffectKind]:
     plain = _QUOTED.sub('""', begins)
     if _MUTATION.search(plain):
         yield EffectKind.WRITE
-        # Each field names an operation of the service, like a tool's name.
-        effects = (effect_in_name(name[0]) for name in islice(_NAMES.finditer(plain), _MOST_NAMES))
+        effects = (effect_of(meaning_of(name)) for name in islice(_operations_in(plain), _MOST_NAMES))
         yield from (effect for effect in effects if effect not in (None, EffectKind.READ))
     elif _PATTERN.match(plain):
         yield from (kind for words, kind in _CHANGES if words.search(plain))
+
+
+def _operations_in(plain: str) -> Iterator[str]:
+    """Yield the fields of the outermost level of a mutation: each is an operation, named like a tool."""
+    depth = brackets = 0
+    for match in _TOKEN.finditer(plain):
+        piece = match[0]
+        depth += (piece == "{") - (piece == "}")
+        brackets += (piece == "(") - (piece == ")")
+        if depth == 1 and brackets <= 0 and piece not in "{}()":
+            yield piece

@@ -13,14 +13,14 @@ from qwed.kernel.analysis.inferred_effects import (
     MAX_FILES,
     MOVING,
     WRITING,
+    file_words,
     inferred_effects,
     with_address_effects,
 )
 from qwed.kernel.analysis.unanalyzed_text import has_statement
 from qwed.kernel.case import Case
-from qwed.kernel.tools import INFORMATION_ONLY_TOOLS, PATH, TOOL, text_of, words_of
+from qwed.kernel.tools import INFORMATION_ONLY_TOOLS, PATH, TOOL, text_of
 from qwed.model import OUTBOUND, Effect, EffectKind, Status, Verdict
-from qwed.model.tool_name import base_tool_name
 
 SECRET_IN_PARAMETERS, SECRET_EXFILTRATION = "secret in parameters", "secret leaving"
 """Violations found in the parameters and effects of a call, whatever analyzer it has."""
@@ -77,9 +77,7 @@ def _file_risk_effects(case: Case) -> Iterator[Effect]:
     """Yield the effects of files named in the call, whatever the tool: a secret read, a program planted."""
     if case.resolved_action.name in INFORMATION_ONLY_TOOLS:
         return
-    writes = case.resolved_action.effect is EffectKind.WRITE or WRITING_VERBS.intersection(
-        words_of(base_tool_name(case.resolved_action.name))
-    )
+    writes = case.resolved_action.effect is EffectKind.WRITE or WRITING_VERBS & file_words(case.resolved_action.name)
     for index, file in enumerate(named_files(case.action)):
         if index == MAX_FILES:
             yield Effect(EffectKind.UNRESOLVED, f"more than {MAX_FILES} files")

@@ -7,10 +7,12 @@ from qwed.kernel.analysis.executable_text import (
     has_unanalyzed_statement,
     read_tool_name,
 )
+from qwed.kernel.analysis.parameter_verbs import parameter_verbs
 from qwed.kernel.answer import Answer, denied
 from qwed.kernel.request import Action
+from qwed.kernel.tool_verbs import DISPATCH, UNKNOWN, effect_of, meaning_of, meaning_with, worst_of
 from qwed.kernel.tools import SHELL, TOOL, ResolvedAction, Tool
-from qwed.model import RISK_OF, EffectKind, ErrorCode
+from qwed.model import RISK_OF, EffectKind, ErrorCode, Risk
 from qwed.model.tool_name import base_tool_name
 
 _UNKNOWN_TEXT = ExecutableText(TOOL, (), "", "")
@@ -33,16 +35,34 @@ def resolve_unregistered_tool(name: str, entry: Tool, action: Action) -> Resolve
     if executable_text is None and base_tool_name(name) in _EXECUTING_TOOLS:
         executable_text = _UNKNOWN_TEXT
     analyzer = TOOL if executable_text is None else executable_text.analyzer
+    meaning = meaning_of(name)
+    effect = _effect(entry, tool, executable_text)
+    if meaning == DISPATCH:
+        meaning = _stated_meaning(name, action)
+        effect = effect if executable_text is not None else effect_of(meaning)
     return ResolvedAction(
         name,
         entry,
         analyzer,
-        entry.risk,
-        _effect(entry, tool, executable_text),
+        _base_risk(entry, meaning, tool, executable_text),
+        effect,
         is_tool=True,
         custom=True,
         executable_text=executable_text,
     )
+
+
+def _stated_meaning(name: str, action: Action) -> str:
+    """Return what a tool such as `manage_user` does, by the deed that its parameters state."""
+    deeds = parameter_verbs(name, action)
+    return worst_of(meaning_with(name, deed) for deed in deeds) if deeds else UNKNOWN
+
+
+def _base_risk(entry: Tool, meaning: str, tool: ToolName, executable_text: ExecutableText | None) -> Risk:
+    """Return the risk by the name: high if it says nothing, unless the text says what the tool does."""
+    if meaning != UNKNOWN or (executable_text is not None and _effect_is_of_text(tool, executable_text)):
+        return min(entry.risk, Risk.MEDIUM)
+    return max(entry.risk, Risk.HIGH)
 
 
 def _effect(entry: Tool, tool: ToolName, executable_text: ExecutableText | None) -> EffectKind | None:

@@ -18,6 +18,7 @@ from qwed.kernel.tools import (
     Tool,
     analyzed_fields,
     custom_tool,
+    family_of,
     resembles_built_in,
     resolve_registered_tool,
     values_of,
@@ -83,7 +84,8 @@ def _unknown_type(name: str) -> Answer:
 
 
 def _refuse_blocked(case: Case, *names: str) -> Answer | None:
-    if not any(map(case.agent.blocks, names)):
+    blocks = case.agent.blocks
+    if not any(blocks(name) or any(map(blocks, family_of(name))) for name in names):
         return None
     return denied(
         ErrorCode.TOOL_NOT_ALLOWED,

@@ -11,6 +11,7 @@ from qwed.engines.registry import ENGINES
 from qwed.engines.verdict_cache import CACHEABLE_STATUSES, VerdictRequest
 from qwed.futures import Future
 from qwed.kernel.analysis.allowlists import enforce_allowlists
+from qwed.kernel.analysis.blocked_deeds import refuse_blocked_deed
 from qwed.kernel.analysis.content_scan import scan_content
 from qwed.kernel.analysis.executable_text import value_at, with_value_at
 from qwed.kernel.analysis.tool_analyzers import (
@@ -43,7 +44,7 @@ def run_engine(case: Case, services: Services) -> Case | Answer | Coroutine[Any,
 def _with_verdict(case: Case, verdict: Verdict) -> Case:
     # Inferred and declared effects come after the allowlists: their targets are tool names, not files or addresses.
     extended = add_declared_effects(case, add_inferred_effects(case, enforce_allowlists(case, verdict)))
-    return replace(case, verdict=block_secret_leaks(case, extended))
+    return replace(case, verdict=block_secret_leaks(case, refuse_blocked_deed(case, extended)))
 
 
 async def _ask_engine(case: Case, services: Services) -> Case | Answer:
@@ -52,13 +53,18 @@ async def _ask_engine(case: Case, services: Services) -> Case | Answer:
         if _is_plain_text(case, verdict):
             case = replace(case, resolved_action=case.resolved_action._replace(analyzer=TOOL, executable_text=None))
             return _with_verdict(case, analyze_tool(case))
-        if verdict.status is Status.FAILED and verdict.corrected is not None:
+        if verdict.status is Status.FAILED and verdict.corrected is not None and not _is_embedded(case):
             return await _try_repair(case, verdict, services)
     except PoolFullError:
         return denied(ErrorCode.ENGINE_UNAVAILABLE, check="engine_available", retry_after=1)
     if not ENGINES[case.resolved_action.analyzer].cacheable:
         case = replace(case, cacheable=False)
     return _with_verdict(case, verdict)
+
+
+def _is_embedded(case: Case) -> bool:
+    executable_text = case.resolved_action.executable_text
+    return executable_text is not None and executable_text.is_embedded
 
 
 def _is_plain_text(case: Case, verdict: Verdict) -> bool:

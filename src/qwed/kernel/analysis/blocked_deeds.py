@@ -1,0 +1,87 @@
+"""Blocks of action types hold for the deed: what `blocked_tools` names is refused through every other tool as well."""
+
+import re
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from qwed.kernel.analysis.allowlists import named_files
+from qwed.kernel.case import Case
+from qwed.kernel.tool_verbs import words_of
+from qwed.kernel.tools import PATH, SHELL, SQL_TOOLS, text_of
+from qwed.model import Effect, EffectKind, Status, Verdict
+from qwed.model.tool_name import base_tool_name
+
+_E = EffectKind
+_MAIL_WORDS = frozenset({"email", "emails", "mail", "mails", "gmail", "smtp", "outlook", "sendgrid", "mailgun"})
+_DATABASE_CLIENT = re.compile(
+    r"(?:^|[\s;&|(/`])(?:psql|mysql|mariadb|sqlite3?|duckdb|sqlcmd|cqlsh|bq|snowsql|clickhouse(?:-client)?|mongosh)"
+    r"(?=[\s;|&)]|$)"
+)
+_OF_FILES = frozenset({PATH, SHELL, "code"})
+_CHANGES = frozenset({_E.WRITE, _E.DELETE, _E.ADMIN})
+
+
+class _Deed(NamedTuple):
+    """What a call does: the analyzer of its text, and the effects that were found."""
+
+    case: Case
+    analyzer: str
+    kinds: frozenset[EffectKind]
+
+    def is_on_files(self, kind: EffectKind) -> bool:
+        """Return True if a file is the object of this effect."""
+        if kind not in self.kinds:
+            return False
+        return self.analyzer in _OF_FILES or next(iter(named_files(self.case.action)), None) is not None
+
+    def runs_sql(self) -> bool:
+        """Return True if a statement is run, also by a client in a command."""
+        if self.analyzer != SHELL:
+            return self.analyzer == "sql"
+        executable_text = self.case.resolved_action.executable_text
+        command = text_of(self.case.action, "query") if executable_text is None else executable_text.normalized
+        return _DATABASE_CLIENT.search(command) is not None
+
+    def is_mail(self) -> bool:
+        """Return True if a message leaves by mail."""
+        words = words_of(base_tool_name(self.case.resolved_action.name))
+        return _E.COMMUNICATE in self.kinds and not _MAIL_WORDS.isdisjoint(words)
+
+
+_DEEDS: dict[str, Callable[[_Deed], bool]] = {
+    **dict.fromkeys(SQL_TOOLS, _Deed.runs_sql),
+    "database_write": lambda deed: deed.runs_sql() and not _CHANGES.isdisjoint(deed.kinds),
+    "shell_command": lambda deed: deed.analyzer == SHELL,
+    "execute_code": lambda deed: deed.analyzer == "code",
+    "file_read": lambda deed: deed.is_on_files(_E.READ),
+    "read_file": lambda deed: deed.is_on_files(_E.READ),
+    "file_write": lambda deed: deed.is_on_files(_E.WRITE),
+    "file_delete": lambda deed: deed.is_on_files(_E.DELETE),
+    "delete_files": lambda deed: deed.is_on_files(_E.DELETE),
+    "send_email": _Deed.is_mail,
+    "api_call": lambda deed: _E.NETWORK in deed.kinds,
+}
+"""Action types and tools, and the deed that is refused where one of them is blocked."""
+
+
+def refuse_blocked_deed(case: Case, verdict: Verdict) -> Verdict:
+    """Return the verdict, or the refusal of a deed whose action type is blocked for the agent."""
+    if not case.agent.permissions.blocked_tools:
+        return verdict
+    deed = _Deed(case, case.resolved_action.analyzer, _kinds(verdict.effects))
+    blocked = next((name for name, is_done in _DEEDS.items() if case.agent.blocks(name) and is_done(deed)), None)
+    if blocked is None:
+        return verdict
+    return Verdict(
+        status=Status.BLOCKED if verdict.status is Status.BLOCKED else Status.FAILED,
+        engine=verdict.engine,
+        message=f"`{blocked}` is blocked for this agent, and this call does the same",
+        effects=verdict.effects or (Effect(EffectKind.UNRESOLVED),),
+        violations=verdict.violations,
+        checks_passed=verdict.checks_passed,
+        checks_failed=("tool_not_blocked", *verdict.checks_failed),
+    )
+
+
+def _kinds(effects: Iterable[Effect]) -> frozenset[EffectKind]:
+    return frozenset(effect.kind for effect in effects)

@@ -1,0 +1,92 @@
+"""Recognises commands and code by their form, in texts whose parameter says nothing about them.
+
+A form is strict, so that a sentence does not have it: what is missed here has no name that says it is executed.
+"""
+
+import re
+
+_LONGEST = 8_192
+_PROGRAM_TEXT = """
+apt apt-get aws awk az bash base64 brew bun bunx busybox cargo cat chattr chgrp chmod chown conda cp crontab csh curl
+dash dd deno diskutil dnf docker docker-compose dpkg doas echo eval exec export fdisk fdformat find firewall-cmd fish
+gcloud gdb gh git gpg grep helm iptables java jq journalctl kill killall ksh kubectl launchctl ldapmodify ln ls make
+mkdir mkfifo mkfs mount mv mysql mysqldump nc ncat netcat nft node nohup npm npx openssl parted perl pg_dump php pip
+pip3 pipx pkill pnpm podman poweroff powershell printf psql pwsh python python2 python3 rclone reboot redis-cli rm rmdir
+rsync ruby scp screen sed setsid sftp sh shred shutdown socat source sqlite3 ssh sudo swapoff sysctl systemctl tar tee
+telnet terraform tmux touch trap truncate ufw umount unlink useradd userdel usermod uv uvx vim wget xargs yarn yum zsh
+cmd cmd.exe del format powershell.exe remove-item invoke-expression invoke-webrequest iex iwr reg rundll32 schtasks
+"""
+_PROGRAMS = frozenset(_PROGRAM_TEXT.split())
+_DESTROYING = frozenset(
+    [
+        "rm",
+        "rmdir",
+        "shred",
+        "mkfs",
+        "dd",
+        "unlink",
+        "shutdown",
+        "reboot",
+        "poweroff",
+        "killall",
+        "pkill",
+        "del",
+        "truncate",
+    ]
+)
+_FIRST = re.compile(
+    r"\s*(?:[A-Za-z_]\w*=\S*\s+)*(?:(?:sudo|doas|nohup|env|time|exec)\s+(?:-\w+\s+)*)*([\w./\\-]{1,128})"
+)
+_OPTION = re.compile(r"\s--?[A-Za-z][\w-]*|\s/[a-zA-Z]\b")
+_SYNTAX = re.compile(r"&&|\|\||\||;\s*\S|\$\(|\$\{|`|>{1,2}\s*[\w./&~]|<\(|<<")
+_PATHLIKE = re.compile(r"\s(?:[~.]{0,2}/\S*|[\w*-]+\.[\w*]+|\*\S*|\S+://\S+|[A-Za-z]:\\\S*)")
+_SENTENCE = re.compile(r"[.!?]\s+[A-Z]|\b(?:the|and|is|are|was|that|this|with|please|should|how|why|what|when)\b")
+
+_CODE = re.compile(
+    r"""\b(?:fetch|eval|Function|importScripts|setTimeout|setInterval|sendBeacon|XMLHttpRequest|WebSocket|require
+    |execSync|spawnSync|alert|atob|__import__|exec|compile|getattr|globals|import|open)(?:\(|\s{1,8}\(\s*["'`])
+    |\b(?:document|window|localStorage|sessionStorage|navigator|globalThis|process|child_process|chrome|location)
+    (?:\s*\.\s*[A-Za-z_$]\w*){1,8}\s*(?:\(|=[^=])
+    |\bdocument\s*\.\s*(?:cookie|domain|forms|body)\b|\b(?:localStorage|sessionStorage|indexedDB)\b
+    |\b(?:document|window|globalThis|self)\s*\[\s*["'`]
+    |\b(?:os|subprocess|shutil|sys|socket|pickle|ctypes|builtins|importlib|requests|urllib|pathlib)\s*\.\s*[a-z_]\w*\s*\(
+    |^\s*(?:import\s+[\w.]+|from\s+[\w.]+\s+import\s+\w)
+    |^\s*(?:javascript|vbscript)\s*:|\bthis\s*\.\s*constructor\b|\bconstructor\s*\.\s*constructor\b
+    |\b(?:Runtime\s*\.\s*getRuntime|System\s*\.\s*(?:exit|getenv)|T\s*\(\s*java\.|ProcessBuilder|Files\s*\.\s*write)
+    |\{\{.*(?:__class__|__globals__|__subclasses__|config\.|cycler|lipsum).*\}\}
+    |<\?php\b|<script\b|<%=?\s*\w+\s*[.(]|\#\{\s*[`\w]+\s*[.(]""",
+    re.VERBOSE | re.IGNORECASE | re.MULTILINE,
+)
+
+
+def is_command(text: str) -> bool:
+    """Return True if a text has the form of a shell command: a known program with options, a path or shell syntax."""
+    if len(text) > _LONGEST:
+        return False
+    match = _FIRST.match(text)
+    if match is None:
+        return False
+    program = re.split(r"[/\\]", match[1])[-1].lower()
+    if program not in _PROGRAMS or match[1] == text.strip():
+        return False
+    if _SENTENCE.search(text) and not _SYNTAX.search(text):
+        return False
+    return bool(_OPTION.search(text) or _SYNTAX.search(text) or (_PATHLIKE.search(text) and _is_short(text, program)))
+
+
+def _is_short(text: str, program: str) -> bool:
+    """Return True if few enough words name a path: `rm notes.txt`, but not `make a page about node.js`."""
+    return len(text.split()) <= (8 if program in _DESTROYING else 4)
+
+
+def are_command_words(words: object) -> bool:
+    """Return True if a list is the words of a command: `["rm", "-rf", "/"]`."""
+    if not isinstance(words, list | tuple) or len(words) < 2 or not all(isinstance(word, str) for word in words):
+        return False
+    program = re.split(r"[/\\]", words[0])[-1].lower()
+    return program in _PROGRAMS and is_command(" ".join(words[:100]))
+
+
+def has_code(text: str) -> bool:
+    """Return True if a text calls or reaches something as only code does."""
+    return _CODE.search(text, 0, _LONGEST) is not None
