@@ -16,6 +16,8 @@ class InterceptorConfig:
     block_on_error: bool = True
     max_payload_size_bytes: int = 1_048_576
     trusted_agents: Sequence[str] | None = None
+    verify_untyped: bool = False
+    """True to verify what a payload is, beside what its type says; a gateway and a proxy do."""
 
     def __post_init__(self) -> None:
         for item in fields(self):

@@ -20,8 +20,9 @@ from qwed_a2a.attestation import TTL_SECONDS, ephemeral_keyring, sign
 from qwed_a2a.config import InterceptorConfig
 from qwed_a2a.digest import digest_of
 from qwed_a2a.guards import GUARDS, GuardEntry, load_guard
-from qwed_a2a.message import MAX_ID_LENGTH, AgentMessage
+from qwed_a2a.message import MAX_ID_LENGTH, AgentMessage, PayloadType
 from qwed_a2a.metrics import InterceptorMetrics
+from qwed_a2a.parsing import DataPart, Payload, UnparsableMessage, read_parts
 from qwed_a2a.results import GuardResult, UnsignedVerdict
 from qwed_a2a.trust_boundary import MessageBoundary, TrustBoundary
 from qwed_a2a.verdict import EngineName, VerdictStatus, VerificationVerdict
@@ -30,6 +31,7 @@ ENGINE_SECONDS = 10.0
 """Time limit of an engine in seconds, including the wait for a worker (DESIGN 4.6)."""
 _WAIT_SECONDS = 15.0
 _WORKERS = 2
+_PARSER = "payload_parser"
 FORWARDED, BLOCKED = VerdictStatus.FORWARDED, VerdictStatus.BLOCKED
 log = logging.getLogger(__name__)
 
@@ -177,27 +179,48 @@ class A2AVerificationInterceptor:
             return digest, UnsignedVerdict(
                 FORWARDED, EngineName.BYPASS, "the sender is trusted and its messages not verified"
             )
-        return digest, await self._run_guard(message, owner)
+        verdict = await self._run_guard(message.payload_type, message.payload, owner)
+        if verdict.status is BLOCKED or not self.config.verify_untyped:
+            return digest, verdict
+        return digest, await self._verify_content(message, owner, verdict)
 
-    async def _run_guard(self, message: AgentMessage, owner: str) -> UnsignedVerdict:
-        entry = GUARDS.get(message.payload_type)
+    async def _verify_content(self, message: AgentMessage, owner: str, declared: UnsignedVerdict) -> UnsignedVerdict:
+        """Return the verdict on what the payload is, whatever its type says; the declared one if it is nothing else."""
+        try:
+            contents = read_parts([DataPart(message.payload)])
+        except Exception as error:  # noqa: BLE001  # like a guard, the parser may fail in any way
+            return self._failure(_PARSER, type(error).__name__)
+        if isinstance(contents, UnparsableMessage):
+            return self._failure(_PARSER, "MessageParseError", contents.reason)
+        verdict = declared
+        for payload in contents.payloads:
+            if payload.kind in GUARDS and not _is_declared(payload, message):
+                verdict = await self._run_guard(payload.kind, payload.payload, owner)
+                if verdict.status is BLOCKED:
+                    break
+        return verdict
+
+    async def _run_guard(self, kind: PayloadType, payload: dict[str, Any], owner: str) -> UnsignedVerdict:
+        entry = GUARDS.get(kind)
         if entry is None or not getattr(self.config, entry.switch):
-            reason = f"payloads of the type `{message.payload_type}` are not verified"
+            reason = f"payloads of the type `{kind}` are not verified"
             return UnsignedVerdict(FORWARDED, EngineName.PASSTHROUGH, reason)
         try:
-            result = await load_guard(entry)(message.payload, OwnedVerdictSource(self._ensure_engines(), owner))
+            result = await load_guard(entry)(payload, OwnedVerdictSource(self._ensure_engines(), owner))
         except Exception as error:  # noqa: BLE001  # the one broad catch of this package: an engine may fail in any way
-            return self._guard_failure(entry, error)
+            return self._failure(str(entry.engine), type(error).__name__)
         return _verdict_of(entry, result)
 
-    def _guard_failure(self, entry: GuardEntry, error: Exception) -> UnsignedVerdict:
-        # Only the type of the error: its text may quote the payload.
-        kind = type(error).__name__
-        details = {"error": kind, "engine": str(entry.engine)}
+    def _failure(self, part: str, kind: str, reason: str = "") -> UnsignedVerdict:
+        """Return the verdict on a message that could not be read or judged: `block_on_error` decides.
+
+        Of an error only its type is reported, because its text may quote the payload.
+        """
+        details = {"error": kind, "engine": part}
         if self.config.block_on_error:
-            return UnsignedVerdict(BLOCKED, EngineName.ERROR_HANDLER, f"the {entry.engine} failed: {kind}", details)
-        log.error("a2a %s failed, message forwarded unverified: %s", entry.engine, kind)
-        reason = f"the {entry.engine} failed, and errors do not block: {kind}"
+            return UnsignedVerdict(BLOCKED, EngineName.ERROR_HANDLER, reason or f"the {part} failed: {kind}", details)
+        log.error("a2a %s failed, message forwarded unverified: %s", part, kind)
+        reason = f"the {part} failed, and errors do not block: {kind}"
         return UnsignedVerdict(FORWARDED, EngineName.ERROR_HANDLER, reason, details)
 
     def _ensure_engines(self) -> VerdictCache:
@@ -205,6 +228,13 @@ class A2AVerificationInterceptor:
             if self._engines is None:
                 self._engines = VerdictCache(EnginePool(ENGINES.values(), size=_WORKERS), ENGINE_SECONDS)
             return self._engines
+
+
+def _is_declared(payload: Payload, message: AgentMessage) -> bool:
+    """Return True if the guard of the declared type has judged this payload already."""
+    if payload.kind is not message.payload_type:
+        return False
+    return payload.kind is not PayloadType.CODE_EXECUTION or payload.payload.get("code") == message.payload.get("code")
 
 
 def _verdict_of(entry: GuardEntry, result: GuardResult) -> UnsignedVerdict:

@@ -133,7 +133,9 @@ class InterceptorService:
 def config_from(settings: Settings) -> InterceptorConfig:
     """Return the configuration from the settings; each organisation has its own trusted agents."""
     return InterceptorConfig(
-        block_on_error=settings.a2a_block_on_error, max_payload_size_bytes=settings.a2a_max_payload_bytes
+        block_on_error=settings.a2a_block_on_error,
+        max_payload_size_bytes=settings.a2a_max_payload_bytes,
+        verify_untyped=True,
     )
 
 

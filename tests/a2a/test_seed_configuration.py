@@ -49,6 +49,7 @@ def test_the_fields_and_their_defaults_are_those_of_the_table() -> None:
         "block_on_error": True,
         "max_payload_size_bytes": 1_048_576,
         "trusted_agents": None,
+        "verify_untyped": False,
     }
     assert A2AVerificationInterceptor().config == InterceptorConfig()
 

@@ -79,7 +79,7 @@ def test_a_server_starts_without_loading_what_only_messages_need() -> None:
 def test_the_service_uses_the_settings_of_the_operator() -> None:
     with qwed.open(a2a_max_payload_bytes=2_048, a2a_block_on_error=False) as gate:
         config = config_from(gate.services.settings)
-        assert config == InterceptorConfig(max_payload_size_bytes=2_048, block_on_error=False)
+        assert config == InterceptorConfig(max_payload_size_bytes=2_048, block_on_error=False, verify_untyped=True)
         result = intercept(gate, message({"text": "x" * 2_048}))
     assert isinstance(result, Problem)
     assert result.code == "QWED-REQ-002"

@@ -3,13 +3,16 @@
 from qwed.kernel.answer import Answer, Problem, denied, problem
 from qwed.kernel.case import Case, replace
 from qwed.kernel.services import Services
-from qwed.model import Decision, ErrorCode
-from qwed.model.roles import CALLER_ROLES
+from qwed.model import Decision, ErrorCode, Trust
+from qwed.model.roles import CALLER_ROLES, MEMBER
 from qwed.store.agent import Agent, Key
 from qwed.store.credentials import API_KEY, matches, prefix_of
 from qwed.store.protocol import Store
 
 _SEND_CREDENTIAL = "send an organisation key in X-API-Key, or the agent's own token in Authorization: Bearer"
+
+_ABOVE_MEMBER = "a member key decides on behalf of agents of trust level 0 to 2 only"
+_PROVE_AGENT = "send the agent's own token in Authorization: Bearer, or a key of an owner or approver"
 
 
 def authenticate(case: Case, services: Services) -> Case | Answer:
@@ -31,9 +34,18 @@ def authenticate(case: Case, services: Services) -> Case | Answer:
         return denied(ErrorCode.INVALID_AGENT_TOKEN, "no credential", suggestion=_SEND_CREDENTIAL)
     if agent is None or organisation_id not in (None, agent.organisation_id):
         return denied(ErrorCode.AGENT_NOT_REGISTERED)
+    return _refuse_proven_caller(case, agent, key) or replace(case, agent=agent, key=key)
+
+
+def _refuse_proven_caller(case: Case, agent: Agent, key: Key | None) -> Answer | None:
+    """Return the refusal of a caller that belongs to the organisation, or None."""
+    is_member = key is not None and key.role == MEMBER and case.credentials.agent_token is None
+    # Level 3 is given by an owner: a member's key may not use it.
+    if is_member and agent.trust >= Trust.TRUSTED:
+        return denied(ErrorCode.ROLE_NOT_SUFFICIENT, _ABOVE_MEMBER, suggestion=_PROVE_AGENT)
     if case.stated_agent_id not in (None, case.agent_id):
         return denied(ErrorCode.MALFORMED, "`agent_id` in the body is not the agent in the path")
-    return replace(case, agent=agent, key=key)
+    return None
 
 
 def require_active(case: Case, services: Services) -> Case | Answer:
