@@ -64,6 +64,9 @@ class ToolName(NamedTuple):
     reads: bool
     of_database: bool
     """True if its server is named after a database: then every tool of it is a database tool."""
+    server_words: frozenset[str] = frozenset()
+    searches_text: bool = False
+    """True for a search of code, documents or the web, where a statement is what is looked for."""
     takes_queries: bool = False
     """True for a tool that reads what it is asked for, so that even a `text` may be the query."""
 
@@ -90,6 +93,9 @@ _ASKING = frozenset(
         "browse",
     ]
 )
+_SEARCHING = frozenset({"search", "find", "grep", "lookup"})
+_SEARCHED_TEXT = "code codebase docs documentation web internet issues repositories papers articles files emails"
+_SEARCHED = frozenset(_SEARCHED_TEXT.split())
 _ABOUT_TEXT = frozenset(
     ["search", "docs", "documentation", "summary", "translation", "sentiment", "language", "text", "help", "guide"]
 )
@@ -106,10 +112,12 @@ def read_tool_name(name: str) -> ToolName:
     sql = runs_query or any(word in _SQL_WORDS or word.endswith("sql") for word in words)
     language = next((_language(word) for word in words if _language(word)), None)
     database = sql or bool(_DATABASE_WORDS & word_set)
-    of_database = not _DATABASE_WORDS.isdisjoint(words_of(server_of(name) or ""))
+    server_words = frozenset(words_of(server_of(name) or ""))
+    of_database = not _DATABASE_WORDS.isdisjoint(server_words)
+    searches_text = bool(_SEARCHING & word_set and _SEARCHED & word_set) and not database
     reads = meaning_of(name) == EffectKind.READ
     takes_queries = reads and not _ASKING.isdisjoint(word_set) and _ABOUT_TEXT.isdisjoint(word_set)
-    return ToolName(word_set, sql, database, language, reads, of_database, takes_queries)
+    return ToolName(word_set, sql, database, language, reads, of_database, server_words, searches_text, takes_queries)
 
 
 def _language(word: str) -> str | None:
@@ -222,6 +230,8 @@ def _has_arguments(member: Member) -> bool:
 
 def _statements(member: Member, tool: ToolName) -> Iterator[ExecutableText]:
     is_explicit = tool.sql or member.name.sql
+    if tool.searches_text and not is_explicit:
+        return
     texts = [(member.path, member.value)]
     if isinstance(member.value, list | tuple):
         texts = [((*member.path, index), item) for index, item in enumerate(member.value)]
@@ -288,7 +298,7 @@ def _command(member: Member, tool: ToolName) -> ExecutableText:
 def query_words(name: ParameterName, tool: ToolName) -> frozenset[str]:
     """Return the words that may name the language of a query: those of its parameter, and of its tool."""
     own = frozenset(name.plain.split("_"))
-    return own | tool.words if name.query or name.command else own
+    return own | tool.words | tool.server_words if name.query or name.command else own
 
 
 def has_unanalyzed_statement(action: Action, tool: ToolName, executable_text: ExecutableText | None) -> bool:

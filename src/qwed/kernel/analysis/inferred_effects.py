@@ -90,6 +90,8 @@ def _changes_in(named_text: _NamedText, tool: ToolName) -> Iterator[EffectKind]:
     if name.content and not tool.takes_queries:
         return
     yield from mutations_in(text)
+    if classify_name(text).plain == name.plain:
+        return  # the parameter's name itself
     executable = may_be_executed(name, tool)
     is_query = name.query or name.command or executable
     is_code = (name.code or executable) and has_code(text)
@@ -200,6 +202,8 @@ def names_file(named_text: _NamedText, words: frozenset[str] = frozenset()) -> b
     return _PATH_AT_START.match(text) is not None and not text.startswith("//")
 
 
+_ADDRESS_MARK = re.compile(r"[.:/]|localhost|\A\d+\Z|\A0x", re.IGNORECASE)
+"""What an address has and an id does not, such as that of a video under `url`."""
 _METADATA_LIKE = re.compile(
     r"(?:\d[\da-fx]*\.[\da-fx.]+|\[[0-9a-f:.]+\]|[\w.-]*metadata\.[\w.-]+)(?:[:/]\S*)?", re.IGNORECASE
 )
@@ -225,7 +229,9 @@ def _names_address(named_text: _NamedText) -> bool:
         return whole or name.url or name.host
     if _is_metadata_service(named_text):
         return True
-    return whole and (name.url or (name.host and _HOST_LIKE.fullmatch(text) is not None))
+    return whole and (
+        (name.url and _ADDRESS_MARK.search(text) is not None) or (name.host and _HOST_LIKE.fullmatch(text) is not None)
+    )
 
 
 _EFFECT_OF_REACH = {
