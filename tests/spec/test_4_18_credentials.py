@@ -120,3 +120,31 @@ def test_strangers_are_counted_and_leave_no_leaf(spec_server: SpecServer, new_ke
             assert client.get("/agents").status_code == 401
     assert scrape.value("qwed_unauthenticated_total") == before + 6
     assert new_keyholders.owner.get("/audit/head").json()["size"] == size
+
+
+@spec("9.8")
+@pytest.mark.parametrize("level", [0, 1, 2, 3])
+def test_a_member_key_decides_for_agents_up_to_level_2(spec_server: SpecServer, level: int) -> None:
+    body = {"action": {"type": "calculate", "query": "2+2"}, "context": {"conversation_id": "c", "step_number": 1}}
+    with spec_server.client("owner") as owner, spec_server.client("member") as member:
+        agent = owner.post(
+            "/agents/register", json={"name": "levelled", "principal_id": "u", "trust_level": level}
+        ).json()
+        path = f"/agents/{agent['agent_id']}/verify"
+        answer = member.post(path, json=body)
+        token = {"Authorization": f"Bearer {agent['agent_token']}"}
+        with_token = member.post(path, json=body, headers=token).json()
+    refused = answer.json().get("error", {}).get("code") == "QWED-AUTH-003"
+    assert (answer.status_code, refused) == ((403, True) if level == 3 else (200, False))
+    assert with_token.get("error", {}).get("code") != "QWED-AUTH-003"
+
+
+@spec("9.8")
+def test_an_agent_of_level_3_elsewhere_is_as_unknown_as_one_that_is_not_there(spec_server: SpecServer) -> None:
+    body = {"action": {"type": "calculate", "query": "2+2"}, "context": {"conversation_id": "c", "step_number": 1}}
+    with spec_server.client("foreign") as foreign, spec_server.client("member") as member:
+        fields = {"name": "elsewhere", "principal_id": "u", "trust_level": 3}
+        theirs = foreign.post("/agents/register", json=fields).json()["agent_id"]
+        answers = [member.post(f"/agents/{name}/verify", json=body) for name in (theirs, f"{theirs[:-4]}0000")]
+    first, second = ((answer.status_code, answer.json()["error"]["code"]) for answer in answers)
+    assert first == second == (404, "QWED-AGENT-001")

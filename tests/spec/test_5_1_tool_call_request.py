@@ -189,8 +189,8 @@ def test_a_custom_tool_is_allowed_by_adding_it_to_the_safe_operations() -> None:
 
 @spec("5.1", "guide/Tool approval")
 def test_allowed_tools_make_custom_tools_known_and_are_the_whole_list(asking: Callable[..., AgentConversation]) -> None:
-    ask = asking(type="autonomous", permissions={"allowed_tools": ["my_custom_tool", "fetch_report"]})
-    assert said(_call(ask, "my_custom_tool").json()) == ("APPROVED", None)
+    ask = asking(type="autonomous", permissions={"allowed_tools": ["check_my_tool", "fetch_report"]})
+    assert said(_call(ask, "check_my_tool").json()) == ("APPROVED", None)
     assert said(ask({"type": "tool_call", "tool": "fetch_report"}, 1, conversation="c2")) == ("APPROVED", None)
     for tool in ("get_weather", "send_email", "my_other_tool"):
         assert said(ask({"type": "tool_call", "tool": tool}, 1, conversation=tool)) == NOT_ALLOWED
@@ -203,8 +203,9 @@ def test_allowed_tools_make_custom_tools_known_and_are_the_whole_list(asking: Ca
         ("fetch_report", "low"),
         ("listOrders", "low"),
         ("search-docs", "low"),
-        ("my_custom_tool", "medium"),
-        ("make_coffee", "medium"),
+        ("my_custom_tool", "high"),
+        ("make_coffee", "high"),
+        ("ask_expert", "medium"),
         ("delete_report", "critical"),
         ("get_and_delete_report", "critical"),
         ("fetchAndDelete", "critical"),

@@ -39,7 +39,7 @@ _DIGITS = "0123456789"
 
 
 class _ObjectRule(NamedTuple):
-    """What verbs mean together with the things they are applied to."""
+    """Meaning of verbs together with the things they are applied to."""
 
     of: frozenset[str]
     means: str

@@ -22,7 +22,7 @@ _CHANGES = frozenset({_E.WRITE, _E.DELETE, _E.ADMIN})
 
 
 class _Deed(NamedTuple):
-    """What a call does: the analyzer of its text, and the effects that were found."""
+    """Analyzer and effects of one call."""
 
     case: Case
     analyzer: str

@@ -15,8 +15,16 @@ _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*+"' + r"|'(?:[^'\\]|\\.)*+'")
 _MUTATION = re.compile(r"(?:^|\})\s*(?:#[^\n]*\n\s*)*mutation\b[^{}]{0,2000}\{", re.IGNORECASE)
 _TOKEN = re.compile(r"[A-Za-z_]\w{0,63}|[{}()]")
 _PATTERN = re.compile(
-    r"\s*(?:optional\s+)?(?:match|merge|create)\s*(?:\w+\s*=\s*)?\(|\s*unwind\s+\S+\s+as\s", re.IGNORECASE
+    r"\s*(?:optional\s+)?(?:match|merge|create)\s*(?:\w+\s*=\s*)?\(|\s*unwind\s+\S+\s+as\s"
+    r"|\s*call\s+\w+\.[\w.]+|\s*load\s+csv\b|\s*(?:using\s+periodic|foreach)\s*\(?",
+    re.IGNORECASE,
 )
+_OPAQUE = re.compile(
+    r"\bcall\s+(?!db\.(?:labels|relationshiptypes|propertykeys|schema\.\w+|indexes|constraints|info|ping)\b|apoc\.meta\.)\w"
+    r"|\bload\s+csv\b|\bforeach\b|\busing\s+periodic\b",
+    re.IGNORECASE,
+)
+"""Clauses of a graph pattern whose effects are not in the text."""
 _CHANGES = (
     (re.compile(r"\b(?:delete|remove)\b", re.IGNORECASE), _E.DELETE),
     (re.compile(r"\b(?:set|create|merge)\b", re.IGNORECASE), _E.WRITE),
@@ -44,6 +52,8 @@ def mutations_in(text: str) -> Iterator[EffectKind]:
         yield from (effect for effect in effects if effect not in (None, EffectKind.READ))
     elif _PATTERN.match(plain):
         yield from (kind for words, kind in _CHANGES if words.search(plain))
+        if _OPAQUE.search(plain):
+            yield EffectKind.UNRESOLVED
 
 
 def _operations_in(plain: str) -> Iterator[str]:

@@ -39,7 +39,8 @@ _FIRST = re.compile(
 )
 _OPTION = re.compile(r"\s--?[A-Za-z][\w-]*|\s/[a-zA-Z]\b")
 _SYNTAX = re.compile(r"&&|\|\||\||;\s*\S|\$\(|\$\{|`|>{1,2}\s*[\w./&~]|<\(|<<")
-_PATHLIKE = re.compile(r"\s(?:[~.]{0,2}/\S*|[\w*-]+\.[\w*]+|\*\S*|\S+://\S+|[A-Za-z]:\\\S*)")
+_PATHLIKE = re.compile(r"\s(?:[~.]{0,2}/\S*|[\w*-]+\.[\w*]+|\*\S*|\S+://\S+|[A-Za-z]:\\\S*|[a-z]+=\S+)")
+_FUNCTION = re.compile(r"\s*[\w:.-]{1,64}\s*\(\)\s*\{[^}]*[|;&][^}]*\}")
 _SENTENCE = re.compile(r"[.!?]\s+[A-Z]|\b(?:the|and|is|are|was|that|this|with|please|should|how|why|what|when)\b")
 
 _CODE = re.compile(
@@ -65,13 +66,19 @@ def is_command(text: str) -> bool:
         return False
     match = _FIRST.match(text)
     if match is None:
-        return False
-    program = re.split(r"[/\\]", match[1])[-1].lower()
+        return _FUNCTION.match(text) is not None
+    program = _program_of(match[1])
     if program not in _PROGRAMS or match[1] == text.strip():
         return False
     if _SENTENCE.search(text) and not _SYNTAX.search(text):
         return False
     return bool(_OPTION.search(text) or _SYNTAX.search(text) or (_PATHLIKE.search(text) and _is_short(text, program)))
+
+
+def _program_of(word: str) -> str:
+    """Return the name of a program without its directory and version: `/sbin/mkfs.ext4` is `mkfs`."""
+    name = re.split(r"[/\\]", word)[-1].lower()
+    return name if name in _PROGRAMS else name.partition(".")[0]
 
 
 def _is_short(text: str, program: str) -> bool:
@@ -83,8 +90,7 @@ def are_command_words(words: object) -> bool:
     """Return True if a list is the words of a command: `["rm", "-rf", "/"]`."""
     if not isinstance(words, list | tuple) or len(words) < 2 or not all(isinstance(word, str) for word in words):
         return False
-    program = re.split(r"[/\\]", words[0])[-1].lower()
-    return program in _PROGRAMS and is_command(" ".join(words[:100]))
+    return _program_of(words[0]) in _PROGRAMS and is_command(" ".join(words[:100]))
 
 
 def has_code(text: str) -> bool:
