@@ -19,8 +19,9 @@ from qwed.engines._sql.function_names import pure_names
 from qwed.engines._sql.lexer import rules_by_dialect
 from qwed.kernel.decision_matrix import STATUS_MATRIX, TRUST_MATRIX
 from qwed.kernel.stages.assess_risk import WEIGHTS
+from qwed.kernel.tool_verbs import verbs_by_meaning
 from qwed.kernel.tools import ACTION_TYPES, TOOLS, Tool
-from qwed.model import ErrorCode, Risk
+from qwed.model import EffectKind, ErrorCode, Risk
 from qwed.model.effect import RISK_OF
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -73,6 +74,15 @@ def _action_types() -> str:
 
 def _tools() -> str:
     return _tool_rows(tool for name, tool in TOOLS.items() if name not in ACTION_TYPES)
+
+
+def _tool_verbs() -> str:
+    risks = {"READ": "low", "interact": "medium", "dispatch": "as its `action` says"}
+    rows = (
+        [meaning, risks.get(meaning) or RISK_OF[EffectKind(meaning)].word, ", ".join(f"`{verb}`" for verb in verbs)]
+        for meaning, verbs in verbs_by_meaning().items()
+    )
+    return _table(["meaning", "risk", "verbs"], rows)
 
 
 def _trust() -> str:
@@ -145,6 +155,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "routes": _routes,
     "action_types": _action_types,
     "tools": _tools,
+    "tool_verbs": _tool_verbs,
     "trust": _trust,
     "status": _status,
     "effects": _effects,

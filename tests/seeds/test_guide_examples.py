@@ -82,9 +82,9 @@ def test_registering_custom_tools(client: QWEDClient) -> None:
         )["decision"]
         for tool in ("my_custom_tool", "fetch_report", "another_tool", "execute_code")
     }
-    # The tool is known; then trust x risk applies: MEDIUM risk of a supervised agent needs a person.
+    # The tool is known; then trust x risk applies: a name without a verb is HIGH, which a supervised agent may not do.
     assert answers == {
-        "my_custom_tool": "PENDING",
+        "my_custom_tool": "DENIED",
         "fetch_report": "APPROVED",
         "another_tool": "DENIED",
         "execute_code": "DENIED",
