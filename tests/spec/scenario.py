@@ -8,7 +8,7 @@ from tests.conftest import AgentConversation
 from tests.spec.conftest import Keyholders, SpecServer
 from tests.spec.requests import SUM, Json
 
-SECRET = "AKIAIOSFODNN7EXAMPLE"
+SECRET = "AKIAIOSFODNN0FIXTURE"
 STATE = "0" * 64
 
 

@@ -310,11 +310,11 @@ def test_a_secret_in_a_reason_is_not_kept_in_the_clear(keyholders: Keyholders) -
     ask = keyholders.create_agent()
     approval_id = ask(EMAIL, 1)["approval_id"]
     settled = settle(
-        keyholders.approver, approval_id, reason="used AKIAIOSFODNN7EXAMPLE to check", approver="ghp_" + "a" * 36
+        keyholders.approver, approval_id, reason="used AKIAIOSFODNN0FIXTURE to check", approver="ghp_" + "a" * 36
     )
     assert settled.status_code == 200
     kept = settled.text + str(changes_of(ask)) + str(keyholders.owner.get("/changes").text)
-    assert "AKIAIOSFODNN7EXAMPLE" not in kept
+    assert "AKIAIOSFODNN0FIXTURE" not in kept
     assert "ghp_" + "a" * 36 not in kept
 
 

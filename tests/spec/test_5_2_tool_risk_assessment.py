@@ -16,7 +16,7 @@ WEIGHTS = {
     "financial": 0.4,
     "privileged_target": 0.2,
 }
-AWS_KEY = "AKIAIOSFODNN7EXAMPLE"
+AWS_KEY = "AKIAIOSFODNN0FIXTURE"
 
 
 def _call(ask: AgentConversation, tool: str, parameters: Json) -> Json:

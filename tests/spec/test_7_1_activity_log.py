@@ -138,5 +138,5 @@ def test_the_log_grows_by_one_index_an_answer(ask: AgentConversation) -> None:
 @spec("7.1")
 def test_a_secret_in_a_refused_call_is_not_kept_in_the_clear(asking: Callable[..., AgentConversation]) -> None:
     ask = asking(type="trusted")
-    ask({**EMAIL, "parameters": {"to": "a@example.com", "body": "AKIAIOSFODNN7EXAMPLE"}}, 1)
-    assert "AKIAIOSFODNN7EXAMPLE" not in str(ask.activity())
+    ask({**EMAIL, "parameters": {"to": "a@example.com", "body": "AKIAIOSFODNN0FIXTURE"}}, 1)
+    assert "AKIAIOSFODNN0FIXTURE" not in str(ask.activity())

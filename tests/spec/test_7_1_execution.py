@@ -240,6 +240,6 @@ def test_the_list_keeps_the_first_decision_and_shows_how_it_was_resolved(keyhold
 @spec("7.1")
 def test_a_secret_in_what_is_said_about_trust_is_not_kept_in_the_clear(keyholders: Keyholders) -> None:
     ask = keyholders.create_agent(trust_level=2)
-    body = {"request": "trust_reduction", "to_level": 1, "justification": "it posted AKIAIOSFODNN7EXAMPLE"}
+    body = {"request": "trust_reduction", "to_level": 1, "justification": "it posted AKIAIOSFODNN0FIXTURE"}
     assert keyholders.owner.post(f"/agents/{ask.agent_id}/trust", json=body).status_code == 200
-    assert "AKIAIOSFODNN7EXAMPLE" not in str(changes_of(ask))
+    assert "AKIAIOSFODNN0FIXTURE" not in str(changes_of(ask))

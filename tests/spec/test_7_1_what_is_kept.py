@@ -10,7 +10,7 @@ from tests.spec.sections import spec
 
 Make = Callable[..., AgentConversation]
 SUM = {"type": "calculate", "query": "2+2"}
-SECRET = "AKIAIOSFODNN7EXAMPLE"
+SECRET = "AKIAIOSFODNN0FIXTURE"
 LEAK = {"type": "send_email", "parameters": {"to": "a@example.com", "body": f"key {SECRET}"}}
 
 

@@ -6,7 +6,7 @@ from tests.spec.conftest import CreateAgent
 from tests.spec.requests import Json, said, tool_call, trust_of
 from tests.spec.sections import spec
 
-KEY = "AKIAIOSFODNN7EXAMPLE"
+KEY = "AKIAIOSFODNN0FIXTURE"
 
 
 def _code(code: str, language: str = "python") -> Json:

@@ -4,16 +4,14 @@ import re
 from collections.abc import Iterator
 
 from qwed.guards._secrets.assignments import MAX_CANDIDATES, MAX_NESTING, find_assignments
+from qwed.guards._secrets.encodings import MAX_LAYERS, find_encoded
+from qwed.guards._secrets.private_keys import find_private_keys
 from qwed.guards._secrets.syntax_patterns import find_special_forms
-from qwed.guards._secrets.token_patterns import (
-    find_base64_tokens,
-    find_hex_tokens,
-    find_private_keys,
-    find_tokens,
-    long_runs,
-)
+from qwed.guards._secrets.token_patterns import find_disguised_tokens, find_split_tokens, find_tokens, long_runs
 from qwed.guards._secrets.value_heuristics import is_real_value
+from qwed.guards._secrets.wallets import find_key_files, find_seed_phrases
 from qwed.guards.deobfuscation import find_in_decoded
+from qwed.guards.homoglyphs import latin_letters
 from qwed.guards.text_scan import MAX_SCANNED, UNSCANNED, TextFinding, lower_same_length
 
 __all__ = ["MAX_CANDIDATES", "MAX_NESTING", "find_secrets", "mask"]
@@ -34,13 +32,17 @@ def find_secrets(text: str) -> tuple[TextFinding, ...]:
     return _merge_overlapping(findings) if findings else ()
 
 
-def _find_all(text: str) -> list[TextFinding]:
+def _find_all(text: str, layers: int = 0) -> list[TextFinding]:
     runs = long_runs(text)
-    findings = [*find_tokens(text, runs), *find_base64_tokens(text, runs), *find_hex_tokens(text, runs)]
-    findings += [*find_private_keys(text), *_userinfo(text)]
+    findings = [*find_tokens(text, runs), *find_private_keys(text), *_userinfo(text), *find_key_files(text)]
+    findings += find_encoded(text, runs, lambda inner: layers < MAX_LAYERS and bool(_find_all(inner, layers + 1)))
+    findings += [*find_split_tokens(text), *find_disguised_tokens(text, runs)]
+    if not runs.isascii():
+        findings += find_tokens(latin_letters(text), latin_letters(runs))
     if _MARKS.search(text):
         lowered = lower_same_length(text)
         findings += [*find_assignments(text, lowered), *find_special_forms(text, lowered)]
+        findings += find_seed_phrases(text, lowered)
     return findings
 
 

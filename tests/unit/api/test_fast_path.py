@@ -282,7 +282,7 @@ def odd(server: Server) -> dict[str, tuple[list[bytes], int]]:
         "remembered": ([server.request(action(28), token, b"idempotency-key: k")], 1),
         "the same again": ([server.request(action(28), token, b"idempotency-key: k")], 1),
         "the key of another": ([server.request(action(29), token, b"idempotency-key: k")], 1),
-        "a secret": ([server.request(action(30, query="AKIAIOSFODNN7EXAMPLE"))], 1),
+        "a secret": ([server.request(action(30, query="AKIAIOSFODNN0FIXTURE"))], 1),
         "no HTTP": ([b"\x16\x03\x01\r\n\r\n"], 1),
         "no HTTP behind another": ([server.request(action(31)) + b"\x16\x03\x01\r\n\r\n"], 2),
         "no HTTP in the body behind another": ([server.request(action(32)) + broken, b""], 2),

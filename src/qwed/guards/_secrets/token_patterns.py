@@ -1,59 +1,25 @@
-"""Tokens recognised by their format alone, plain or encoded, and private key blocks."""
+"""Tokens recognised by their format alone, in one piece or split."""
 
+import codecs
 import re
-from base64 import b64encode
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator
 
-from qwed.guards._secrets.providers import PROVIDERS
-from qwed.guards._secrets.value_heuristics import decode_base64
+from qwed.guards._secrets.public_examples import is_public_example
+from qwed.guards._secrets.token_rules import RULES_BY_ANCHOR, TOKEN_RULES, TokenRule
+from qwed.guards._secrets.value_heuristics import is_very_random
+from qwed.guards._secrets.wallets import is_base58_check
 from qwed.guards.text_scan import UNSCANNED, TextFinding
 
-MAX_WRAPPED = 2_000
-"""Encoded runs that are decoded in one text; after that the rest is reported as unscanned."""
+MAX_SPLIT = 400
+"""Prefixes in one text after which a split token is looked for; then the rest is reported as unscanned."""
 _SHORTEST = 16
 _LONG = 1_000
-
-
-class _TokenPattern(NamedTuple):
-    kind: str
-    anchors: tuple[str, ...]
-    """Literals without which the pattern cannot match; searching for them is very fast."""
-    pattern: re.Pattern[str]
-
-
-# Every repetition is bounded or cannot start again inside its own run, so a scan is linear.
-_TOKEN_PATTERNS = tuple(
-    _TokenPattern(kind, tuple(anchors.split()), re.compile(pattern)) for kind, anchors, pattern in PROVIDERS
-)
-_BY_ANCHOR = {
-    anchor: tuple(shape for shape in _TOKEN_PATTERNS if anchor in shape.anchors)
-    for row in _TOKEN_PATTERNS
-    for anchor in row.anchors
-}
+_CHECKS: dict[str, Callable[[str], bool]] = {"wallet_key": is_base58_check}
 _DUMMY = re.compile(
-    r"(?i)x{6,}|\*{3,}|(?<![a-z])your(?:[_-]|$)|placeholder|redacted|[_-](?:goes[_-])?here(?![a-z0-9])"
-    r"|(?:^|[_-])(?:dummy|fake|sample|changeme|insert|replace)[_-]"
+    r"(?i)x{6,}|\*{3,}|\.{3,}|(?<![a-z])your(?:[_-]|$)|placeholder|redacted|[_-](?:goes[_-])?here(?![a-z0-9])"
+    r"|(?:^|[_-])(?:dummy|fake|sample|changeme|insert|replace)[_-]|example(?:key)?"
 )
 """Placeholders that documentation uses instead of a token."""
-
-_KEY_BLOCK = re.compile(
-    r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|---- BEGIN SSH2 [A-Z ]{0,20}PRIVATE KEY ----"
-    r"|PuTTY-User-Key-File-\d: "
-)
-_KEY_ANCHORS = ("PRIVATE KEY", "PuTTY-User-Key-File-")
-_ENDS = {"-": ("-----END ", "---- END "), "P": ("Private-MAC:",)}
-_END_LINE = re.compile(r"-----END [A-Z0-9 ]{0,60}-----|---- END [A-Z0-9 ]{0,60} ----|Private-MAC: ?[0-9a-f]{0,128}")
-# A key block with nothing between its outer lines is not a secret.
-_EMPTY_BODY = re.compile(
-    r"(?:\\[nr]|[\s.*<>\u2026])*(?:(?:your|key|private|here|redacted|content|base64|x)[\s.*\u2026_-]*){0,6}>?\s*"
-)
-_MAX_SHOWN = 80
-_PROSE = re.compile(r"[`'\")]{0,2}[ \t]+(?:is|are|and|or|in|the|to|of|at|header|lines?|block|markers?|files?)\b")
-
-_JWK = re.compile(r"\"d\"\s{0,4}:\s{0,4}\"([A-Za-z0-9_-]{20,1400})\"")
-
-_RUN = re.compile(r"[A-Za-z0-9+/_-]{27,}={0,2}")
 
 
 def long_runs(text: str) -> str:
@@ -61,18 +27,29 @@ def long_runs(text: str) -> str:
     return "\n".join(word for word in text.split() if len(word) >= _SHORTEST)
 
 
+def with_digit(runs: str) -> str:
+    """Return the words that contain a digit: what is random has one, a name in code seldom."""
+    return "\n".join(word for word in runs.split("\n") if _DIGIT.search(word)) if _DIGIT.search(runs) else ""
+
+
+_DIGIT = re.compile("[0-9]")
+
+
 def find_tokens(text: str, runs: str) -> Iterator[TextFinding]:
     """Yield every token of a known provider."""
     if not runs:
         return
-    for kind, _anchors, pattern in dict.fromkeys(
-        shape for anchor in _present_words(runs, _BY_ANCHOR) for shape in _BY_ANCHOR[anchor]
-    ):
-        if pattern.search(runs):
-            yield from _real_tokens(kind, pattern, text)
+    random = with_digit(runs)
+    for rule in _present_rules(runs):
+        if rule.pattern.search(runs if rule.is_distinct else random):
+            yield from _real_tokens(rule, text)
 
 
-def _present_words(runs: str, words: Iterable[str]) -> list[str]:
+def _present_rules(text: str) -> dict[TokenRule, None]:
+    return dict.fromkeys(rule for anchor in present_words(text, RULES_BY_ANCHOR) for rule in RULES_BY_ANCHOR[anchor])
+
+
+def present_words(runs: str, words: Iterable[str]) -> list[str]:
     """Return the words that occur in the text. This runs for every action, so it is one flat loop: a nested one was ten
     times slower."""
     if len(runs) > _LONG:
@@ -82,87 +59,119 @@ def _present_words(runs: str, words: Iterable[str]) -> list[str]:
     return [word for word in words if word in runs]
 
 
-def _real_tokens(kind: str, pattern: re.Pattern[str], text: str) -> Iterator[TextFinding]:
-    for match in pattern.finditer(text):
-        if not _DUMMY.search(match[0]):
-            yield TextFinding(kind, *match.span(match.lastindex or 0))
+def _real_tokens(rule: TokenRule, text: str) -> Iterator[TextFinding]:
+    check = _CHECKS.get(rule.kind)
+    for match in rule.pattern.finditer(text):
+        if (check is None or check(match[0])) and not _is_dummy(rule, match[0]):
+            yield TextFinding(rule.kind, *match.span(match.lastindex or 0))
 
 
-def find_private_keys(text: str) -> Iterator[TextFinding]:
-    """Yield every private key block; without an end line the rest of the text counts as the key."""
-    if '"kty"' in text:
-        yield from (TextFinding("private_key", *match.span(1)) for match in _JWK.finditer(text))
-    if not any(anchor in text for anchor in _KEY_ANCHORS):
-        return
-    position = 0
-    while begin := _KEY_BLOCK.search(text, position):
-        tail = min(
-            (end_position for end in _ENDS[begin[0][0]] if (end_position := text.find(end, begin.end())) >= 0),
-            default=-1,
-        )
-        position = len(text) if tail < 0 else _after_end_line(text, tail)
-        if not _is_placeholder_block(text, begin.end(), position if tail < 0 else tail) and not _PROSE.match(
-            text, begin.end()
-        ):
-            yield TextFinding("private_key", begin.start(), position)
+def _is_dummy(rule: TokenRule, token: str) -> bool:
+    """Return True if the token is a placeholder. A real one with a placeholder appended is still a token without it."""
+    if is_public_example(token):
+        return True
+    rest = _DUMMY.sub("", token)
+    return len(rest) < len(token) and rule.pattern.search(rest) is None
 
 
-def _is_placeholder_block(text: str, start: int, end: int) -> bool:
-    return end - start <= _MAX_SHOWN and end > start and _EMPTY_BODY.fullmatch(text[start:end].lower()) is not None
+# Signs at which a token is split: the end of a line, of a string, of a quoted-printable line.
+_JOINTS = re.compile(r"=\r?\n|\\[nrt]|[\s\"'`+\\,;|&]")
+_DASHES = re.compile("[-._\u00b7\u2010-\u2015]")
+_WINDOW = 300
 
 
-def _after_end_line(text: str, tail: int) -> int:
-    line = _END_LINE.match(text, tail)
-    return line.end() if line else tail
-
-
-def find_base64_tokens(text: str, runs: str) -> Iterator[TextFinding]:
-    """Yield the base64 runs that contain a token or a private key."""
-    if not runs:
-        return
-    present = _present_words(runs, _FRAGMENTS)
-    opened = 0
-    for match in _RUN.finditer(text) if present else ():
-        if not any(fragment in match[0] for fragment in present):
-            continue
-        opened += 1
-        if opened > MAX_WRAPPED:
-            yield TextFinding(UNSCANNED, match.start(), len(text))
+def find_split_tokens(text: str) -> Iterator[TextFinding]:
+    """Yield the tokens whose prefix is whole and whose rest is interrupted by blanks, line ends, quotes or dashes."""
+    begin = 0
+    for tried, (position, anchor) in enumerate(sorted(_anchor_positions(text))):
+        if tried == MAX_SPLIT:
+            yield TextFinding(UNSCANNED, position, len(text))
             return
-        inner = decode_base64(match[0])
-        if next(find_tokens(inner, inner), None) or next(find_private_keys(inner), None):
-            yield TextFinding("base64_secret", *match.span())
+        end = _end_of_split(anchor, text, position) if position >= begin else 0
+        if end:
+            yield TextFinding(_SPLIT_RULES[anchor][0].kind, position, end)
+            begin = end
 
 
-_HEX_RUN = re.compile(r"(?<![0-9A-Fa-f])(?:[0-9A-Fa-f]{2}){16,}(?![0-9A-Fa-f])")
+def _anchor_positions(text: str) -> Iterator[tuple[int, str]]:
+    for anchor in _SPLIT_ANCHORS:
+        position = text.find(anchor)
+        while position >= 0:
+            yield position, anchor
+            position = text.find(anchor, position + 1)
 
 
-def find_hex_tokens(text: str, runs: str) -> Iterator[TextFinding]:
-    """Yield the runs of hexadecimal digits that contain a token."""
-    lowered = runs.lower()
-    if not any(fragment in lowered for fragment in _HEX_FRAGMENTS):
-        return
-    for opened, match in enumerate(_HEX_RUN.finditer(text)):
-        if opened == MAX_WRAPPED:
-            yield TextFinding(UNSCANNED, match.start(), len(text))
-            return
-        inner = bytes.fromhex(match[0]).decode("latin-1")
-        if next(find_tokens(inner, inner), None) or next(find_private_keys(inner), None):
-            yield TextFinding("hex_secret", *match.span())
-
-
-_WRAPPED_PREFIXES = (
-    "AKIA ASIA ghp_ ghs_ gho_ github_pat_ glpat- xoxb- xoxp- sk_live_ rk_live_ sk-proj- sk-ant- AIzaSy npm_ hvs.CAES"
-    " dckr_pat_ dop_v1_ shpat_ qwed_live_ qwed_agent_ -----BEGIN PuTTY-User"
+# Only the most common tokens: the whole text is searched, because the parts of a token are short words.
+_SPLIT_ANCHORS = (
+    *("AKIA", "ASIA", "AIza", "ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "sk-", "sk_live_"),
+    *("rk_live_", "npm_", "hf_", "dop_v1_", "dckr_", "hvs.", "SG.", "shpat_", "eyJ", "qwed_", "pypi-AgE"),
+)
+_SPLIT_RULES = {
+    prefix: tuple(
+        rule for rule in TOKEN_RULES if any(prefix.startswith(word) or word.startswith(prefix) for word in rule.anchors)
+    )
+    for prefix in _SPLIT_ANCHORS
+}
+_DISTINCT_ANCHORS = tuple(
+    anchor for anchor, rules in RULES_BY_ANCHOR.items() if any(rule.is_distinct for rule in rules)
 )
 
 
-def _fragments(prefix: str) -> Iterator[str]:
-    """Yield the base64 encodings of the prefix at each of the three possible alignments."""
-    for shift in range(3):
-        first, last = -(-8 * shift // 6), 8 * (shift + len(prefix)) // 6
-        yield b64encode(b"\0" * shift + prefix.encode()).decode()[first:last]
+def find_disguised_tokens(text: str, runs: str) -> Iterator[TextFinding]:
+    """Yield the tokens that are written backwards, in ROT13, or with a sign after every character."""
+    random = "\n".join(word for word in with_digit(runs).split("\n") if _BODY.search(word))
+    if random:
+        yield from _find_backwards(text, random[::-1])
+        rotated = codecs.encode(random, "rot13")
+        for rule in _distinct_rules(rotated):
+            if rule.pattern.search(rotated):
+                yield from _real_tokens(rule, codecs.encode(text, "rot13"))
+    for match in _SPACED.finditer(text) if _SINGLES.search(text) else ():
+        joined = match[0][:: 1 + len(match[1])]
+        finding = next(find_tokens(joined, joined), None)
+        if finding is not None:
+            yield TextFinding(finding.kind, *match.span())
 
 
-_FRAGMENTS = tuple(fragment for prefix in _WRAPPED_PREFIXES.split() for fragment in _fragments(prefix))
-_HEX_FRAGMENTS = tuple(prefix.encode().hex() for prefix in _WRAPPED_PREFIXES.split())
+_BODY = re.compile("[A-Za-z0-9]{16}")
+
+
+def _find_backwards(text: str, backwards: str) -> Iterator[TextFinding]:
+    for rule in _distinct_rules(backwards):
+        if rule.pattern.search(backwards):
+            for kind, start, end in _real_tokens(rule, text[::-1]):
+                yield TextFinding(kind, len(text) - end, len(text) - start)
+
+
+def _distinct_rules(text: str) -> dict[TokenRule, None]:
+    return dict.fromkeys(rule for anchor in present_words(text, _DISTINCT_ANCHORS) for rule in RULES_BY_ANCHOR[anchor])
+
+
+_SINGLES = re.compile(r"[ .,_|/-]\w[ .,_|/-]\w[ .,_|/-]\w[ .,_|/-]\w[ .,_|/-]")
+_SPACED = re.compile(r"(?<!\w)[!-~]([ .,_|/-]{1,2})(?:[!-~]\1){14,600}[!-~]")
+
+
+def _end_of_split(anchor: str, text: str, position: int) -> int:
+    """Return the end of the token that begins here if its parts are joined, or 0."""
+    if position and text[position - 1].isalnum():
+        return 0
+    if any(rule.pattern.match(text, position) for rule in _SPLIT_RULES[anchor]):
+        return 0  # a token in one piece
+    body = text[position + len(anchor) : position + _WINDOW]
+    for joints in (_JOINTS, _DASHES):
+        joined = anchor + joints.sub("", body)
+        for rule in _SPLIT_RULES[anchor]:
+            match = rule.pattern.match(joined)
+            if match and is_very_random(match[0][len(anchor) :]):
+                return position + len(anchor) + _end_in(body, joints, match.end() - len(anchor))
+    return 0
+
+
+def _end_in(body: str, joints: re.Pattern[str], length: int) -> int:
+    """Return the index in the body after so many characters that are not joints."""
+    position = 0
+    while position < len(body) and length:
+        joint = joints.match(body, position)
+        position = joint.end() if joint else position + 1
+        length -= joint is None
+    return position

@@ -160,14 +160,19 @@ _TEMPLATED = re.compile(r"\$?\{[^{}]{0,80}\}|%\w{1,40}%|(?:^|(?<=[:/@ ]))\$[A-Za
 _MIN_REAL = 4
 
 
-def decode_base64(value: str) -> str:
-    """Decode base64 in either alphabet, with or without padding; return "" if it is not valid."""
+def base64_bytes(value: str) -> bytes:
+    """Decode base64 in either alphabet, with or without padding; return b"" if it is not valid."""
     body = value.rstrip("=").translate(_TO_STANDARD)
     whole = len(body) - (len(body) % 4 == 1)
     try:
-        return b64decode(body[:whole] + "=" * (-whole % 4), validate=True).decode("latin-1")
+        return b64decode(body[:whole] + "=" * (-whole % 4), validate=True)
     except NotBase64:
-        return ""
+        return b""
+
+
+def decode_base64(value: str) -> str:
+    """Decode base64; return "" if it is not valid."""
+    return base64_bytes(value).decode("latin-1")
 
 
 _TO_STANDARD = str.maketrans("-_", "+/")

@@ -47,7 +47,8 @@ _LOOKALIKE_MARKS = {
 }
 """Punctuation that resembles the separators of a URL."""
 _TO_MARK = str.maketrans({twin: mark for mark, twins in _LOOKALIKE_MARKS.items() for twin in twins})
-_TO_LATIN = _TO_MARK | str.maketrans({twin: letter for letter, twins in _LOOKALIKE_LETTERS.items() for twin in twins})
+LOOKALIKES = _TO_MARK | str.maketrans({twin: letter for letter, twins in _LOOKALIKE_LETTERS.items() for twin in twins})
+"""Translation table of letters and punctuation that resemble Latin ones."""
 _DIGITS = str.maketrans("0134579", "oleastg")
 _INVISIBLE_CATEGORIES = frozenset(("Cf", "Cc", "Mn"))
 _BEFORE_COUNTRY = frozenset({"ac", "co", "com", "edu", "gov", "ne", "net", "or", "org"})
@@ -69,10 +70,10 @@ def fold_domain(text: str) -> str:
 
 def to_latin(text: str) -> str:
     """Replace every letter that resembles a Latin one with that one."""
-    decomposed = normalize("NFKD", text.translate(_TO_LATIN))
+    decomposed = normalize("NFKD", text.translate(LOOKALIKES))
     return "".join(
         character for character in decomposed if unicodedata.category(character) not in _INVISIBLE_CATEGORIES
-    ).translate(_TO_LATIN)
+    ).translate(LOOKALIKES)
 
 
 def candidate_hosts(address: str) -> Iterator[str]:
