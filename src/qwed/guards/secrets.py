@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from qwed.guards._secrets.assignments import MAX_CANDIDATES, MAX_NESTING, find_assignments
 from qwed.guards._secrets.encodings import MAX_LAYERS, find_encoded
 from qwed.guards._secrets.private_keys import find_private_keys
+from qwed.guards._secrets.stated_passwords import find_stated_passwords
 from qwed.guards._secrets.syntax_patterns import find_special_forms
 from qwed.guards._secrets.token_patterns import find_disguised_tokens, find_split_tokens, find_tokens, long_runs
 from qwed.guards._secrets.value_heuristics import is_real_value
@@ -42,7 +43,7 @@ def _find_all(text: str, layers: int = 0) -> list[TextFinding]:
     if _MARKS.search(text):
         lowered = lower_same_length(text)
         findings += [*find_assignments(text, lowered), *find_special_forms(text, lowered)]
-        findings += find_seed_phrases(text, lowered)
+        findings += [*find_stated_passwords(text, lowered), *find_seed_phrases(text, lowered)]
     return findings
 
 

@@ -27,6 +27,7 @@ PROVIDERS: tuple[tuple[str, str, str], ...] = (
     ("tencent_key", "AKID", _START + r"AKID(?=[A-Za-z]{0,31}\d)[A-Za-z0-9]{32}" + _END),
     ("heroku_key", "HRKU-", r"HRKU-(?:AA[A-Za-z0-9_-]{58}|[0-9a-fA-F-]{36})"),
     ("fly_token", "fm1_ fm2_ fo1_", _START + r"(?:fm[12]|fo1)_[A-Za-z0-9+/=_-]{40,1000}"),
+    ("vercel_token", "vercel_blob_rw_ vcp_", r"(?:vercel_blob_rw|vcp)_[A-Za-z0-9_]{20,100}"),
     ("netlify_token", "nfp_", _START + r"nfp_[A-Za-z0-9]{36,44}" + _END),
     ("render_key", "rnd_", _START + r"rnd_[A-Za-z0-9]{28,40}" + _END),
     ("scaleway_key", "SCW", _START + r"SCW[A-Z0-9]{17}" + _END),
@@ -74,6 +75,20 @@ PROVIDERS: tuple[tuple[str, str, str], ...] = (
     ("pinecone_key", "pcsk_", _START + r"pcsk_[A-Za-z0-9_]{40,100}"),
     ("langsmith_key", "lsv2_", r"lsv2_(?:pt|sk)_[a-f0-9]{32}_[a-f0-9]{10}"),
     ("nvidia_key", "nvapi-", r"nvapi-[A-Za-z0-9_-]{60,80}"),
+    # Private keys without their outer lines, by how their first bytes read in base64
+    (
+        "private_key",
+        "b3BlbnNzaC1rZXktdjEA ADANBgkqhkiG9w0BAQEFAAS IBAAKCA MHcCAQEE MC4CAQAwBQYDK2VwBCIEI MIGHAgEAMBMGByqGSM49",
+        r"(?:b3BlbnNzaC1rZXktdjEA|MII[A-Za-z0-9+/]{2}[A-Za-z0-9+/]{3}ADANBgkqhkiG9w0BAQEFAAS|MII[A-Za-z0-9+/]{5}IBAAKCA"
+        r"|MHcCAQEE|MC4CAQAwBQYDK2VwBCIEI|MIGHAgEAMBMGByqGSM49)[A-Za-z0-9+/=\\\s]{40,6000}",
+    ),
+    # Wallets; the checksum of the keys is checked
+    (
+        "wallet_key",
+        "prv",
+        r"(?<![A-Za-z0-9])[xyzXYZtuvUV]prv[1-9A-HJ-NP-Za-km-z]{107,108}(?![A-Za-z0-9])",
+    ),
+    ("wallet_key", "5 K L c 9", r"(?<![A-Za-z0-9])[5KLc9][1-9A-HJ-NP-Za-km-z]{50,51}(?![A-Za-z0-9])"),
     # Messages
     ("slack_token", "xox", r"xox[abeoprs]-(?=[A-Za-z0-9-]{0,40}\d)[A-Za-z0-9-]{10,255}"),
     ("slack_token", "xoxe.xox", r"xoxe\.xox[bp]-\d-[A-Za-z0-9]{50,255}"),

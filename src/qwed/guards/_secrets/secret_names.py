@@ -2,11 +2,16 @@
 
 import re
 
+from qwed.guards._secrets.languages import LANGUAGES, alternation
+
+_ENGLISH = ("pass", "pw")
+FOREIGN_PASSWORDS = tuple(word for word in LANGUAGES.password if not word.startswith(_ENGLISH) and word not in ("clave", "sandi"))
+"""Words for "password" in other languages."""
 PASSWORD = (
     r"(?:passw(?:or)?d|passwort|passphrase|passcode"  # noqa: S105 - a pattern
     r"|pass(?<!by.{4})(?<!com.{4})(?<!tres.{4})(?<!sur.{4})(?<!ver.{4})(?<!der.{4})"
-    r"|pwd|pw(?<![a-z].{2})|pw(?<=bindpw)|contrase\u00f1a|senha|wachtwoord|l\u00f6senord|has\u0142o|heslo|salasana|\u043f\u0430\u0440\u043e\u043b\u044c"
-    r"|\u5bc6[\u7801\u78bc]|\u30d1\u30b9\u30ef\u30fc\u30c9|\ube44\ubc00\ubc88\ud638)"
+    r"|pwd|pw(?<![a-z].{2})|pw(?<=bindpw)"
+    rf"|{alternation(FOREIGN_PASSWORDS)})"
 )
 _STRONG_KEYS = "private signing encryption master hmac jwt fernet aes secret"
 _KEYS = (
@@ -29,17 +34,11 @@ TOKEN = (
     r"token(?<!page.{6})(?<!page.{5})(?<!next.{6})(?<!next.{5})(?<!tion.{6})(?<!tion.{5})"  # noqa: S105 - a pattern
     r"(?<!sync.{6})(?<!cursor.{6})"
 )
-_FOREIGN_PASSWORDS = (
-    *("contrase\u00f1a", "senha", "wachtwoord", "l\u00f6senord", "has\u0142o", "heslo", "salasana"),
-    *("\u043f\u0430\u0440\u043e\u043b\u044c", "\u5bc6\u7801", "\u5bc6\u78bc", "\u30d1\u30b9\u30ef\u30fc\u30c9"),
-    "\ube44\ubc00\ubc88\ud638",
-)
-"""Words for "password" in other languages."""
-STARTS = ("pass", "pw", "secret", "key", "token", "credential", *_FOREIGN_PASSWORDS)
+STARTS = ("pass", "pw", "secret", "key", "token", "credential", *FOREIGN_PASSWORDS)
 """Literals of which each pattern begins with one."""
 KEY_OR_TOKEN = rf"(?:{KEY}|{SECRET}|{TOKEN})"
 
-_PASSWORDS = ("pass", "pw", *_FOREIGN_PASSWORDS)
+_PASSWORDS = (*_ENGLISH, *FOREIGN_PASSWORDS)
 _CREDENTIAL_PREFIX = re.compile(
     r"(?:jwt|session|cookie|app|flask|hmac|shared|auth|oauth|api|token|webhook|signing|client|consumer|access|refresh"
     r"|bearer|security|sas|personal|bot|id|deploy|github|gitlab|slack|npm|pypi|user|admin)[_. -]?\Z"

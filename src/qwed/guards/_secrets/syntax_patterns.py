@@ -50,26 +50,6 @@ _LOWERED = (
     _pattern("assignment", "requirepass|masterauth", r"(?:requirepass|masterauth)\s{1,4}([^\s\"']{4,128})"),
     _pattern(
         "assignment",
-        "password |passphrase |passcode |credentials |key |secret |token ",
-        r"(?:pass(?:word|phrase|code)|credentials|(?:api|access)[ _-]key|secret|token)\s(?:for|of|to|on|at|in)\s"
-        r"[\w '@./-]{1,60}?(?::|=|\sis:?)\s{1,4}[\"'`]?([^\s\"'`,;]{8,256})",
-        condition=is_password_like,
-    ),
-    _pattern(
-        "assignment",
-        "password |passphrase |passcode ",
-        r"pass(?:word|phrase|code)\s(?:(?:is|was|has been|now)\s)?(?:set|changed|reset|updated|switched)\sto:?\s{1,4}"
-        r"[\"'`]?([^\s\"'`,;]{8,256})",
-        condition=is_password_like,
-    ),
-    _pattern(
-        "assignment",
-        "mot de passe",
-        r"mot de passe\s{0,2}(?::|=|est)\s{0,4}[\"'`]?([^\s\"'`,;]{8,256})",
-        condition=is_password_like,
-    ),
-    _pattern(
-        "assignment",
         "creds|credentials|login",
         r"\b(?:creds|credentials|login)\s?(?:are|is|:|=|with)\s{0,4}[\w.@-]{2,40}\s?[/:]\s?([^\s\"'`,;/]{8,128})(?!/)",
         condition=is_password_like,

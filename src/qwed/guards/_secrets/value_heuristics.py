@@ -148,6 +148,38 @@ _MIN_PASSWORD_LIKE = 8
 _ALGORITHM = re.compile(r"(?i)sha-?\d|md5|hmac|kdf|aes|rsa|crypt|argon|utf|base\d|x509|oauth|http|[_/\\(]")
 
 
+def is_composed(value: str) -> bool:
+    """Return True if the value has a letter, and a digit or a special character inside, as no word has."""
+    body = value.strip("!?.:,;")
+    return bool(_LETTER.search(body) and _NOT_LETTER.search(body)) and not _QUANTITY.fullmatch(body)
+
+
+_NOT_LETTER = re.compile("[0-9!@#$%^&*?+~|]")
+_QUANTITY = re.compile(r"[0-9]+[\w.-]{0,2}[A-Za-z-]{0,12}|[A-Za-z]+-?[0-9]{1,2}|[a-z_]+")
+
+
+def is_strongly_composed(value: str) -> bool:
+    """Return True if the value is of at least three of lower case, upper case, digits and special characters."""
+    if len(value) < _MIN_PASSWORD_LIKE or not _DIGIT.search(value):
+        return False
+    return _classes(value) >= _MIN_CLASSES and not _SLUG.fullmatch(value)
+
+
+def has_all_classes(value: str) -> bool:
+    """Return True if the value has lower case, upper case, digits and special characters."""
+    return len(value) >= _MIN_PASSWORD_LIKE and _classes(value) == len(_CLASSES)
+
+
+def _classes(value: str) -> int:
+    body = _PERCENT.sub("", value)
+    return sum(pattern.search(body) is not None for pattern in _CLASSES)
+
+
+_PERCENT = re.compile("%[0-9A-Fa-f]{2}")
+_CLASSES = (re.compile("[a-z]"), re.compile("[A-Z]"), re.compile("[0-9]"), re.compile(r"[!@#$%^&*?+~]"))
+_MIN_CLASSES = 3
+
+
 def is_real_value(value: str) -> bool:
     """Return True if the value is a real secret: no placeholder, reference, hash or template."""
     if is_placeholder(value) or is_hash(value):

@@ -1,0 +1,101 @@
+"""Passwords in sentences: stated after the word for a password, before it, or on the same line, in many languages."""
+
+import re
+from collections.abc import Iterator
+
+from qwed.guards._secrets.languages import LANGUAGES, alternation
+from qwed.guards._secrets.value_heuristics import (
+    has_all_classes,
+    is_composed,
+    is_non_secret,
+    is_password_like,
+    is_real_value,
+    is_strongly_composed,
+)
+from qwed.guards.text_scan import UNSCANNED, TextFinding
+
+MAX_LINES = 2_000
+"""Lines with a word for a password that are checked in one text; after that the rest is reported as unscanned."""
+_WORDS = tuple(
+    word for word in LANGUAGES.password if not any(word != other and other in word for other in LANGUAGES.password)
+)
+_OPEN, _CLOSE = "\"'`\u00ab\u00bb\u201c\u201d\u201e\u2018\u2019\u300c\u300d\u300e\u300f\u300a\u300b", ")]}>"
+_VALUE = rf"[{_OPEN}(\[{{<*]{{0,3}}(?P<value>[!-~]{{6,128}})"
+_NAME = rf"(?:{alternation(LANGUAGES.password)})"
+_SAYS = (
+    rf"\s{{0,3}}(?:\u2192|->|=>|\u2013|\s-\s)\s{{0,3}}|\s(?:{alternation(LANGUAGES.copula)})\s?:?\s{{1,2}}"
+    r"|\s?[\u3400-\u9fff\u3040-\u30ff\uac00-\ud7af]{1,3}[\s:\uff1a\u3001,]{0,2}"
+)
+_STATED = re.compile(rf"{_NAME}(?:{_SAYS}){_VALUE}")
+_STATED_LATER = re.compile(rf"{_NAME}[\w\s'\u2019()/@.-]{{1,60}}?(?:{_SAYS}|\s?[:=]\s{{1,3}}){_VALUE}")
+_BEFORE = re.compile(rf"(?P<value>[!-~]{{6,128}})[{_OPEN}]{{0,2}}\s(?:{alternation(LANGUAGES.copula)})\s[^\n.!?:=]{{0,24}}{_NAME}")
+_CANDIDATE = re.compile(r"[^\s\"'`;()<>\[\]{}]{8,64}")
+_NEAR = 100
+
+
+def find_stated_passwords(text: str, lowered: str) -> Iterator[TextFinding]:
+    """Yield the values that a sentence or a comment calls a password."""
+    for count, (start, end) in enumerate(_lines(lowered)):
+        if count == MAX_LINES:
+            yield TextFinding(UNSCANNED, start, len(text))
+            return
+        for pattern, condition in _FORMS:
+            for match in pattern.finditer(lowered, start, end):
+                first, last = _trimmed(text, *match.span("value"))
+                if _is_secret(text[first:last]) and condition(text[first:last]):
+                    yield TextFinding("assignment", first, last)
+        for match in _CANDIDATE.finditer(text, start, end):
+            if _is_unmistakable(match[0]) and _is_secret(match[0]):
+                yield TextFinding("assignment", *match.span())
+
+
+def _is_generated(value: str) -> bool:
+    return is_strongly_composed(value) or is_password_like(value)
+
+
+_FORMS = ((_STATED, is_composed), (_STATED_LATER, _is_generated), (_BEFORE, _is_generated))
+
+
+def _lines(lowered: str) -> Iterator[tuple[int, int]]:
+    """Yield the surroundings of each word for a password: the line, at most so many characters; none twice."""
+    done = 0
+    for position in _word_positions(lowered):
+        if position < done:
+            continue
+        start = max(lowered.rfind("\n", max(0, position - _NEAR), position) + 1, position - _NEAR, done, 0)
+        end = lowered.find("\n", position, position + 2 * _NEAR)
+        done = min(position + 2 * _NEAR, len(lowered)) if end < 0 else end
+        yield start, done
+
+
+def _word_positions(lowered: str) -> list[int]:
+    positions: list[int] = []
+    for word in _WORDS:
+        position = lowered.find(word)
+        while position >= 0:
+            positions.append(position)
+            position = lowered.find(word, position + len(word))
+    return sorted(positions)
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the span without the punctuation of the sentence around the value."""
+    value = text[start:end]
+    for sign in (*_CLOSE, *_OPEN):
+        # A bracket inside the value belongs to it only if it is opened there.
+        value = value.split(sign)[0] if sign in _OPEN else value
+    value = value.rstrip(".,;:)]}>")
+    return start, start + len(value)
+
+
+def _is_secret(value: str) -> bool:
+    return not is_non_secret(value) and is_real_value(value) and not _CODE.search(value)
+
+
+# Calls, members, addresses and formats are no passwords.
+_CODE = re.compile(r"[\w\])]\(|::|\w->|^[\w.+-]+@[\w-]+\.\w|://|%[sd(]|\\[nrtu]|==|!=|&&|\|\||^\W+\w+\W*$|^--?[a-z]|\.\w{1,4}$|[A-Za-z0-9]-[zZ9]")
+
+
+def _is_unmistakable(value: str) -> bool:
+    """Return True if the value beside a word for a password can be nothing else."""
+    return is_strongly_composed(value) and (is_password_like(value) or has_all_classes(value))
