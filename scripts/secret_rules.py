@@ -32,18 +32,10 @@ _NAMED_RULE = re.compile(
 _PUBLIC = re.compile(r"client-id|access-id|-pub-|-pub|public|user-api-id|mapbox-api-token")
 # What the readers of syntax and of key blocks find in more forms, and what is no token of its own.
 _SKIPPED = frozenset(
-    "aws-access-token curl-auth-header curl-auth-user facebook-access-token freemius-secret-key generic-api-key"
-    " hashicorp-tf-password jwt jwt-base64 kubernetes-secret-yaml microsoft-teams-webhook nuget-config-password"
-    " pkcs12-file private-key sidekiq-secret sidekiq-sensitive-url slack-webhook-url dropbox-api-token"
-    " confluent-access-token linkedin-client-secret".split()
+    ["aws-access-token", "curl-auth-header", "curl-auth-user", "facebook-access-token", "freemius-secret-key", "generic-api-key", "hashicorp-tf-password", "jwt", "jwt-base64", "kubernetes-secret-yaml", "microsoft-teams-webhook", "nuget-config-password", "pkcs12-file", "private-key", "sidekiq-secret", "sidekiq-sensitive-url", "slack-webhook-url", "dropbox-api-token", "confluent-access-token", "linkedin-client-secret"]
 )
 # Ours have looser lengths: providers change them.
-_WIDER = (
-    "1password-service age-secret alibaba-access anthropic aws-amazon-bedrock-api-key-long doppler facebook-page flutterwave flyio"
-    " github-fine gitlab-c gitlab-d gitlab-f gitlab-i gitlab-k gitlab-o gitlab-p gitlab-ru gitlab-sc heroku-api-key-v2"
-    " huggingface linear-api new-relic notion openai perplexity postman pypi sendgrid sendinblue sentry-user shopify slack"
-    " square-access typeform vault dynatrace"
-).split()
+_WIDER = ["1password-service", "age-secret", "alibaba-access", "anthropic", "aws-amazon-bedrock-api-key-long", "doppler", "facebook-page", "flutterwave", "flyio", "github-fine", "gitlab-c", "gitlab-d", "gitlab-f", "gitlab-i", "gitlab-k", "gitlab-o", "gitlab-p", "gitlab-ru", "gitlab-sc", "heroku-api-key-v2", "huggingface", "linear-api", "new-relic", "notion", "openai", "perplexity", "postman", "pypi", "sendgrid", "sendinblue", "sentry-user", "shopify", "slack", "square-access", "typeform", "vault", "dynatrace"]
 _VENDOR_NAMES = {
     "cohere-api-token": ("cohere",),
     "nytimes-access-token": ("nytimes", "newyorktimes"),

@@ -6,9 +6,17 @@ from collections.abc import Iterator
 from qwed.guards._secrets.assignments import MAX_CANDIDATES, MAX_NESTING, find_assignments
 from qwed.guards._secrets.encodings import MAX_LAYERS, find_encoded
 from qwed.guards._secrets.private_keys import find_private_keys
+from qwed.guards._secrets.random_values import find_random_values
+from qwed.guards._secrets.secret_names import name_positions
 from qwed.guards._secrets.stated_passwords import find_stated_passwords
 from qwed.guards._secrets.syntax_patterns import find_special_forms
-from qwed.guards._secrets.token_patterns import find_disguised_tokens, find_split_tokens, find_tokens, long_runs
+from qwed.guards._secrets.token_patterns import (
+    find_disguised_tokens,
+    find_split_tokens,
+    find_tokens,
+    long_runs,
+    with_digit,
+)
 from qwed.guards._secrets.value_heuristics import is_real_value
 from qwed.guards._secrets.wallets import find_key_files, find_seed_phrases
 from qwed.guards.deobfuscation import find_in_decoded
@@ -35,15 +43,26 @@ def find_secrets(text: str) -> tuple[TextFinding, ...]:
 
 def _find_all(text: str, layers: int = 0) -> list[TextFinding]:
     runs = long_runs(text)
-    findings = [*find_tokens(text, runs), *find_private_keys(text), *_userinfo(text), *find_key_files(text)]
-    findings += find_encoded(text, runs, lambda inner: layers < MAX_LAYERS and bool(_find_all(inner, layers + 1)))
-    findings += [*find_split_tokens(text), *find_disguised_tokens(text, runs)]
+    random = with_digit(runs)
+    findings = [*find_tokens(text, runs, random), *find_private_keys(text), *_userinfo(text), *find_key_files(text)]
+    findings += find_encoded(
+        text, runs, random, lambda inner: layers < MAX_LAYERS and bool(_find_all(inner, layers + 1))
+    )
+    findings += [*find_split_tokens(text), *find_disguised_tokens(text, random)]
     if not runs.isascii():
-        findings += find_tokens(latin_letters(text), latin_letters(runs))
+        findings += find_tokens(latin_letters(text), latin_letters(runs), latin_letters(random))
     if _MARKS.search(text):
-        lowered = lower_same_length(text)
-        findings += [*find_assignments(text, lowered), *find_special_forms(text, lowered)]
-        findings += [*find_stated_passwords(text, lowered), *find_seed_phrases(text, lowered)]
+        findings += _find_named(text, random)
+    return findings
+
+
+def _find_named(text: str, random: str) -> list[TextFinding]:
+    """Return the values that are secret because of the words around them."""
+    lowered = lower_same_length(text)
+    names = name_positions(lowered)
+    findings = [*find_assignments(text, lowered, names), *find_special_forms(text, lowered)]
+    findings += find_random_values(text, lowered, random)
+    findings += [*find_stated_passwords(text, lowered, names), *find_seed_phrases(text, lowered)]
     return findings
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from qwed.guards._secrets.secret_names import (
     KEY_OR_TOKEN,
     PASSWORD,
-    STARTS,
     is_any_key,
     is_bare,
     is_password,
@@ -58,11 +57,11 @@ _MIN_PASSWORD = 4
 _MIN_PLAIN_PASSWORD = 6
 
 
-def find_assignments(text: str, lowered: str) -> Iterator[TextFinding]:
+def find_assignments(text: str, lowered: str, names: list[int]) -> Iterator[TextFinding]:
     """Yield the values assigned to the name of a secret, in any notation."""
     position, candidates = 0, 0.0
     left = min(MAX_NESTING * len(text), MAX_SCANNED)
-    for tried, start in enumerate(_name_starts(lowered)):
+    for tried, start in enumerate(names):
         if tried == MAX_NAMES:
             yield TextFinding(UNSCANNED, start, len(text))
             return
@@ -93,17 +92,6 @@ def _end_of_value(lowered: str, end: int) -> int:
     """Return the end of an unquoted value, including delimiters inside it."""
     more = _MORE.match(lowered, end)
     return more.end() if more else end
-
-
-def _name_starts(lowered: str) -> list[int]:
-    """Return the positions where a name may begin, in order."""
-    starts: list[int] = []
-    for word in STARTS:
-        position = lowered.find(word)
-        while position >= 0:
-            starts.append(position)
-            position = lowered.find(word, position + len(word))
-    return sorted(starts)
 
 
 def _is_secret(match: re.Match[str], group: str, value: str, text: str) -> bool:

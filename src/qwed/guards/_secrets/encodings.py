@@ -7,7 +7,6 @@ from base64 import a85decode, b32decode, b85decode
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from qwed.guards._secrets.token_patterns import with_digit
 from qwed.guards._secrets.value_heuristics import base64_bytes
 from qwed.guards._secrets.wallets import decode_base58
 from qwed.guards.text_scan import UNSCANNED, TextFinding
@@ -86,7 +85,11 @@ ENCODINGS = (
         re.compile(r"(?<![A-Za-z0-9])[1-9A-HJ-NP-Za-km-z]{28,300}(?![A-Za-z0-9])"),
         decode_base58,
     ),
-    Encoding("base85_secret", re.compile(r"[!-~]{25,2000}"), _base85),
+    Encoding(
+        "base85_secret",
+        re.compile(r"(?<![!-~])(?:[0-9A-Za-z!#$%&()*+;<=>?@^_`{|}~-]{25,2000}|(?:<~)?[!-uz]{25,2000}(?:~>)?)(?![!-~])"),
+        _base85,
+    ),
 )
 """Encodings whose runs are long words."""
 _WRAPPED = Encoding(
@@ -108,12 +111,10 @@ _MIN_CODES = 15
 _BODY = re.compile(r"[A-Za-z0-9]{12}|[!#$%&*;<>?@^{|}~][!-~]{10,40}[!#$%&*;<>?@^{|}~]")
 
 
-def find_encoded(text: str, runs: str, find: Callable[[str], bool]) -> Iterator[TextFinding]:
+def find_encoded(text: str, runs: str, random: str, find: Callable[[str], bool]) -> Iterator[TextFinding]:
     """Yield the encoded runs in whose decoded text `find` finds a secret."""
-    decoded = 0
-    for kind, run, inner in _decoded_runs(text, runs):
-        decoded += 1
-        if decoded > MAX_WRAPPED:
+    for count, (kind, run, inner) in enumerate(_decoded_runs(text, runs, random)):
+        if count == MAX_WRAPPED:
             yield TextFinding(UNSCANNED, 0, len(text))
             return
         if find(inner):
@@ -127,9 +128,9 @@ def _positions(text: str, run: str) -> Iterator[int]:
         position = text.find(run, position + len(run))
 
 
-def _decoded_runs(text: str, runs: str) -> Iterator[tuple[str, str, str]]:
+def _decoded_runs(text: str, runs: str, random: str) -> Iterator[tuple[str, str, str]]:
     """Yield kind, run and decoded text of every run that is encoded text."""
-    words = dict.fromkeys(word for word in with_digit(runs).split("\n") if _BODY.search(word))
+    words = dict.fromkeys(word for word in random.split("\n") if _BODY.search(word))
     places = [(ENCODINGS, word) for word in words]
     if _LINE.search(runs):
         places.append(((_WRAPPED,), text))

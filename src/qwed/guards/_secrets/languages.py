@@ -30,6 +30,18 @@ def _words(by_language: dict[str, list[str]]) -> tuple[str, ...]:
 LANGUAGES = _load()
 
 
+def positions(words: tuple[str, ...], lowered: str) -> list[int]:
+    """Return where one of the words stands, in order."""
+    starts: list[int] = []
+    for word in [word for word in words if word in lowered]:
+        position = lowered.find(word)
+        while position >= 0:
+            starts.append(position)
+            position = lowered.find(word, position + len(word))
+    starts.sort()
+    return starts
+
+
 def alternation(words: tuple[str, ...]) -> str:
     """Return a pattern that matches any of the words."""
     return "|".join(map(re.escape, words))

@@ -2,13 +2,16 @@
 
 import re
 
-from qwed.guards._secrets.languages import LANGUAGES, alternation
+from qwed.guards._secrets.languages import LANGUAGES, alternation, positions
 
 _ENGLISH = ("pass", "pw")
-FOREIGN_PASSWORDS = tuple(word for word in LANGUAGES.password if not word.startswith(_ENGLISH) and word not in ("clave", "sandi"))
+_AMBIGUOUS = ("clave", "sandi")
+FOREIGN_PASSWORDS = tuple(
+    word for word in LANGUAGES.password if not word.startswith(_ENGLISH) and word not in _AMBIGUOUS
+)
 """Words for "password" in other languages."""
 PASSWORD = (
-    r"(?:passw(?:or)?d|passwort|passphrase|passcode"  # noqa: S105 - a pattern
+    r"(?:passw(?:or)?d|passwort|passphrase|passcode"
     r"|pass(?<!by.{4})(?<!com.{4})(?<!tres.{4})(?<!sur.{4})(?<!ver.{4})(?<!der.{4})"
     r"|pwd|pw(?<![a-z].{2})|pw(?<=bindpw)"
     rf"|{alternation(FOREIGN_PASSWORDS)})"
@@ -34,8 +37,16 @@ TOKEN = (
     r"token(?<!page.{6})(?<!page.{5})(?<!next.{6})(?<!next.{5})(?<!tion.{6})(?<!tion.{5})"  # noqa: S105 - a pattern
     r"(?<!sync.{6})(?<!cursor.{6})"
 )
-STARTS = ("pass", "pw", "secret", "key", "token", "credential", *FOREIGN_PASSWORDS)
+STARTS = ("pass", "pw", "secret", "key", "token", "credential", *FOREIGN_PASSWORDS, *_AMBIGUOUS)
 """Literals of which each pattern begins with one."""
+
+
+def name_positions(lowered: str) -> list[int]:
+    """Return where the name of a secret may begin, in order. Words that are not ASCII are in no ASCII text."""
+    return positions(_ASCII_STARTS if lowered.isascii() else STARTS, lowered)
+
+
+_ASCII_STARTS = tuple(word for word in STARTS if word.isascii())
 KEY_OR_TOKEN = rf"(?:{KEY}|{SECRET}|{TOKEN})"
 
 _PASSWORDS = (*_ENGLISH, *FOREIGN_PASSWORDS)

@@ -16,9 +16,7 @@ from qwed.guards.text_scan import UNSCANNED, TextFinding
 
 MAX_LINES = 2_000
 """Lines with a word for a password that are checked in one text; after that the rest is reported as unscanned."""
-_WORDS = tuple(
-    word for word in LANGUAGES.password if not any(word != other and other in word for other in LANGUAGES.password)
-)
+_WORDS = LANGUAGES.password
 _OPEN, _CLOSE = "\"'`\u00ab\u00bb\u201c\u201d\u201e\u2018\u2019\u300c\u300d\u300e\u300f\u300a\u300b", ")]}>"
 _VALUE = rf"[{_OPEN}(\[{{<*]{{0,3}}(?P<value>[!-~]{{6,128}})"
 _NAME = rf"(?:{alternation(LANGUAGES.password)})"
@@ -28,14 +26,16 @@ _SAYS = (
 )
 _STATED = re.compile(rf"{_NAME}(?:{_SAYS}){_VALUE}")
 _STATED_LATER = re.compile(rf"{_NAME}[\w\s'\u2019()/@.-]{{1,60}}?(?:{_SAYS}|\s?[:=]\s{{1,3}}){_VALUE}")
-_BEFORE = re.compile(rf"(?P<value>[!-~]{{6,128}})[{_OPEN}]{{0,2}}\s(?:{alternation(LANGUAGES.copula)})\s[^\n.!?:=]{{0,24}}{_NAME}")
+_BEFORE = re.compile(
+    rf"(?P<value>[!-~]{{6,128}})[{_OPEN}]{{0,2}}\s(?:{alternation(LANGUAGES.copula)})\s[^\n.!?:=]{{0,24}}{_NAME}"
+)
 _CANDIDATE = re.compile(r"[^\s\"'`;()<>\[\]{}]{8,64}")
 _NEAR = 100
 
 
-def find_stated_passwords(text: str, lowered: str) -> Iterator[TextFinding]:
+def find_stated_passwords(text: str, lowered: str, names: list[int]) -> Iterator[TextFinding]:
     """Yield the values that a sentence or a comment calls a password."""
-    for count, (start, end) in enumerate(_lines(lowered)):
+    for count, (start, end) in enumerate(_lines(lowered, names)):
         if count == MAX_LINES:
             yield TextFinding(UNSCANNED, start, len(text))
             return
@@ -56,26 +56,16 @@ def _is_generated(value: str) -> bool:
 _FORMS = ((_STATED, is_composed), (_STATED_LATER, _is_generated), (_BEFORE, _is_generated))
 
 
-def _lines(lowered: str) -> Iterator[tuple[int, int]]:
+def _lines(lowered: str, names: list[int]) -> Iterator[tuple[int, int]]:
     """Yield the surroundings of each word for a password: the line, at most so many characters; none twice."""
     done = 0
-    for position in _word_positions(lowered):
-        if position < done:
+    for position in names:
+        if position < done or not lowered.startswith(_WORDS, position):
             continue
         start = max(lowered.rfind("\n", max(0, position - _NEAR), position) + 1, position - _NEAR, done, 0)
         end = lowered.find("\n", position, position + 2 * _NEAR)
         done = min(position + 2 * _NEAR, len(lowered)) if end < 0 else end
         yield start, done
-
-
-def _word_positions(lowered: str) -> list[int]:
-    positions: list[int] = []
-    for word in _WORDS:
-        position = lowered.find(word)
-        while position >= 0:
-            positions.append(position)
-            position = lowered.find(word, position + len(word))
-    return sorted(positions)
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
@@ -93,7 +83,9 @@ def _is_secret(value: str) -> bool:
 
 
 # Calls, members, addresses and formats are no passwords.
-_CODE = re.compile(r"[\w\])]\(|::|\w->|^[\w.+-]+@[\w-]+\.\w|://|%[sd(]|\\[nrtu]|==|!=|&&|\|\||^\W+\w+\W*$|^--?[a-z]|\.\w{1,4}$|[A-Za-z0-9]-[zZ9]")
+_CODE = re.compile(
+    r"[\w\])]\(|::|\w->|^[\w.+-]+@[\w-]+\.\w|://|%[sd(]|\\[nrtu]|==|!=|&&|\|\||^\W+\w+\W*$|^--?[a-z]|\.\w{1,4}$|[A-Za-z0-9]-[zZ9]"
+)
 
 
 def _is_unmistakable(value: str) -> bool:

@@ -35,11 +35,10 @@ def with_digit(runs: str) -> str:
 _DIGIT = re.compile("[0-9]")
 
 
-def find_tokens(text: str, runs: str) -> Iterator[TextFinding]:
+def find_tokens(text: str, runs: str, random: str) -> Iterator[TextFinding]:
     """Yield every token of a known provider."""
     if not runs:
         return
-    random = with_digit(runs)
     for rule in _present_rules(runs):
         if rule.pattern.search(runs if rule.is_distinct else random):
             yield from _real_tokens(rule, text)
@@ -117,9 +116,9 @@ _DISTINCT_ANCHORS = tuple(
 )
 
 
-def find_disguised_tokens(text: str, runs: str) -> Iterator[TextFinding]:
+def find_disguised_tokens(text: str, random: str) -> Iterator[TextFinding]:
     """Yield the tokens that are written backwards, in ROT13, or with a sign after every character."""
-    random = "\n".join(word for word in with_digit(runs).split("\n") if _BODY.search(word))
+    random = "\n".join(word for word in random.split("\n") if _BODY.search(word))
     if random:
         yield from _find_backwards(text, random[::-1])
         rotated = codecs.encode(random, "rot13")
@@ -128,7 +127,7 @@ def find_disguised_tokens(text: str, runs: str) -> Iterator[TextFinding]:
                 yield from _real_tokens(rule, codecs.encode(text, "rot13"))
     for match in _SPACED.finditer(text) if _SINGLES.search(text) else ():
         joined = match[0][:: 1 + len(match[1])]
-        finding = next(find_tokens(joined, joined), None)
+        finding = next(find_tokens(joined, joined, joined), None)
         if finding is not None:
             yield TextFinding(finding.kind, *match.span())
 

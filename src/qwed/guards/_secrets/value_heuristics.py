@@ -3,6 +3,8 @@
 import re
 from base64 import b64decode
 from binascii import Error as NotBase64
+from collections import Counter
+from math import log2
 
 _MAX_PLACEHOLDER_WORD = 64
 _MAX_EXAMINED = 512
@@ -33,7 +35,7 @@ _OWN_NAME = re.compile(
     r"|(?i:(?:password|passwd|secret|token)(?:_[a-z]+)+)|[a-z]+(?:[A-Z][a-z]+)*(?:Password|Token|Secret|Key)"
 )
 _PLACEHOLDER_TEXT = """
-changeme changeit changethis password passwd passphrase pwd secret apikey token example examplepassword
+changeme changeit changethis pass password passwd passphrase pwd secret apikey token example examplepassword
 examplekey none null nil true false undefined hidden masked string text test testpass testpassword
 testing todo tbd fixme required optional
 default empty value yourpassword yourkey yourapikey yoursecret yourtoken yoursecretkey yourpasswordhere
@@ -146,6 +148,12 @@ def is_password_like(value: str) -> bool:
 
 _MIN_PASSWORD_LIKE = 8
 _ALGORITHM = re.compile(r"(?i)sha-?\d|md5|hmac|kdf|aes|rsa|crypt|argon|utf|base\d|x509|oauth|http|[_/\\(]")
+
+
+def entropy(value: str) -> float:
+    """Return the bits of entropy in each character of the value."""
+    size = len(value)
+    return -sum(count / size * log2(count / size) for count in Counter(value).values())
 
 
 def is_composed(value: str) -> bool:

@@ -1,0 +1,123 @@
+"""Random values beside a word that says secret: the value is found first, then its surroundings are read.
+
+Entropy alone is no sign: digests, identifiers, images and lock files are random too.
+"""
+
+import re
+from collections.abc import Iterator
+
+from qwed.guards._secrets.languages import LANGUAGES, alternation
+from qwed.guards._secrets.token_rules import vendor_rules
+from qwed.guards._secrets.value_heuristics import entropy, is_non_secret, is_real_value, is_uuid, is_wordy
+from qwed.guards.text_scan import UNSCANNED, TextFinding
+
+MAX_VALUES = 4_000
+"""Random values whose surroundings are read in one text; after that the rest is reported as unscanned."""
+_VALUE = re.compile(r"(?<![\w+/=.~$\\-])[A-Za-z0-9_][A-Za-z0-9+/_.~-]{14,198}[A-Za-z0-9]={0,2}(?![\w+/.~-])")
+_BEFORE, _AFTER = 90, 40
+_MIN_ENTROPY, _MIN_HEX_ENTROPY = 3.6, 3.0
+_MIN_MIXED = 20
+_HEX = re.compile(r"(?:0x)?(?:[0-9a-f]+|[0-9A-F]+)")
+_WORDS = rf"(?:{alternation(LANGUAGES.key)}|{alternation(LANGUAGES.password)})"
+_WORD_LIST = (*LANGUAGES.key, *LANGUAGES.password)
+# A name, an operator, the value: in code, JSON, a header, an option, a line of an environment file.
+_ASSIGNED = re.compile(
+    rf"{_WORDS}s?(?:[ _.-]?\w{{1,12}}){{0,2}}[\"'`\])]{{0,3}}\s{{0,3}}(?:[:=>|,\u2192\uff1a]|=>|:=|->|\sis|\s)[\s\"'`(\[]{{0,4}}\Z"
+)
+_OPERATOR = re.compile(r"[\w.-]{0,20}[\"'`\])]{0,3}\s{0,3}(?:=|>|:{1,3}=|\|\||:|=>|\?=|,)[\"'`\s=]{0,5}\Z")
+# What stands beside a word such as "key" and is meant to be seen.
+_HARMLESS = re.compile(
+    r"public|\bpub|page|next|cursor|continuation|sync|fingerprint|thumbprint|digest|checksum|hash|integrity|sha-?\d|md5|commit|revision|etag|nonce|csrf|xsrf"
+    r"|signature|certificate|cache|partition|primary|foreign|\brow|object|idempotency|correlation|request.?id|trace|span"
+    r"|(?:key|token|secret|access|client|account|session)[ _-]?(?:id|name|file|path|type|version|alias|arn|uri|url|size|len)"
+    r"|version|\bdata:|base64,|ssh-(?:rsa|ed25519|dss)|ecdsa-|\bid\b|uuid|guid|tokeniz|monkey|keyword|keyboard|author[^i]"
+    r"|schl\u00fcsselw|\u516c\u94a5|\u516c\u958b"
+)
+
+
+def find_random_values(text: str, lowered: str, random: str) -> Iterator[TextFinding]:
+    """Yield the random values that an assignment, a header or a sentence calls a secret."""
+    words = dict.fromkeys(word for word in random.split("\n") if _VALUE.search(word))
+    for count, match in enumerate(_values(text, words)):
+        if count == MAX_VALUES:
+            yield TextFinding(UNSCANNED, match.start(), len(text))
+            return
+        kind = _kind(match, lowered)
+        if kind:
+            yield TextFinding(kind, *match.span())
+
+
+def _values(text: str, words: dict[str, None]) -> Iterator[re.Match[str]]:
+    for word in words:
+        position = text.find(word)
+        while position >= 0:
+            yield from _VALUE.finditer(text, position, position + len(word))
+            position = text.find(word, position + len(word))
+
+
+def _kind(match: re.Match[str], lowered: str) -> str:
+    value = match[0]
+    before = lowered[max(0, match.start() - _BEFORE) : match.start()].rpartition("\n\n")[2]
+    kind = _vendor_kind(value, before)
+    if kind or not (_HEX.fullmatch(value) or _is_mixed(value)):
+        return kind
+    if not _is_named(value, before, lowered, match.end()) or _HARMLESS.search(before):
+        return ""
+    is_other = is_wordy(value) or is_uuid(value) or is_non_secret(value) or _PATH.search(value)
+    return "" if is_other or not is_real_value(value) else "assignment"
+
+
+# A directory before, or an ending after.
+_PATH = re.compile(r"^[a-z]{2,}/|\.[a-z]{2,4}[0-9]?$")
+
+
+def _is_named(value: str, before: str, lowered: str, end: int) -> bool:
+    if _HEX.fullmatch(value):
+        is_long = len(value) >= _MIN_MIXED and _has_word(before) and entropy(value) >= _MIN_HEX_ENTROPY
+        return is_long and _ASSIGNED.search(before) is not None
+    return _is_called_secret(before, lowered, end) and entropy(value) >= _MIN_ENTROPY
+
+
+def _has_word(lowered: str) -> bool:
+    return any(word in lowered for word in _WORD_LIST)
+
+
+def _vendor_kind(value: str, before: str) -> str:
+    """Return the kind of the vendor's secret, if its name and an operator stand before a value of its form."""
+    if not any(sign in before[-_LONGEST_SIGN:] for sign in _SIGNS):
+        return ""
+    for name, rules in vendor_rules().items():
+        position = before.rfind(name)
+        if position < 0 or "\n" in before[position:] or not _OPERATOR.match(before, position + len(name)):
+            continue
+        for rule in rules:
+            if rule.pattern.fullmatch(value) and not is_wordy(value) and _is_random(value, before):
+                return rule.kind
+    return ""
+
+
+_SIGNS = ("=", ":", ">", ",", "|")
+_LONGEST_SIGN = 10
+
+
+def _is_random(value: str, before: str) -> bool:
+    """Return True if the value is no digest and no identifier; those need a word for a secret too."""
+    if is_uuid(value) or _HEX.fullmatch(value):
+        return _has_word(before) and not _HARMLESS.search(before)
+    return entropy(value) >= _MIN_HEX_ENTROPY and is_real_value(value)
+
+
+def _is_mixed(value: str) -> bool:
+    return len(value) >= _MIN_MIXED and not value.islower() and not value.isupper() and any(map(str.isdigit, value))
+
+
+def _is_called_secret(before: str, lowered: str, end: int) -> bool:
+    """Return True if a word for a secret stands before the value on its line, or directly after it."""
+    line = before.rpartition("\n")[2] or before
+    after = lowered[end : end + _AFTER].partition("\n")[0]
+    return _has_word(line) or _IS_THE.match(after) is not None
+
+
+_IS_THE = re.compile(
+    rf"[\"'`)\]]{{0,2}}[;,]?\s{{1,4}}(?:(?:#|//|--|/\*)\s?|(?:{alternation(LANGUAGES.copula)})\s)[^.:=]{{0,24}}{_WORDS}"
+)
