@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from qwed.guards._secrets.accounts import find_account_secrets
 from qwed.guards._secrets.assignments import MAX_CANDIDATES, MAX_NESTING, find_assignments
 from qwed.guards._secrets.encodings import MAX_LAYERS, find_encoded
 from qwed.guards._secrets.private_keys import find_private_keys
@@ -28,7 +29,7 @@ __all__ = ["MAX_CANDIDATES", "MAX_NESTING", "find_secrets", "mask"]
 # The password of a URL cannot contain a raw slash, so a port followed by a path is never taken for a password. It can
 # contain a raw `@`, because some parsers split at the last one.
 _USERINFO = re.compile(r"://[^\s:/@'\"<>\[\]]{0,128}:([^\s/'\"]{1,256})@(?=[\w\[$<{%*-])")
-_MARKS = re.compile(r"[:=<,(\s]")
+_MARKS = re.compile(r"[:=<,(\s-]|[^\x00-\x7f]")
 """Characters of which at least one is required to assign a value to a name."""
 
 
@@ -61,6 +62,7 @@ def _find_named(text: str, random: str) -> list[TextFinding]:
     lowered = lower_same_length(text)
     names = name_positions(lowered)
     findings = [*find_assignments(text, lowered, names), *find_special_forms(text, lowered)]
+    findings += find_account_secrets(text, lowered)
     findings += find_random_values(text, lowered, random)
     findings += [*find_stated_passwords(text, lowered, names), *find_seed_phrases(text, lowered)]
     return findings

@@ -134,7 +134,7 @@ def _decoded_runs(text: str, runs: str, random: str) -> Iterator[tuple[str, str,
     places = [(ENCODINGS, word) for word in words]
     if _LINE.search(runs):
         places.append(((_WRAPPED,), text))
-    if text.count("6") + text.count("7") >= _MIN_CODES or text.count("0") >= 2 * _MIN_CODES:
+    if sum(map(text.count, "0134567")) >= _MIN_CODES:
         places.append((SPACED_ENCODINGS, text))
     for encodings, place in places:
         for encoding in encodings:

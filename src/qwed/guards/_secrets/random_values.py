@@ -13,7 +13,7 @@ from qwed.guards.text_scan import UNSCANNED, TextFinding
 
 MAX_VALUES = 4_000
 """Random values whose surroundings are read in one text; after that the rest is reported as unscanned."""
-_VALUE = re.compile(r"(?<![\w+/=.~$\\-])[A-Za-z0-9_][A-Za-z0-9+/_.~-]{14,198}[A-Za-z0-9]={0,2}(?![\w+/.~-])")
+_VALUE = re.compile(r"(?<![\w+/.~$\\-])[A-Za-z0-9_][A-Za-z0-9+/_.~-]{14,198}[A-Za-z0-9]={0,2}(?![\w+/.~-])")
 _BEFORE, _AFTER = 90, 40
 _MIN_ENTROPY, _MIN_HEX_ENTROPY = 3.6, 3.0
 _MIN_MIXED = 20
@@ -22,7 +22,7 @@ _WORDS = rf"(?:{alternation(LANGUAGES.key)}|{alternation(LANGUAGES.password)})"
 _WORD_LIST = (*LANGUAGES.key, *LANGUAGES.password)
 # A name, an operator, the value: in code, JSON, a header, an option, a line of an environment file.
 _ASSIGNED = re.compile(
-    rf"{_WORDS}s?(?:[ _.-]?\w{{1,12}}){{0,2}}[\"'`\])]{{0,3}}\s{{0,3}}(?:[:=>|,\u2192\uff1a]|=>|:=|->|\sis|\s)[\s\"'`(\[]{{0,4}}\Z"
+    rf"{_WORDS}s?(?:[ _.-]?\w{{1,12}}){{0,5}}[\"'`\])]{{0,3}}\s{{0,3}}(?:[:=>|,\u2192\uff1a]|=>|:=|->|\sis|\s)[\s\"'`(\[]{{0,4}}\Z"
 )
 _OPERATOR = re.compile(r"[\w.-]{0,20}[\"'`\])]{0,3}\s{0,3}(?:=|>|:{1,3}=|\|\||:|=>|\?=|,)[\"'`\s=]{0,5}\Z")
 # What stands beside a word such as "key" and is meant to be seen.

@@ -16,10 +16,10 @@ from qwed.guards.text_scan import UNSCANNED, TextFinding
 
 MAX_LINES = 2_000
 """Lines with a word for a password that are checked in one text; after that the rest is reported as unscanned."""
-_WORDS = LANGUAGES.password
+_WORDS = (*LANGUAGES.password, "pass ", "pw ")
 _OPEN, _CLOSE = "\"'`\u00ab\u00bb\u201c\u201d\u201e\u2018\u2019\u300c\u300d\u300e\u300f\u300a\u300b", ")]}>"
 _VALUE = rf"[{_OPEN}(\[{{<*]{{0,3}}(?P<value>[!-~]{{6,128}})"
-_NAME = rf"(?:{alternation(LANGUAGES.password)})"
+_NAME = rf"(?:{alternation(LANGUAGES.password)}|\bpass|\bpw)"
 _SAYS = (
     rf"\s{{0,3}}(?:\u2192|->|=>|\u2013|\s-\s)\s{{0,3}}|\s(?:{alternation(LANGUAGES.copula)})\s?:?\s{{1,2}}"
     r"|\s?[\u3400-\u9fff\u3040-\u30ff\uac00-\ud7af]{1,3}[\s:\uff1a\u3001,]{0,2}"
@@ -31,6 +31,7 @@ _BEFORE = re.compile(
 )
 _CANDIDATE = re.compile(r"[^\s\"'`;()<>\[\]{}]{8,64}")
 _NEAR = 100
+_HEADING = 20
 
 
 def find_stated_passwords(text: str, lowered: str, names: list[int]) -> Iterator[TextFinding]:
@@ -64,6 +65,9 @@ def _lines(lowered: str, names: list[int]) -> Iterator[tuple[int, int]]:
             continue
         start = max(lowered.rfind("\n", max(0, position - _NEAR), position) + 1, position - _NEAR, done, 0)
         end = lowered.find("\n", position, position + 2 * _NEAR)
+        if 0 <= end <= position + _HEADING:
+            # A comment or a heading: the value is in the next line.
+            end = lowered.find("\n", end + 1, end + _NEAR)
         done = min(position + 2 * _NEAR, len(lowered)) if end < 0 else end
         yield start, done
 

@@ -10,6 +10,7 @@ from qwed.guards._secrets.value_heuristics import (
     is_non_secret,
     is_password_like,
     is_real_value,
+    is_strongly_composed,
     looks_random,
 )
 from qwed.guards.text_scan import UNSCANNED, TextFinding
@@ -27,6 +28,10 @@ class _SyntaxPattern(NamedTuple):
 
 def _any(_value: str) -> bool:
     return True
+
+
+def _is_generated(value: str) -> bool:
+    return is_password_like(value) or is_strongly_composed(value)
 
 
 def _is_credential(value: str) -> bool:
@@ -50,12 +55,17 @@ _LOWERED = (
     _pattern("assignment", "requirepass|masterauth", r"(?:requirepass|masterauth)\s{1,4}([^\s\"']{4,128})"),
     _pattern(
         "assignment",
-        "creds|credentials|login",
-        r"\b(?:creds|credentials|login)\s?(?:are|is|:|=|with)\s{0,4}[\w.@-]{2,40}\s?[/:]\s?([^\s\"'`,;/]{8,128})(?!/)",
-        condition=is_password_like,
+        "creds|credentials|login|zugangsdaten|identifiants|credencia|credenzial|inloggegevens|logowania",
+        r"\b(?:creds|credentials|login|zugangsdaten|identifiants|credencia\w{1,4}|credenziali|inloggegevens|logowania)\s?(?:are|is|:|=|with)\s{0,4}[\w.@-]{2,40}\s?[/:]\s?([^\s\"'`,;/]{8,128})(?!/)",
+        condition=_is_generated,
     ),
-    _pattern("assignment", ":5432:|:*:", r"(?m)^[\w.*-]{1,120}:(?:5432|\*):[\w*-]{1,64}:[\w*@.-]{1,64}:(\S{4,128})$"),
+    _pattern("assignment", ":543|:6432:|:3306:|:*:", r"(?m)^[\w.*-]{1,120}:(?:543\d|6432|3306|\*):[\w*-]{1,64}:[\w*@.-]{1,64}:(?!\S*::)(\S{4,128})$"),
     _pattern("private_key", "private key", r"private key\W{1,6}(?:is\W{1,3})?((?:0x)?[0-9a-f]{64})(?![0-9a-f])"),
+    _pattern(
+        "assignment",
+        "machine |default login",
+        r"(?:machine\s{1,4}\S{1,120}|default)\s{1,8}login\s{1,4}\S{1,80}\s{1,8}password\s{1,4}[\"']?([^\s\"']{4,128})",
+    ),
     _pattern("assignment", "bindpw ", r"bindpw\s{1,4}([^\s\"']{4,128})"),
     _pattern(
         "assignment", "securestring", r"convertto-securestring\s{1,4}(?:-string\s{1,4})?[\"']([^\"'\n]{4,128})[\"']"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from qwed.guards._secrets.public_examples import is_public_example
 from qwed.guards._secrets.token_rules import RULES_BY_ANCHOR, TOKEN_RULES, TokenRule
-from qwed.guards._secrets.value_heuristics import is_very_random
+from qwed.guards._secrets.value_heuristics import is_wordy, looks_random
 from qwed.guards._secrets.wallets import is_base58_check
 from qwed.guards.text_scan import UNSCANNED, TextFinding
 
@@ -154,16 +154,21 @@ def _end_of_split(anchor: str, text: str, position: int) -> int:
     """Return the end of the token that begins here if its parts are joined, or 0."""
     if position and text[position - 1].isalnum():
         return 0
-    if any(rule.pattern.match(text, position) for rule in _SPLIT_RULES[anchor]):
-        return 0  # a token in one piece
+    whole = (rule.pattern.match(text, position) for rule in _SPLIT_RULES[anchor])
+    if any(match and len(match[0]) >= _SHORTEST for match in whole):
+        return 0
     body = text[position + len(anchor) : position + _WINDOW]
     for joints in (_JOINTS, _DASHES):
         joined = anchor + joints.sub("", body)
         for rule in _SPLIT_RULES[anchor]:
             match = rule.pattern.match(joined)
-            if match and is_very_random(match[0][len(anchor) :]):
+            if match and _is_random(match[0][len(anchor) :]):
                 return position + len(anchor) + _end_in(body, joints, match.end() - len(anchor))
     return 0
+
+
+def _is_random(body: str) -> bool:
+    return looks_random(body) and not is_wordy(body)
 
 
 def _end_in(body: str, joints: re.Pattern[str], length: int) -> int:

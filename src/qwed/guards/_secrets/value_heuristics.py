@@ -6,6 +6,8 @@ from binascii import Error as NotBase64
 from collections import Counter
 from math import log2
 
+from qwed.guards._secrets.public_examples import is_public_example
+
 _MAX_PLACEHOLDER_WORD = 64
 _MAX_EXAMINED = 512
 """Characters; placeholders are never longer."""
@@ -190,11 +192,18 @@ _MIN_CLASSES = 3
 
 def is_real_value(value: str) -> bool:
     """Return True if the value is a real secret: no placeholder, reference, hash or template."""
-    if is_placeholder(value) or is_hash(value):
+    if is_hash(value) or is_public_example(value) or (is_placeholder(value) and not _is_disguised(value)):
         return False
     return not _MARKS.intersection(value) or len(_TEMPLATED.sub("", value)) >= _MIN_REAL
 
 
+def _is_disguised(value: str) -> bool:
+    """Return True if the value is a password with the word for a placeholder beside it."""
+    rest = _PLACEHOLDER_PART.sub("", value[:_MAX_EXAMINED])
+    return len(rest) < len(value) and rest.isascii() and has_all_classes(rest) and not _MARKS.intersection(rest)
+
+
+_PLACEHOLDER_PART = re.compile(r"(?i)[_ .-]?(?:dummy|fake|example|placeholder|changeme|redacted|notreal)[_ .-]?")
 _MARKS = frozenset("{$%")
 _TEMPLATED = re.compile(r"\$?\{[^{}]{0,80}\}|%\w{1,40}%|(?:^|(?<=[:/@ ]))\$[A-Za-z_]\w{0,40}")
 _MIN_REAL = 4

@@ -56,7 +56,7 @@ def _word_lists() -> dict[str, tuple[tuple[int, int], ...]]:
 
 def find_seed_phrases(text: str, lowered: str) -> Iterator[TextFinding]:
     """Yield every sequence of words that is a seed phrase with a valid checksum."""
-    if len(text) < _SHORTEST * _SHORTEST_WORD or not _has_run(lowered):
+    if len(text) < _SHORTEST * _SHORTEST_WORD - 1 or not _has_run(lowered):
         return
     lists = _word_lists()
     tried = 0
@@ -88,7 +88,8 @@ def _has_run(lowered: str) -> bool:
 _MIN_DISTINCT = 6
 _PHRASE = b"\1" * _SHORTEST
 _MARKS = str.maketrans(',"-_', "    ")
-_SHORTEST_WORD = 3
+_SHORTEST_WORD = 2
+"""Characters of the shortest words, with the blank after them."""
 
 
 def _runs(lowered: str) -> Iterator[list[re.Match[str]]]:
