@@ -118,7 +118,9 @@ def _is_code(match: re.Match[str], value: str) -> bool:
         return True
     if _ROLE.match(value) and match["sign"] == ":" and not match["gap"]:
         return True
-    return match["after"] in ("(", "[") or value[0] in "{-" or value[-1] == ":" or "\n" in match["gap"]
+    return match["after"] in ("(", "[") or value[0] in "{-" or value[-1] == ":" or (
+        "\n" in match["gap"] and match["sign"] != ">"
+    )
 
 
 def _is_listed(match: re.Match[str], group: str, value: str) -> bool:
@@ -132,7 +134,10 @@ def _is_listed(match: re.Match[str], group: str, value: str) -> bool:
 
 
 def _is_element(match: re.Match[str], group: str, _value: str) -> bool:
-    return group == "plain" and match.string.startswith("</", match.end("plain"))
+    return group == "plain" and _CLOSING_TAG.match(match.string, match.end("plain")) is not None
+
+
+_CLOSING_TAG = re.compile(r"\s{0,40}</")
 
 
 def _is_introduced(match: re.Match[str], group: str, value: str) -> bool:

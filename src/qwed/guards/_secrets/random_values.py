@@ -24,7 +24,9 @@ _WORD_LIST = (*LANGUAGES.key, *LANGUAGES.password)
 _ASSIGNED = re.compile(
     rf"{_WORDS}s?(?:[ _.-]?\w{{1,12}}){{0,5}}[\"'`\])]{{0,3}}\s{{0,3}}(?:[:=>|,\u2192\uff1a]|=>|:=|->|\sis|\s)[\s\"'`(\[]{{0,4}}\Z"
 )
-_OPERATOR = re.compile(r"[\w.-]{0,20}[\"'`\])]{0,3}\s{0,3}(?:=|>|:{1,3}=|\|\||:|=>|\?=|,)[\"'`\s=]{0,5}\Z")
+_VENDOR_VALUE = re.compile(
+    r"[\w.-]{0,20}[\"'`\])]{0,3}\s{0,3}(?:=|>|:{1,3}=|\|\||:|=>|\?=|,)[\"'`\s=>]{0,40}(?P<value>[\w=~+/.:%-]{14,200})"
+)
 # What stands beside a word such as "key" and is meant to be seen.
 _HARMLESS = re.compile(
     r"public|\bpub|page|next|cursor|continuation|sync|fingerprint|thumbprint|digest|checksum|hash|integrity|sha-?\d|md5|commit|revision|etag|nonce|csrf|xsrf"
@@ -38,13 +40,41 @@ _HARMLESS = re.compile(
 def find_random_values(text: str, lowered: str, random: str) -> Iterator[TextFinding]:
     """Yield the random values that an assignment, a header or a sentence calls a secret."""
     words = dict.fromkeys(word for word in random.split("\n") if _VALUE.search(word))
+    if words:
+        yield from _vendor_values(text, lowered)
     for count, match in enumerate(_values(text, words)):
         if count == MAX_VALUES:
             yield TextFinding(UNSCANNED, match.start(), len(text))
             return
-        kind = _kind(match, lowered)
-        if kind:
-            yield TextFinding(kind, *match.span())
+        if _is_secret(match, lowered):
+            yield TextFinding("assignment", *match.span())
+
+
+def _vendor_values(text: str, lowered: str) -> Iterator[TextFinding]:
+    """Yield the values of a vendor's form that are assigned to a name with the vendor in it."""
+    for count, (position, name) in enumerate(_vendor_positions(lowered)):
+        if count == MAX_VALUES:
+            yield TextFinding(UNSCANNED, position, len(text))
+            return
+        match = _VENDOR_VALUE.match(text, position + len(name))
+        if match is None or is_wordy(match["value"]) or not is_real_value(match["value"]):
+            continue
+        named = lowered[max(0, position - _VENDOR_WORD) : match.start("value")]
+        for rule in vendor_rules()[name]:
+            if rule.pattern.fullmatch(match["value"]) and _is_random(match["value"], named):
+                yield TextFinding(rule.kind, *match.span("value"))
+                break
+
+
+_VENDOR_WORD = 20
+
+
+def _vendor_positions(lowered: str) -> Iterator[tuple[int, str]]:
+    for name in [name for name in vendor_rules() if name in lowered]:
+        position = lowered.find(name)
+        while position >= 0:
+            yield position, name
+            position = lowered.find(name, position + len(name))
 
 
 def _values(text: str, words: dict[str, None]) -> Iterator[re.Match[str]]:
@@ -55,16 +85,15 @@ def _values(text: str, words: dict[str, None]) -> Iterator[re.Match[str]]:
             position = text.find(word, position + len(word))
 
 
-def _kind(match: re.Match[str], lowered: str) -> str:
+def _is_secret(match: re.Match[str], lowered: str) -> bool:
     value = match[0]
+    if not (_HEX.fullmatch(value) or _is_mixed(value)):
+        return False
     before = lowered[max(0, match.start() - _BEFORE) : match.start()].rpartition("\n\n")[2]
-    kind = _vendor_kind(value, before)
-    if kind or not (_HEX.fullmatch(value) or _is_mixed(value)):
-        return kind
     if not _is_named(value, before, lowered, match.end()) or _HARMLESS.search(before):
-        return ""
+        return False
     is_other = is_wordy(value) or is_uuid(value) or is_non_secret(value) or _PATH.search(value)
-    return "" if is_other or not is_real_value(value) else "assignment"
+    return not is_other and is_real_value(value)
 
 
 # A directory before, or an ending after.
@@ -82,28 +111,10 @@ def _has_word(lowered: str) -> bool:
     return any(word in lowered for word in _WORD_LIST)
 
 
-def _vendor_kind(value: str, before: str) -> str:
-    """Return the kind of the vendor's secret, if its name and an operator stand before a value of its form."""
-    if not any(sign in before[-_LONGEST_SIGN:] for sign in _SIGNS):
-        return ""
-    for name, rules in vendor_rules().items():
-        position = before.rfind(name)
-        if position < 0 or "\n" in before[position:] or not _OPERATOR.match(before, position + len(name)):
-            continue
-        for rule in rules:
-            if rule.pattern.fullmatch(value) and not is_wordy(value) and _is_random(value, before):
-                return rule.kind
-    return ""
-
-
-_SIGNS = ("=", ":", ">", ",", "|")
-_LONGEST_SIGN = 10
-
-
-def _is_random(value: str, before: str) -> bool:
+def _is_random(value: str, named: str) -> bool:
     """Return True if the value is no digest and no identifier; those need a word for a secret too."""
     if is_uuid(value) or _HEX.fullmatch(value):
-        return _has_word(before) and not _HARMLESS.search(before)
+        return _has_word(named) and not _HARMLESS.search(named)
     return entropy(value) >= _MIN_HEX_ENTROPY and is_real_value(value)
 
 

@@ -51,9 +51,10 @@ def find_stated_passwords(text: str, lowered: str, names: list[int]) -> Iterator
 
 
 def _is_generated(value: str) -> bool:
-    return is_strongly_composed(value) or is_password_like(value)
+    return (is_strongly_composed(value) or is_password_like(value)) and not _NUMBERED.search(value)
 
 
+_NUMBERED = re.compile(r"[Vv]?[0-9]\.[0-9]")
 _FORMS = ((_STATED, is_composed), (_STATED_LATER, _is_generated), (_BEFORE, _is_generated))
 
 
@@ -94,4 +95,4 @@ _CODE = re.compile(
 
 def _is_unmistakable(value: str) -> bool:
     """Return True if the value beside a word for a password can be nothing else."""
-    return is_strongly_composed(value) and (is_password_like(value) or has_all_classes(value))
+    return _is_generated(value) and (is_password_like(value) or has_all_classes(value))

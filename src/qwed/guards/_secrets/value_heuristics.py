@@ -80,6 +80,8 @@ _SLUG = re.compile(rf"{_SLUG_WORD}(?:[-_./:]{_SLUG_WORD})+")
 _LONG_NUMBER = re.compile(r"\d{6,}|0x")
 _DIGIT = re.compile(r"\d")
 _LETTER = re.compile(r"[A-Za-z]")
+_SWITCH = re.compile("[A-Za-z][0-9]+(?=[A-Za-z])")
+_MIN_SWITCHES = 3
 _SHORTEST_WORD = 4
 _WORDY_SHARE = 0.6
 _MIN_RANDOM = 12
@@ -121,6 +123,8 @@ def is_wordy(value: str) -> bool:
     """Return True if most of the value reads like words with small numbers between them."""
     if _SLUG.fullmatch(value) or _LONG_NUMBER.search(value):
         return not _LONG_NUMBER.search(value)
+    if value.isalnum() and len(_SWITCH.findall(value)) >= _MIN_SWITCHES:
+        return False
     shouted = value.isupper()
     words = [word for word in _WORD.findall(value) if len(word) >= _SHORTEST_WORD and (shouted or not word.isupper())]
     readable = sum(len(word) for word in words if _VOWEL.search(word) and not _HARSH.search(word))
