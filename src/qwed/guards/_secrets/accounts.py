@@ -21,25 +21,25 @@ _PUBLIC = re.compile(r"(?i)^(?:_ga|_gid|_gcl|_gat|_fb|__utm|amp_|ajs_|optimizely
 _MIN_COOKIE, _MIN_UNNAMED = 12, 24
 
 # `root:$6$salt$...` in a shadow file, `bob:$apr1$...` or `bob:{SHA}...` in an htpasswd file, and what dumps print.
-_ACCOUNT_HASH = re.compile(
-    r"(?<![\w.$/-])[A-Za-z_][\w.@-]{0,63}:"
-    r"(?P<hash>\$(?:1|2[abxy]?|5|6|7|y|gy|sm3|md5|sha1|apr1|argon2\w{0,2})\$[^\s:\"']{8,200}|\{S?SHA\d{0,3}\}[A-Za-z0-9+/]{20,120}={0,2}"
+_HASH = re.compile(
+    r":(?P<hash>\$(?:1|2[abxy]?|5|6|7|y|gy|sm3|md5|sha1|apr1|argon2\w{0,2})\$[^\s:\"']{8,200}|\{S?SHA\d{0,3}\}[A-Za-z0-9+/]{20,120}={0,2}"
     r"|[./0-9A-Za-z]{13}(?=:\d{4,5}:\d{1,6}:)|\d{1,7}:[0-9A-Fa-f]{32}:[0-9A-Fa-f]{32}(?=:))"
 )
-_HASH_SIGNS = (":$", ":{", ":::", ":0:")
+_ACCOUNT = re.compile(r"(?:^|[^\w.$/-]|\\n)[A-Za-z_][\w.@-]{0,63}\Z")
+_MAX_ACCOUNT = 66
 
 
 def find_account_secrets(text: str, lowered: str) -> Iterator[TextFinding]:
     """Yield session cookies and the password hashes of account files."""
     if "cookie" in lowered or "curl" in lowered:
         yield from _cookies(text, lowered)
-    if any(sign in text for sign in _HASH_SIGNS):
-        for count, match in enumerate(_ACCOUNT_HASH.finditer(text)):
-            if count == MAX_CANDIDATES:
-                yield TextFinding(UNSCANNED, match.start(), len(text))
-                return
-            if not _DUMMY_HASH.search(match["hash"]):
-                yield TextFinding("password_hash", *match.span("hash"))
+    for count, match in enumerate(_HASH.finditer(text)):
+        if count == MAX_CANDIDATES:
+            yield TextFinding(UNSCANNED, match.start(), len(text))
+            return
+        before = text[max(0, match.start() - _MAX_ACCOUNT) : match.start()]
+        if not _DUMMY_HASH.search(match["hash"]) and _ACCOUNT.search(before):
+            yield TextFinding("password_hash", *match.span("hash"))
 
 
 _DUMMY_HASH = re.compile(r"(?i)\.\.\.|x{6,}|\*{3,}|example|abcdefgh")

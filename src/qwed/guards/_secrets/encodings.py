@@ -92,6 +92,9 @@ ENCODINGS = (
     ),
 )
 """Encodings whose runs are long words."""
+_HEX_ONLY = (ENCODINGS[1],)
+_HEX_WORD = re.compile(r"[^\s0-9A-Za-z]{0,4}(?:\w{1,12}[:-])?[0-9a-f]{32,128}[^\s0-9A-Za-z]{0,6}")
+"""Digests: what they read as in other encodings is noise."""
 _WRAPPED = Encoding(
     "base64_secret",
     re.compile(rf"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{{40,}}(?:{_WRAP}[A-Za-z0-9+/_-]{{4,}})+={{0,2}}"),
@@ -131,7 +134,7 @@ def _positions(text: str, run: str) -> Iterator[int]:
 def _decoded_runs(text: str, runs: str, random: str) -> Iterator[tuple[str, str, str]]:
     """Yield kind, run and decoded text of every run that is encoded text."""
     words = dict.fromkeys(word for word in random.split("\n") if _BODY.search(word))
-    places = [(ENCODINGS, word) for word in words]
+    places = [(_HEX_ONLY if _HEX_WORD.fullmatch(word) else ENCODINGS, word) for word in words]
     if _LINE.search(runs):
         places.append(((_WRAPPED,), text))
     if sum(map(text.count, "0134567")) >= _MIN_CODES:
@@ -161,7 +164,9 @@ def _parts(match: re.Match[str]) -> Iterator[tuple[int, int]]:
 
 def _readable(raw: bytes) -> str:
     """Return the text that the bytes are, also compressed or in UTF-16, or ""."""
-    if raw[:2] in _COMPRESSED:
+    if not raw.isascii():
+        if raw[:2] not in _COMPRESSED:
+            return ""
         raw = _inflate(raw)
     if len(raw) > 1 and raw[1] == 0 and not any(raw[1::2]):
         raw = raw[::2]

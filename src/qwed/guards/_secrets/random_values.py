@@ -39,9 +39,8 @@ _HARMLESS = re.compile(
 
 def find_random_values(text: str, lowered: str, random: str) -> Iterator[TextFinding]:
     """Yield the random values that an assignment, a header or a sentence calls a secret."""
-    words = dict.fromkeys(word for word in random.split("\n") if _VALUE.search(word))
-    if words:
-        yield from _vendor_values(text, lowered)
+    words = list(_placed_words(text, random))
+    yield from _vendor_values(text, lowered, words)
     for count, match in enumerate(_values(text, words)):
         if count == MAX_VALUES:
             yield TextFinding(UNSCANNED, match.start(), len(text))
@@ -50,9 +49,9 @@ def find_random_values(text: str, lowered: str, random: str) -> Iterator[TextFin
             yield TextFinding("assignment", *match.span())
 
 
-def _vendor_values(text: str, lowered: str) -> Iterator[TextFinding]:
+def _vendor_values(text: str, lowered: str, words: list[tuple[int, str]]) -> Iterator[TextFinding]:
     """Yield the values of a vendor's form that are assigned to a name with the vendor in it."""
-    for count, (position, name) in enumerate(_vendor_positions(lowered)):
+    for count, (position, name) in enumerate(_vendor_positions(text, lowered, words)):
         if count == MAX_VALUES:
             yield TextFinding(UNSCANNED, position, len(text))
             return
@@ -69,20 +68,32 @@ def _vendor_values(text: str, lowered: str) -> Iterator[TextFinding]:
 _VENDOR_WORD = 20
 
 
-def _vendor_positions(lowered: str) -> Iterator[tuple[int, str]]:
-    for name in [name for name in vendor_rules() if name in lowered]:
-        position = lowered.find(name)
-        while position >= 0:
-            yield position, name
-            position = lowered.find(name, position + len(name))
+def _vendor_positions(text: str, lowered: str, words: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Yield where the name of a vendor stands in a word with a digit, or before it."""
+    names = tuple(vendor_rules())
+    for position, word in words:
+        start = max(0, position - _VENDOR_BEFORE)
+        window = lowered[start : position + len(word)]
+        for name in [name for name in names if name in window]:
+            yield start + window.rfind(name), name
 
 
-def _values(text: str, words: dict[str, None]) -> Iterator[re.Match[str]]:
-    for word in words:
-        position = text.find(word)
-        while position >= 0:
-            yield from _VALUE.finditer(text, position, position + len(word))
-            position = text.find(word, position + len(word))
+_VENDOR_BEFORE = 60
+
+
+def _values(text: str, words: list[tuple[int, str]]) -> Iterator[re.Match[str]]:
+    for position, word in words:
+        yield from _VALUE.finditer(text, position, position + len(word))
+
+
+def _placed_words(text: str, random: str) -> Iterator[tuple[int, str]]:
+    """Yield the words in which a value may be, with their positions."""
+    position = 0
+    for word in random.split("\n") if random else ():
+        position = text.find(word, position)
+        if _VALUE.search(word):
+            yield position, word
+        position += len(word)
 
 
 def _is_secret(match: re.Match[str], lowered: str) -> bool:

@@ -93,7 +93,7 @@ def find_split_tokens(text: str) -> Iterator[TextFinding]:
 
 
 def _anchor_positions(text: str) -> Iterator[tuple[int, str]]:
-    for anchor in _SPLIT_ANCHORS:
+    for anchor in [anchor for anchor in _SPLIT_ANCHORS if anchor in text]:
         position = text.find(anchor)
         while position >= 0:
             yield position, anchor
@@ -118,14 +118,14 @@ _DISTINCT_ANCHORS = tuple(
 
 def find_disguised_tokens(text: str, random: str) -> Iterator[TextFinding]:
     """Yield the tokens that are written backwards, in ROT13, or with a sign after every character."""
-    random = "\n".join(word for word in random.split("\n") if _BODY.search(word))
-    if random:
-        yield from _find_backwards(text, random[::-1])
-        rotated = codecs.encode(random, "rot13")
+    bodies = "\n".join(word for word in random.split("\n") if _BODY.search(word))
+    if bodies:
+        yield from _find_backwards(text, bodies[::-1])
+        rotated = codecs.encode(bodies, "rot13")
         for rule in _distinct_rules(rotated):
             if rule.pattern.search(rotated):
                 yield from _real_tokens(rule, codecs.encode(text, "rot13"))
-    for match in _SPACED.finditer(text) if _SINGLES.search(text) else ():
+    for match in _SPACED.finditer(text) if _BLANKS.search(text) or _SINGLES.search(random) else ():
         joined = match[0][:: 1 + len(match[1])]
         finding = next(find_tokens(joined, joined, joined), None)
         if finding is not None:
@@ -146,6 +146,7 @@ def _distinct_rules(text: str) -> dict[TokenRule, None]:
     return dict.fromkeys(rule for anchor in present_words(text, _DISTINCT_ANCHORS) for rule in RULES_BY_ANCHOR[anchor])
 
 
+_BLANKS = re.compile(r" \w \w \w \w \w ")
 _SINGLES = re.compile(r"[ .,_|/-]\w[ .,_|/-]\w[ .,_|/-]\w[ .,_|/-]\w[ .,_|/-]")
 _SPACED = re.compile(r"(?<!\w)[!-~]([ .,_|/-]{1,2})(?:[!-~]\1){14,600}[!-~]")
 

@@ -77,17 +77,20 @@ def find_seed_phrases(text: str, lowered: str) -> Iterator[TextFinding]:
 
 
 def _has_run(lowered: str) -> bool:
-    """Return True if so many words in a row are in a list as the shortest phrase has, or every other word."""
+    """Return True if so many words in a row are in a list as the shortest phrase has, numbers aside."""
     words = lowered.translate(_MARKS).split() if lowered.isascii() else lowered.replace(",", " ").split()
     if len(words) < _SHORTEST:
         return False
-    listed = bytes(map(_word_lists().__contains__, words))
-    return any(_PHRASE in listed[offset::stride] for offset, stride in ((0, 1), (0, 2), (1, 2)))
+    is_listed = _word_lists().__contains__
+    # In a phrase every third word is in a list too; looking at those only is faster.
+    return _THIRDS in bytes(map(is_listed, words[::_STRIDE])) and _PHRASE in bytes(map(is_listed, words))
 
 
 _MIN_DISTINCT = 6
 _PHRASE = b"\1" * _SHORTEST
-_MARKS = str.maketrans(',"-_', "    ")
+_STRIDE = 3
+_THIRDS = b"\1" * (_SHORTEST // _STRIDE)
+_MARKS = str.maketrans(dict.fromkeys(',"-_.0123456789', " "))
 _SHORTEST_WORD = 2
 """Characters of the shortest words, with the blank after them."""
 
