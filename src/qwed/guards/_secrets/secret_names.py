@@ -50,8 +50,10 @@ def name_positions(lowered: str) -> list[int]:
     return positions(words, lowered)
 
 
-_ASCII_STARTS = tuple(word for word in STARTS if word.isascii())
-_RARE_LETTERS = {word: max(word) for word in STARTS if not word.isascii()}
+# The start of a word that begins with another one is found with that.
+_SHORT_STARTS = tuple(word for word in STARTS if not any(word != other and word.startswith(other) for other in STARTS))
+_ASCII_STARTS = tuple(word for word in _SHORT_STARTS if word.isascii())
+_RARE_LETTERS = {word: max(word) for word in _SHORT_STARTS if not word.isascii()}
 _BY_LETTER = {
     letter: tuple(word for word, rarest in _RARE_LETTERS.items() if rarest == letter)
     for letter in dict.fromkeys(_RARE_LETTERS.values())

@@ -39,13 +39,20 @@ def find_tokens(text: str, runs: str, random: str) -> Iterator[TextFinding]:
     """Yield every token of a known provider."""
     if not runs:
         return
-    for rule in _present_rules(runs):
+    # A random token without a digit is rare, so that only the common ones are searched for in words without one.
+    for rule in _present_rules(random) | _common_rules(runs):
         if rule.pattern.search(runs if rule.is_distinct else random):
             yield from _real_tokens(rule, text)
 
 
 def _present_rules(text: str) -> dict[TokenRule, None]:
+    if not text:
+        return {}
     return dict.fromkeys(rule for anchor in present_words(text, RULES_BY_ANCHOR) for rule in RULES_BY_ANCHOR[anchor])
+
+
+def _common_rules(runs: str) -> dict[TokenRule, None]:
+    return dict.fromkeys(rule for anchor in _SPLIT_ANCHORS if anchor in runs for rule in _SPLIT_RULES[anchor])
 
 
 def present_words(runs: str, words: Iterable[str]) -> list[str]:
