@@ -17,7 +17,9 @@ _SESSION = re.compile(
     r"|^__(?:host|secure)-|li_at|user|account|clearance|xoxd"
 )
 # Cookies of analytics, consent and load balancing identify a browser, and open nothing.
-_PUBLIC = re.compile(r"(?i)^(?:_ga|_gid|_gcl|_gat|_fb|__utm|amp_|ajs_|optimizely|_hj|mp_|nid$|_clck|_clsk|intercom-id|consent|lang)")
+_PUBLIC = re.compile(
+    r"(?i)^(?:_ga|_gid|_gcl|_gat|_fb|__utm|amp_|ajs_|optimizely|_hj|mp_|nid$|_clck|_clsk|intercom-id|consent|lang)"
+)
 _MIN_COOKIE, _MIN_UNNAMED = 12, 24
 
 # `root:$6$salt$...` in a shadow file, `bob:$apr1$...` or `bob:{SHA}...` in an htpasswd file, and what dumps print.

@@ -118,8 +118,11 @@ def _is_code(match: re.Match[str], value: str) -> bool:
         return True
     if _ROLE.match(value) and match["sign"] == ":" and not match["gap"]:
         return True
-    return match["after"] in ("(", "[") or value[0] in "{-" or value[-1] == ":" or (
-        "\n" in match["gap"] and match["sign"] != ">"
+    return (
+        match["after"] in ("(", "[")
+        or value[0] in "{-"
+        or value[-1] == ":"
+        or ("\n" in match["gap"] and match["sign"] != ">")
     )
 
 

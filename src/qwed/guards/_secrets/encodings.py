@@ -72,6 +72,7 @@ def _binary(run: str) -> bytes:
 
 
 _WRAP = r"(?:\\[nr]|\r?\n[ \t]{0,16}|[\"'][\s+\\,]{1,16}[\"'])"
+_LINES = re.compile(_WRAP)
 ENCODINGS = (
     Encoding(
         "base64_secret",
@@ -92,95 +93,13 @@ ENCODINGS = (
     ),
 )
 """Encodings whose runs are long words."""
-_DIGEST = re.compile(r"[^\s0-9A-Za-z]{0,4}(?:\w{1,12}[:-])?(?=(?:[0-7][0-9a-f]){0,63}[89a-f])[0-9a-f]{32,128}[^\s0-9A-Za-z]{0,6}")
+_DIGEST = re.compile(
+    r"[^\s0-9A-Za-z]{0,4}(?:\w{1,12}[:-])?(?=(?:[0-7][0-9a-f]){0,63}[89a-f])[0-9a-f]{32,128}[^\s0-9A-Za-z]{0,6}"
+)
 """Digests; the hexadecimal digits of a text have no byte beyond 7f."""
-_WRAPPED = 2_000
-"""Encoded runs that are decoded in one text; after that the rest is reported as unscanned."""
-MAX_LAYERS = 3
-"""Encodings inside each other that are decoded."""
-_MAX_INFLATED = 1 << 16
-_MIN_TEXT = 12
-
-
-class Encoding(NamedTuple):
-    """Encoding of text: the kind of its findings, and how its runs look and are decoded."""
-
-    kind: str
-    run: re.Pattern[str]
-    decode: Callable[[str], bytes]
-
-
-def _base32(run: str) -> bytes:
-    body = run.rstrip("=").upper()
-    try:
-        return b32decode(body + "=" * (-len(body) % 8))
-    except binascii.Error:
-        return b""
-
-
-def _base85(run: str) -> bytes:
-    if len(_BASE85_ONLY.findall(run)) < _MIN_BASE85:
-        return b""
-    for decode in (b85decode, a85decode):
-        try:
-            raw = decode(run.encode("ascii"))
-        except ValueError:
-            continue
-        if raw.isascii():
-            return raw
-    return b""
-
-
-_BASE85_ONLY = re.compile("[!#$%&*;<>?@^{|}~]")
-_MIN_BASE85 = 3
-_NOT_HEX = re.compile("[^0-9A-Fa-f]")
-
-
-def _hexadecimal(run: str) -> bytes:
-    digits = _NOT_HEX.sub("", run.replace("0x", "").replace("\\x", ""))
-    return bytes.fromhex(digits) if len(digits) % 2 == 0 else b""
-
-
-def _decimal(run: str) -> bytes:
-    numbers = [int(number) for number in re.findall("[0-9]+", run)]
-    return bytes(numbers) if max(numbers) < _ASCII else b""
-
-
-_ASCII = 128
-
-
-def _binary(run: str) -> bytes:
-    digits = re.sub("[^01]", "", run)
-    return bytes(int(digits[index : index + 8], 2) for index in range(0, len(digits) - 7, 8))
-
-
-_WRAP = r"(?:\\[nr]|\r?\n[ \t]{0,16}|[\"'][\s+\\,]{1,16}[\"'])"
-ENCODINGS = (
-    Encoding(
-        "base64_secret",
-        re.compile(r"[A-Za-z0-9+/_-]{20,}(?:\\[nr][A-Za-z0-9+/_-]{4,})*={0,2}"),
-        lambda run: base64_bytes(_LINES.sub("", run)),
-    ),
-    Encoding("hex_secret", re.compile(r"(?<![0-9A-Fa-f])(?:[0-9A-Fa-f]{2}){16,}(?![0-9A-Fa-f])"), _hexadecimal),
-    Encoding("base32_secret", re.compile(r"(?<![A-Za-z0-9])(?:[A-Z2-7]{24,}|[a-z2-7]{24,})={0,6}"), _base32),
-    Encoding(
-        "base58_secret",
-        re.compile(r"(?<![A-Za-z0-9])[1-9A-HJ-NP-Za-km-z]{28,300}(?![A-Za-z0-9])"),
-        decode_base58,
-    ),
-    Encoding(
-        "base85_secret",
-        re.compile(r"(?<![!-~])(?:[0-9A-Za-z!#$%&()*+;<=>?@^_`{|}~-]{25,2000}|(?:<~)?[!-uz]{25,2000}(?:~>)?)(?![!-~])"),
-        _base85,
-    ),
-)
-"""Encodings whose runs are long words."""
-_HEX_ONLY = (ENCODINGS[1],)
-_HEX_WORD = re.compile(r"[^\s0-9A-Za-z]{0,4}(?:\w{1,12}[:-])?[0-9a-f]{32,128}[^\s0-9A-Za-z]{0,6}")
-"""Digests: what they read as in other encodings is noise."""
 _WRAPPED = Encoding(
     "base64_secret",
-    re.compile(rf"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{{40,}}(?:{_WRAP}[A-Za-z0-9+/_-]{{4,}})+={{0,2}}"),
+    re.compile(rf"[\"']?[A-Za-z0-9+/_-]{{40,}}(?:{_WRAP}[A-Za-z0-9+/_-]{{4,}})+={{0,2}}"),
     lambda run: base64_bytes(_LINES.sub("", run)),
 )
 _LINE = re.compile(r"(?m)^[\"']?[A-Za-z0-9+/_-]{40,}[\"'\\,]{0,3}$")
@@ -217,21 +136,36 @@ def _positions(text: str, run: str) -> Iterator[int]:
 def _decoded_runs(text: str, runs: str, random: str) -> Iterator[tuple[str, str, str]]:
     """Yield kind, run and decoded text of every run that is encoded text."""
     words = dict.fromkeys(word for word in random.split("\n") if _BODY.search(word))
-    places = [(ENCODINGS, word) for word in words if not _DIGEST.fullmatch(word)]
-    if _LINE.search(runs):
-        places.append(((_WRAPPED,), text))
+    places: list[tuple[tuple[Encoding, ...], str]] = [
+        (ENCODINGS, word) for word in words if not _DIGEST.fullmatch(word)
+    ]
     if sum(map(text.count, "0134567")) >= _MIN_CODES:
         places.append((SPACED_ENCODINGS, text))
     for encodings, place in places:
         for encoding in encodings:
             for match in encoding.run.finditer(place):
-                for start, end in _parts(match):
-                    inner = _readable(encoding.decode(place[start:end]))
-                    if inner:
-                        yield encoding.kind, place[start:end], inner
+                yield from _decoded_parts(encoding, match)
+    for match in _wrapped(text, runs):
+        yield from _decoded_parts(_WRAPPED, match)
 
 
-_LINES = re.compile(_WRAP)
+def _wrapped(text: str, runs: str) -> Iterator[re.Match[str]]:
+    """Yield the runs of base64 in several lines."""
+    position = 0
+    for word in _LINE.finditer(runs):
+        start = text.find(word[0], position)
+        match = _WRAPPED.run.match(text, start) if start >= 0 else None
+        if match:
+            yield match
+            position = match.end()
+
+
+def _decoded_parts(encoding: Encoding, match: re.Match[str]) -> Iterator[tuple[str, str, str]]:
+    for start, end in _parts(match):
+        run = match.string[start:end]
+        inner = _readable(encoding.decode(run.strip("\"'")))
+        if inner:
+            yield encoding.kind, run, inner
 
 
 def _parts(match: re.Match[str]) -> Iterator[tuple[int, int]]:

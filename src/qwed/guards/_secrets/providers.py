@@ -1,4 +1,7 @@
-"""Token patterns that the rules from gitleaks lack, or have with one length only: kind, required literals, pattern (group 1 is the secret)."""
+"""Token patterns that the rules from gitleaks lack, or have with one length only.
+
+Each row is a kind, the required literals, and a pattern whose group 1, or whole match, is the secret.
+"""
 
 _UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _START = "(?<![A-Za-z0-9])"

@@ -22,16 +22,18 @@ _WORDS = rf"(?:{alternation(LANGUAGES.key)}|{alternation(LANGUAGES.password)})"
 _WORD_LIST = (*LANGUAGES.key, *LANGUAGES.password)
 # A name, an operator, the value: in code, JSON, a header, an option, a line of an environment file.
 _ASSIGNED = re.compile(
-    rf"{_WORDS}s?(?:[ _.-]?\w{{1,12}}){{0,5}}[\"'`\])]{{0,3}}\s{{0,3}}(?:[:=>|,\u2192\uff1a]|=>|:=|->|\sis|\s)[\s\"'`(\[]{{0,4}}\Z"
+    rf"{_WORDS}s?(?:[ _.-]?\w{{1,12}}){{0,5}}[\"'`\])]{{0,3}}"
+    r"\s{0,3}(?:[:=>|,\u2192\uff1a]|=>|:=|->|\sis|\s)[\s\"'`(\[]{0,4}\Z"
 )
 _VENDOR_VALUE = re.compile(
     r"[\w.-]{0,20}[\"'`\])]{0,3}\s{0,3}(?:=|>|:{1,3}=|\|\||:|=>|\?=|,)[\"'`\s=>]{0,40}(?P<value>[\w=~+/.:%-]{14,200})"
 )
 # What stands beside a word such as "key" and is meant to be seen.
 _HARMLESS = re.compile(
-    r"public|\bpub|page|next|cursor|continuation|sync|fingerprint|thumbprint|digest|checksum|hash|integrity|sha-?\d|md5|commit|revision|etag|nonce|csrf|xsrf"
+    r"public|\bpub|page|next|cursor|continuation|sync|fingerprint|thumbprint|digest|checksum|hash|integrity|sha-?\d"
+    r"|md5|commit|revision|etag|nonce|csrf|xsrf"
     r"|signature|certificate|cache|partition|primary|foreign|\brow|object|idempotency|correlation|request.?id|trace|span"
-    r"|(?:key|token|secret|access|client|account|session)[ _-]?(?:id|name|file|path|type|version|alias|arn|uri|url|size|len)"
+    r"|(?:key|token|secret|access|client|account|session)[ _-]?(?:id|name|file|path|type|version|alias|arn|uri|url)"
     r"|version|\bdata:|base64,|ssh-(?:rsa|ed25519|dss)|ecdsa-|\bid\b|uuid|guid|tokeniz|monkey|keyword|keyboard|author[^i]"
     r"|schl\u00fcsselw|\u516c\u94a5|\u516c\u958b"
 )
@@ -51,7 +53,7 @@ def find_random_values(text: str, lowered: str, random: str) -> Iterator[TextFin
 
 def _vendor_values(text: str, lowered: str, words: list[tuple[int, str]]) -> Iterator[TextFinding]:
     """Yield the values of a vendor's form that are assigned to a name with the vendor in it."""
-    for count, (position, name) in enumerate(_vendor_positions(text, lowered, words)):
+    for count, (position, name) in enumerate(_vendor_positions(lowered, words)):
         if count == MAX_VALUES:
             yield TextFinding(UNSCANNED, position, len(text))
             return
@@ -68,7 +70,7 @@ def _vendor_values(text: str, lowered: str, words: list[tuple[int, str]]) -> Ite
 _VENDOR_WORD = 20
 
 
-def _vendor_positions(text: str, lowered: str, words: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+def _vendor_positions(lowered: str, words: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
     """Yield where the name of a vendor stands in a word with a digit, or before it."""
     names = tuple(vendor_rules())
     for position, word in words:

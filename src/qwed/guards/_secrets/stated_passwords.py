@@ -14,11 +14,11 @@ from qwed.guards._secrets.value_heuristics import (
 )
 from qwed.guards.text_scan import UNSCANNED, TextFinding
 
-MAX_LINES = 2_000
+MAX_LINES = 1_000
 """Lines with a word for a password that are checked in one text; after that the rest is reported as unscanned."""
 _WORDS = (*LANGUAGES.password, "pass ", "pw ")
-_OPEN, _CLOSE = "\"'`\u00ab\u00bb\u201c\u201d\u201e\u2018\u2019\u300c\u300d\u300e\u300f\u300a\u300b", ")]}>"
-_VALUE = rf"[{_OPEN}(\[{{<*]{{0,3}}(?P<value>[!-~]{{6,128}})"
+_QUOTES = "\"'`\u00ab\u00bb\u201c\u201d\u201e\u2018\u2019\u300c\u300d\u300e\u300f\u300a\u300b"
+_VALUE = rf"[{_QUOTES}(\[{{<*]{{0,3}}(?P<value>[!-~]{{6,128}})"
 _NAME = rf"(?:{alternation(LANGUAGES.password)}|\bpass|\bpw)"
 _SAYS = (
     rf"\s{{0,3}}(?:\u2192|->|=>|\u2013|\s-\s)\s{{0,3}}|\s(?:{alternation(LANGUAGES.copula)})\s?:?\s{{1,2}}"
@@ -27,9 +27,11 @@ _SAYS = (
 _STATED = re.compile(rf"{_NAME}(?:{_SAYS}){_VALUE}")
 _STATED_LATER = re.compile(rf"{_NAME}[\w\s'\u2019()/@.-]{{1,60}}?(?:{_SAYS}|\s?[:=]\s{{1,3}}){_VALUE}")
 _BEFORE = re.compile(
-    rf"(?P<value>[!-~]{{6,128}})[{_OPEN}]{{0,2}}\s(?:{alternation(LANGUAGES.copula)})\s[^\n.!?:=]{{0,24}}{_NAME}"
+    rf"(?P<value>[!-~]{{6,128}})[{_QUOTES}]{{0,2}}\s(?:{alternation(LANGUAGES.copula)})\s[^\n.!?:=]{{0,24}}{_NAME}"
 )
-_CANDIDATE = re.compile(r"[^\s\"'`;()<>\[\]{}]{8,64}")
+_CANDIDATE = re.compile(r"[^\s\"'`;()<>\[\]{}=&]{8,64}")
+_ESCAPED = re.compile(r"%[0-9A-Fa-f]{2}|\$.*\$")
+"""Escapes, and the signs between the parts of a hash."""
 _NEAR = 100
 _HEADING = 20
 
@@ -40,20 +42,27 @@ def find_stated_passwords(text: str, lowered: str, names: list[int]) -> Iterator
         if count == MAX_LINES:
             yield TextFinding(UNSCANNED, start, len(text))
             return
-        for pattern, condition in _FORMS:
-            for match in pattern.finditer(lowered, start, end):
-                first, last = _trimmed(text, *match.span("value"))
-                if _is_secret(text[first:last]) and condition(text[first:last]):
-                    yield TextFinding("assignment", first, last)
-        for match in _CANDIDATE.finditer(text, start, end):
-            if _is_unmistakable(match[0]) and _is_secret(match[0]):
-                yield TextFinding("assignment", *match.span())
+        if _SIGN.search(text, start, end):
+            yield from _values(text, lowered, start, end)
+
+
+def _values(text: str, lowered: str, start: int, end: int) -> Iterator[TextFinding]:
+    for pattern, condition in _FORMS:
+        for match in pattern.finditer(lowered, start, end):
+            first, last = _trimmed(text, *match.span("value"))
+            if _is_secret(text[first:last]) and condition(text[first:last]):
+                yield TextFinding("assignment", first, last)
+    for match in _CANDIDATE.finditer(text, start, end):
+        if _is_unmistakable(match[0]) and _is_secret(match[0]) and not _ESCAPED.search(match[0]):
+            yield TextFinding("assignment", *match.span())
 
 
 def _is_generated(value: str) -> bool:
     return (is_strongly_composed(value) or is_password_like(value)) and not _NUMBERED.search(value)
 
 
+# Every value has a digit or a special character, or both cases in a word.
+_SIGN = re.compile(r"[0-9!@#$%^&*?+~|]|[a-z][A-Z]")
 _NUMBERED = re.compile(r"[Vv]?[0-9]\.[0-9]")
 _FORMS = ((_STATED, is_composed), (_STATED_LATER, _is_generated), (_BEFORE, _is_generated))
 
@@ -76,9 +85,8 @@ def _lines(lowered: str, names: list[int]) -> Iterator[tuple[int, int]]:
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
     """Return the span without the punctuation of the sentence around the value."""
     value = text[start:end]
-    for sign in (*_CLOSE, *_OPEN):
-        # A bracket inside the value belongs to it only if it is opened there.
-        value = value.split(sign)[0] if sign in _OPEN else value
+    for quote in _QUOTES:
+        value = value.partition(quote)[0]
     value = value.rstrip(".,;:)]}>")
     return start, start + len(value)
 

@@ -59,7 +59,11 @@ _LOWERED = (
         r"\b(?:creds|credentials|login|zugangsdaten|identifiants|credencia\w{1,4}|credenziali|inloggegevens|logowania)\s?(?:are|is|:|=|with)\s{0,4}[\w.@-]{2,40}\s?[/:]\s?([^\s\"'`,;/]{8,128})(?!/)",
         condition=_is_generated,
     ),
-    _pattern("assignment", ":543|:6432:|:3306:|:*:", r"(?m)^[\w.*-]{1,120}:(?:543\d|6432|3306|\*):[\w*-]{1,64}:[\w*@.-]{1,64}:(?!\S*::)(\S{4,128})$"),
+    _pattern(
+        "assignment",
+        ":543|:6432:|:3306:|:*:",
+        r"(?m)^[\w.*-]{1,120}:(?:543\d|6432|3306|\*):[\w*-]{1,64}:[\w*@.-]{1,64}:(?!\S*::)(\S{4,128})$",
+    ),
     _pattern("private_key", "private key", r"private key\W{1,6}(?:is\W{1,3})?((?:0x)?[0-9a-f]{64})(?![0-9a-f])"),
     _pattern(
         "assignment",
