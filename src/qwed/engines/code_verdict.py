@@ -29,7 +29,10 @@ def verdict_on_findings(findings: CodeFindings, language: str, strict: bool = Fa
         violations=findings.violations,
         checks_passed=("syntax_valid", *(check for check in checks if check not in failed)),
         checks_failed=tuple(check for check in checks if check in failed),
-        result=result_of(language, (*findings.issues, *strict_issues), findings.effects, findings.unresolved),
+        result={
+            **result_of(language, (*findings.issues, *strict_issues), findings.effects, findings.unresolved),
+            **({"lookups": list(findings.lookups)} if findings.lookups else {}),
+        },
     )
 
 

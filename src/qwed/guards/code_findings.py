@@ -1,5 +1,6 @@
 """Result of a code analysis in any language: issues, effects and unresolved names, without duplicates."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -76,13 +77,36 @@ class CodeFindings:
     effects: tuple[Effect, ...] = ()
     effect_lines: tuple[int, ...] = ()
     """Line of the first occurrence of each effect, 0 if unknown."""
+    effect_names: tuple[str, ...] = ()
+    """Name of the call that has each effect, "" if it is the target itself."""
     violations: tuple[str, ...] = ()
     issues: tuple[Issue, ...] = ()
     unresolved: tuple[str, ...] = ()
-    """Names with an unknown effect."""
+    """Names with an unknown effect, and lookups."""
+    lookups: tuple[str, ...] = ()
+    """Uses of values by computed names, and of modules as values: any name may be meant."""
     syntax_error: str | None = None
     """Reason why the code cannot be parsed."""
     error_line: int | None = None
+
+    @property
+    def resolvable_elsewhere(self) -> tuple[str, ...]:
+        """Names and modules that are unknown here, but say which name they are."""
+        return tuple(name for name in self.unresolved if name not in self.lookups)
+
+    def called_names(self, issues: Iterable["Issue"]) -> tuple[str, ...]:
+        """Return the names of the calls that have the effects of these issues."""
+        patterns = {issue.pattern for issue in issues}
+        names = {
+            name.replace("()", ""): None
+            for effect, name in zip(self.effects, self.effect_names, strict=False)
+            if name and name != effect.target and _pattern_of(effect) in patterns
+        }
+        return tuple(names)
+
+
+def _pattern_of(effect: Effect) -> str:
+    return f"{effect.kind.value} {effect.target}".strip()
 
 
 @dataclass(slots=True)
@@ -93,6 +117,11 @@ class CodeReport:
     effects: dict[Effect, int] = field(default_factory=dict)
     """Effects, each with the line of its first occurrence."""
     unresolved: dict[str, None] = field(default_factory=dict)
+    lookups: dict[str, None] = field(default_factory=dict)
+    names: dict[Effect, str] = field(default_factory=dict)
+    """Name of the call that has each effect."""
+    subject: str = ""
+    """Name of the call that is being judged."""
 
     def add_violation(self, kind: ViolationKind, pattern: str, line: int) -> None:
         """Add a reason to refuse the code."""
@@ -108,12 +137,21 @@ class CodeReport:
         if len(self.effects) >= MAX_FINDINGS and any(effect.kind is kind for effect in self.effects):
             return
         if kind is EffectKind.SECRET and target in _WHOLE_ENVIRONMENT:
-            self.effects.setdefault(Effect(kind, target, unbounded=True), line)
+            self._add(Effect(kind, target, unbounded=True), line)
             return
         for effect in file_effects(kind, target):
-            self.effects.setdefault(effect, line)
+            self._add(effect, line)
         if kind is EffectKind.UNRESOLVED:
             self.unresolved[target] = None
+
+    def add_lookup(self, target: str, line: int) -> None:
+        """Add a use of a value by a computed name, or of a module as a value."""
+        self.add_effect(EffectKind.UNRESOLVED, target, line)
+        self.lookups[target[:MAX_TARGET]] = None
+
+    def _add(self, effect: Effect, line: int) -> None:
+        self.effects.setdefault(effect, line)
+        self.names.setdefault(effect, self.subject)
 
     def findings(self) -> CodeFindings:
         """Return the findings, with the issues sorted by line."""
@@ -121,9 +159,11 @@ class CodeReport:
         return CodeFindings(
             effects=tuple(self.effects),
             effect_lines=tuple(self.effects.values()),
+            effect_names=tuple(self.names[effect] for effect in self.effects),
             violations=tuple(dict.fromkeys(f"Dangerous pattern: {issue.pattern}" for issue in issues)),
             issues=issues,
             unresolved=tuple(self.unresolved),
+            lookups=tuple(self.lookups),
         )
 
 
@@ -136,7 +176,7 @@ def effect_issues(findings: CodeFindings, reads: bool = False) -> tuple[Issue, .
         Issue(
             "high",
             f"effect_{effect.kind.value.lower()}",
-            f"{effect.kind.value} {effect.target}".strip(),
+            _pattern_of(effect),
             EFFECT_DESCRIPTIONS[effect.kind],
             line,
             "leave it out: standalone code may only compute",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from qwed.guards import javascript_code, python_code, shell
 from qwed.guards.code_findings import LANGUAGE_ALIASES, CodeFindings, effect_issues
-from qwed.model import Record, Risk, risk_of
+from qwed.model import EffectKind, Record, Risk, risk_of
 
 LANGUAGES = ("python", "javascript", "typescript", "bash")
 
@@ -24,9 +24,10 @@ class CodeSafety(Record):
 class CodeGuard:
     """Static checker for source code; it never runs the code."""
 
-    def verify_safety(self, code: str, language: str = "python") -> CodeSafety:
+    def verify_safety(self, code: str, language: str = "python", *, allow_unresolved: bool = False) -> CodeSafety:
         """Return `verified=True` if `code` only computes; refuse code that cannot be parsed or has unknown effects.
-        Never raises."""
+        With `allow_unresolved`, names and modules that cannot be resolved are only named in the message. Never
+        raises."""
         if not isinstance(code, str) or not code.strip():
             return _refused("no code to check, pass it as text")
         name = language.strip().lower() if isinstance(language, str) else ""
@@ -39,21 +40,26 @@ class CodeGuard:
             findings = analyze(code)
         except ImportError as missing:
             return _refused(str(missing))
-        return _to_safety(findings, reads=analyze is _bash_findings)
+        reads = analyze is _bash_findings
+        return _to_safety(findings, reads, () if reads or not allow_unresolved else findings.resolvable_elsewhere)
 
 
+MAX_LISTED = 10
 _HINTS = {"sql": "; use SQLGuard for SQL"}
 
 
-def _to_safety(findings: CodeFindings, reads: bool) -> CodeSafety:
+def _to_safety(findings: CodeFindings, reads: bool, allowed: tuple[str, ...]) -> CodeSafety:
     if findings.syntax_error is not None:
         line = f" on line {findings.error_line}" if findings.error_line else ""
         return _refused(f"{findings.syntax_error}{line}")
-    effects = effect_issues(findings, reads)
-    violations = [*findings.violations, *(f"Dangerous pattern: {issue.pattern}" for issue in effects)]
+    unresolved = {f"{EffectKind.UNRESOLVED.value} {name}" for name in allowed}
+    effects = [issue for issue in effect_issues(findings, reads) if issue.pattern not in unresolved]
+    patterns = [*findings.called_names(effects), *(issue.pattern for issue in effects)]
+    violations = list(dict.fromkeys([*findings.violations, *(f"Dangerous pattern: {text}" for text in patterns)]))
     risk = Risk.CRITICAL if findings.violations else risk_of(findings.effects)
     if not violations:
-        return CodeSafety(True, [], "no dangerous pattern found", risk.word)
+        listed = f"; cannot be resolved: {', '.join(allowed[:MAX_LISTED])}" if allowed else ""
+        return CodeSafety(True, [], f"no dangerous pattern found{listed}", risk.word)
     return CodeSafety(False, violations, f"{len(violations)} found: {violations[0]}", risk.word)
 
 

@@ -14,7 +14,7 @@ from qwed.engines.protocol import EngineRequest
 from qwed.engines.verdict_cache import VerdictRequest, VerdictSource
 from qwed.guards.code_findings import EFFECT_DESCRIPTIONS, LANGUAGE_ALIASES, LANGUAGES, CodeFindings
 from qwed.guards.python_code import findings, quick_findings
-from qwed.model import Risk, Verdict, risk_of
+from qwed.model import EffectKind, Risk, Status, Verdict, risk_of
 from qwed_a2a.guards.patterns import patterns_in
 from qwed_a2a.results import GuardResult
 
@@ -24,6 +24,9 @@ hostile input. Longer code and other languages go to the engine workers."""
 MAX_SHOWN = 200
 MAX_LISTED = 20
 _CLEAN = "the code only computes and reads"
+_UNKNOWN = "the code only computes and reads, as far as its names can be resolved"
+_PROGRAMS = frozenset({"python", "javascript", "typescript"})
+"""Languages in which an unknown name is no sign of danger."""
 _PLAIN = GuardResult(True, _CLEAN, {"language": "python"})
 _NOTHING = CodeFindings()
 
@@ -89,7 +92,21 @@ async def _ask_engine(code: _CodePayload, engines: VerdictSource) -> Verdict:
 def _verdict_result(code: _CodePayload, verdict: Verdict) -> GuardResult:
     if verdict.verified and risk_of(verdict.effects) is Risk.LOW:
         return GuardResult(True, _CLEAN, {"language": code.language})
+    if _has_only_unknown_names(code, verdict):
+        names = [_printable(name) for name in verdict.result["unresolved"][:MAX_LISTED]]
+        return GuardResult(True, _UNKNOWN, {"language": code.language, "unresolved": names})
     return GuardResult(False, _reason(verdict), _details(code, verdict), violation=bool(verdict.violations))
+
+
+def _has_only_unknown_names(code: _CodePayload, verdict: Verdict) -> bool:
+    """Return True if nothing speaks against a program except names and modules that cannot be resolved."""
+    known = tuple(effect for effect in verdict.effects if effect.kind is not EffectKind.UNRESOLVED)
+    return (
+        code.language in _PROGRAMS
+        and verdict.status is Status.INCONCLUSIVE
+        and not verdict.result.get("lookups")
+        and risk_of(known) is Risk.LOW
+    )
 
 
 def _reason(verdict: Verdict) -> str:

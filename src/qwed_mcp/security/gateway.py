@@ -6,6 +6,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 from qwed.guards.code_guard import CodeGuard, CodeSafety
@@ -85,7 +86,7 @@ class RiskBasedExecutionGateway:
     ) -> None:
         self.server_instance_id = secrets.token_hex(16)
         self._settings = mcp_settings_from() if settings is None else settings
-        self._verify_code = verify_code or CodeGuard().verify_safety
+        self._verify_code = verify_code or partial(CodeGuard().verify_safety, allow_unresolved=True)
         self._policies = policies
         self._clock = clock
         self._handlers = {EXECUTE: self._check_execution, STATUS: self._check_status}
@@ -147,7 +148,10 @@ class RiskBasedExecutionGateway:
             return _CheckResult(normalized, _UNSAFE.format(_format_violations(safety)), "QWED-MCP-RISK-005")
         if not self._settings.trusted_code_execution:
             return _CheckResult(normalized, _DISABLED, "QWED-MCP-RISK-006", BLOCKED_ADMIN_POLICY)
-        return _CheckResult(normalized, "Python execution was verified.")
+        findings = safety.message.partition("; ")[2]
+        return _CheckResult(
+            normalized, f"Python execution was verified{': ' if findings else ''}{sanitize(findings, 200)}."
+        )
 
     def _check_status(self, arguments: Mapping[str, Any]) -> _CheckResult:
         job_id = arguments.get("job_id")

@@ -94,3 +94,25 @@ def test_any_text_gets_an_answer_in_any_language(code, language):
 def test_code_that_cannot_be_read_says_where():
     assert GUARD.verify_safety("x = 1\nif x\n").message.endswith("on line 2")
     assert GUARD.verify_safety("let a;\nlet b = ;\n", "js").message == "not JavaScript on line 2"
+
+
+@pytest.mark.parametrize(
+    ("code", "language", "name"),
+    [
+        ("open('a.txt')", "python", "open"),
+        ("import os\nos.remove('x')", "python", "os.remove"),
+        ("from os import remove as r\nr('x')", "python", "os.remove"),
+        ("require('fs').unlinkSync('x')", "javascript", "fs.unlinkSync"),
+    ],
+)
+def test_a_violation_names_the_call_beside_its_effect(code, language, name):
+    violations = GUARD.verify_safety(code, language).violations
+    assert f"Dangerous pattern: {name}" in violations
+    assert any(text.startswith(("Dangerous pattern: READ ", "Dangerous pattern: DELETE ")) for text in violations)
+
+
+def test_a_name_that_cannot_be_resolved_is_refused_unless_it_is_allowed():
+    assert not GUARD.verify_safety("import rdkit").verified
+    allowed = GUARD.verify_safety("import rdkit", allow_unresolved=True)
+    assert allowed.verified
+    assert "rdkit" in allowed.message

@@ -187,7 +187,7 @@ def test_what_only_computes_passes_and_no_attack_does() -> None:
     for code in honest:
         assert ours.evaluate_and_route(RUN, {"code": code}).verified, code
     attacks = [row["code"] for row in rows("python_attacks.jsonl")[-60:]]
-    deeds = [row["code"] for row in rows("python_effects.jsonl")[-30:]]
+    deeds = [row["code"] for row in rows("python_effects.jsonl")[-30:] if row["effect"] != "UNRESOLVED"]
     for code in (*attacks, *deeds):
         assert ours.evaluate_and_route(RUN, {"code": code})["error_code"] == "QWED-MCP-RISK-005", code
 
@@ -197,3 +197,22 @@ def test_what_has_nowhere_to_run_is_held_back_under_the_same_id() -> None:
     blocked = block_by_policy(decision, "install bubblewrap")
     assert (blocked.status, blocked.error_code) == ("BLOCKED_ADMIN_POLICY", "QWED-MCP-RISK-006")
     assert blocked.text == f"BLOCKED_ADMIN_POLICY: install bubblewrap (verification_id={decision.verification_id})"
+
+
+@pytest.mark.parametrize(
+    ("code", "unresolved"),
+    [
+        ("import rdkit\nprint(rdkit.__version__)", "rdkit"),
+        ("print(evaluate(1))", "evaluate"),
+        ("model.fit(1)", "model"),
+    ],
+)
+def test_a_name_that_cannot_be_resolved_is_a_finding_and_is_run(code, unresolved):
+    decision = gateway().evaluate_and_route(RUN, {"code": code})
+    assert decision.verified
+    assert f"cannot be resolved: {unresolved}" in decision.message
+
+
+@pytest.mark.parametrize("code", ["import logging\nx = [logging]", "import rdkit\nopen('a', 'w')", "x = ("])
+def test_a_module_as_a_value_and_what_is_known_to_act_are_blocked_beside_it(code):
+    assert gateway().evaluate_and_route(RUN, {"code": code})["error_code"] == "QWED-MCP-RISK-005"

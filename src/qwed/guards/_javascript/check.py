@@ -162,6 +162,11 @@ class Checker:
             self._apply(rule, path, node)
 
     def _apply(self, rule: Rule, path: str, node: SyntaxNode) -> None:
+        self.report.subject = display_path(path)
+        self._apply_rule(rule, path, node)
+        self.report.subject = ""
+
+    def _apply_rule(self, rule: Rule, path: str, node: SyntaxNode) -> None:
         if rule.violation is not None:
             self.report.add_violation(rule.violation, display_path(path), node.line)
         if rule.violation is ViolationKind.PROCESS:

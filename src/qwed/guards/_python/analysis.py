@@ -2,13 +2,13 @@
 
 import ast
 import re
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from qwed.guards._python.attributes import CLASS_FACTS, CODE_FACTS, INTERNALS, TRAVERSALS
 from qwed.guards._python.constant_folding import ConstantFolder
-from qwed.guards._python.library_rules import BUILTINS, PARENTS, RULES, words
+from qwed.guards._python.library_rules import BUILTINS, PARENTS, words
+from qwed.guards._python.module_names import MODULES, is_module
 from qwed.guards._python.name_resolution import POWERFUL_MODULES, REACHABLE_MODULES, NameResolver
 from qwed.guards._python.report import PythonReport, rule_of
 from qwed.guards._python.scopes import Binding, Program, Scope
@@ -16,9 +16,8 @@ from qwed.guards.code_findings import ENVIRONMENT, ViolationKind
 from qwed.guards.path import resolve
 from qwed.model import EffectKind
 
-LIBRARIES = sys.stdlib_module_names - {"antigravity", "test", "idlelib", "lib2to3"}
 _NO_MODULE = re.compile(r"(?:.*\.)?[A-Z_]\w*|.*\(\).*|loguru\.logger")
-_MODULES = {name for name in PARENTS | (LIBRARIES - RULES.keys()) if not _NO_MODULE.fullmatch(name) or name == "PIL"}
+_MODULES = {name for name in MODULES if is_module(name)} | {name for name in PARENTS if not _NO_MODULE.fullmatch(name)}
 _LITERALS = (ast.Constant, ast.JoinedStr, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.Lambda)
 _LITERAL_LOOPS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 OBFUSCATORS = words(
@@ -49,8 +48,8 @@ class PythonAnalysis:
     """Ids of the functions of calls such as `object.__setattr__(self, "x", 1)` whose attribute was checked."""
     computed_lookups: dict[int, str] = field(default_factory=dict)
     """Lines with an attribute lookup by an unknown name, and the function that does it."""
-    obfuscated: set["Key"] | None = None
-    """Names with an obfuscated text; None until they are needed."""
+    derived: dict[Callable[[ast.AST], bool], set["Key"]] = field(default_factory=dict)
+    """Names whose value derives from a node that passes the test."""
     inner_texts: dict[str, int] = field(default_factory=dict)
     """Texts that name an interpreter attribute, and their lines."""
     node_tests: dict[Callable[[ast.AST], bool], bool] = field(default_factory=dict)
@@ -93,11 +92,11 @@ class PythonAnalysis:
         if rule.violation is not None or path.partition(".")[0] in POWERFUL_MODULES:
             self.report.add_violation(rule.violation or ViolationKind.REFLECT, path, line)
             return
-        # A harmless module gives access to other modules only through an attribute with the name of one.
-        reachable = self.program.attributes & REACHABLE_MODULES or self.has_node(_is_module_text)
-        unknown = (EffectKind.UNRESOLVED,) if reachable else ()
-        for kind in rule.effects or unknown:
+        # A module holds every module that it imports.
+        for kind in rule.effects:
             self.report.add_effect(kind, path, line)
+        if not rule.effects:
+            self.report.add_lookup(path, line)
 
     def has_node(self, test: Callable[[ast.AST], bool]) -> bool:
         """Return True if some node of the program passes the test; the result is cached."""
@@ -178,12 +177,20 @@ class PythonAnalysis:
 
     def is_obfuscated(self, node: ast.expr, scope: Scope) -> bool:
         """Return True if a text is composed in a way that hides it."""
-        if not self.has_node(_is_obfuscation):
+        return self._derives_from(_is_obfuscation, node, scope)
+
+    def is_composed(self, node: ast.expr, scope: Scope) -> bool:
+        """Return True if a text is composed while the program runs, so that its parts do not say what it names."""
+        sliced = any(isinstance(part, ast.Slice) for part in ast.walk(node))
+        return sliced or self._derives_from(_is_composition, node, scope)
+
+    def _derives_from(self, test: Callable[[ast.AST], bool], node: ast.expr, scope: Scope) -> bool:
+        if not self.has_node(test):
             return False
-        if self.obfuscated is None:
-            self.obfuscated = obfuscated_names(self.program)
-        return _has_obfuscation(node) or any(
-            (id(home), name) in self.obfuscated for home, name in _names_in(self.program, node, scope)
+        if test not in self.derived:
+            self.derived[test] = _derived_names(self.program, test)
+        return any(map(test, ast.walk(node))) or any(
+            (id(home), name) in self.derived[test] for home, name in _names_in(self.program, node, scope)
         )
 
 
@@ -196,11 +203,6 @@ def _is_whole_environment(path: str) -> bool:
     """Return True if `path` is the environment and not one variable of it."""
     owner, _, method = path.rpartition(".")
     return path in ENVIRONS or (owner in ENVIRONS and method not in _ONE_VARIABLE)
-
-
-def _is_module_text(node: ast.AST) -> bool:
-    """Return True if a text names a module as a private attribute: `"_os"`, `"_os.system"`."""
-    return isinstance(node, ast.Constant) and isinstance(node.value, str) and has_module_name(node.value)
 
 
 def has_module_name(text: str) -> bool:
@@ -222,24 +224,24 @@ _TARGET_WORDS = words("path file filename name url src dst fname file_path filep
 Key = tuple[int, str]
 
 
-def obfuscated_names(program: Program) -> set[Key]:
-    """Return every name whose value is composed in a way that hides it, or derives from such a name."""
+def _derived_names(program: Program, test: Callable[[ast.AST], bool]) -> set[Key]:
+    """Return every name whose value contains a node that passes the test, or derives from such a name."""
     pending: list[Key] = []
     users: dict[Key, list[Key]] = {}
     for scope in program.scopes:
         for name, bindings in scope.names.items():
             key = (id(scope), name)
-            if any(_has_obfuscation(node) for binding in bindings for node in _sources(binding)):
+            if any(test(part) for binding in bindings for node in _sources(binding) for part in ast.walk(node)):
                 pending.append(key)
             for used in _used_names(program, bindings):
                 users.setdefault(used, []).append(key)
-    obfuscated: set[Key] = set()
+    derived: set[Key] = set()
     while pending:
         key = pending.pop()
-        if key not in obfuscated:
-            obfuscated.add(key)
+        if key not in derived:
+            derived.add(key)
             pending += users.get(key, [])
-    return obfuscated
+    return derived
 
 
 def _used_names(program: Program, bindings: list[Binding]) -> Iterator[Key]:
@@ -265,10 +267,6 @@ def _sources(binding: Binding) -> list[ast.expr]:
     return [node for node in (binding.value, binding.iterates, augmented) if node is not None]
 
 
-def _has_obfuscation(node: ast.expr) -> bool:
-    return any(_is_obfuscation(part) for part in ast.walk(node))
-
-
 def _is_obfuscation(node: ast.AST) -> bool:
     if isinstance(node, ast.Call):
         func = node.func
@@ -277,3 +275,24 @@ def _is_obfuscation(node: ast.AST) -> bool:
     if isinstance(node, ast.Slice):
         return isinstance(node.step, ast.UnaryOp)
     return isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitXor)
+
+
+_COMPOSING = OBFUSCATORS | words("""
+join format format_map replace lower upper title capitalize swapcase casefold strip lstrip rstrip removeprefix
+removesuffix center ljust rjust zfill partition rpartition split rsplit expandtabs sub dir
+""")
+_PREFIX = "_"
+
+
+def _is_composition(node: ast.AST) -> bool:
+    """Return True for an operation that makes a text of others; `"_" + name` only marks a name as private."""
+    if isinstance(node, ast.Call):
+        func = node.func
+        return (func.id if isinstance(func, ast.Name) else getattr(func, "attr", "")) in _COMPOSING
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Mod | ast.Mult):
+        return not (isinstance(node.left, ast.Constant) and node.left.value == _PREFIX)
+    if isinstance(node, ast.JoinedStr):
+        return not (
+            len(node.values) == 2 and isinstance(node.values[0], ast.Constant) and node.values[0].value == _PREFIX
+        )
+    return False

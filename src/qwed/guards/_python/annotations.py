@@ -9,7 +9,19 @@ from qwed.guards._python.library_rules import words
 from qwed.guards._python.scopes import Scope
 from qwed.guards.code_findings import ViolationKind
 
-_CODE = (ast.Call, ast.Lambda, ast.GeneratorExp, ast.ListComp, ast.NamedExpr, ast.Await)
+_TYPE_NODES = (
+    ast.Expression,
+    ast.Name,
+    ast.Attribute,
+    ast.Subscript,
+    ast.Tuple,
+    ast.List,
+    ast.BinOp,
+    ast.BitOr,
+    ast.Constant,
+)
+_TYPE_NODES += (ast.UnaryOp, ast.USub, ast.Starred, ast.Load)
+"""Parts of a type; anything else in the text of an annotation is code."""
 TYPES = words("""
 types.FunctionType types.LambdaType types.CodeType types.ModuleType types.FrameType types.CellType types.TracebackType
 typing.ForwardRef
@@ -74,5 +86,5 @@ def _check_text(analysis: PythonAnalysis, text: str, line: int) -> None:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
     inner = any(isinstance(part, ast.Attribute) and part.attr in REACHING for part in parts)
-    if inner or any(isinstance(part, _CODE) for part in parts):
+    if inner or not all(isinstance(part, _TYPE_NODES) for part in parts):
         analysis.report.add_violation(ViolationKind.DYNAMIC, "code in an annotation", line)

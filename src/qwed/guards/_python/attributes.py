@@ -83,3 +83,7 @@ LIBRARY_METHOD_EFFECTS: dict[str, dict[str, EffectKind]] = {
 
 TEXT_CODE = words("query eval")
 """Methods of a data frame that take an expression as text: harmless if it is a plain literal."""
+
+CLASS_DATA = words("__annotations__ __match_args__ __annotate__ __type_params__ __dataclass_fields__ __prepare__")
+"""Names of a class that decide how its objects are built or matched: libraries look up the names that they hold, or
+compose code of them."""

@@ -111,7 +111,7 @@ def check_attribute_call(analysis: PythonAnalysis, node: ast.Call, scope: Scope)
     if not any(text in INTERNALS or text in TRAVERSALS for text in texts if isinstance(text, str)):
         analysis.checked_attribute_calls.add(id(func))
         if UNKNOWN in texts:
-            analysis.computed_lookups[node.lineno] = func.attr
+            _report_lookup(analysis, names[0], scope, node.lineno, func.attr)
 
 
 def _reflect(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> None:
@@ -134,7 +134,13 @@ def _reflect(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) 
 
 
 def _kind(analysis: PythonAnalysis, node: ast.Call, scope: Scope, _path: str) -> None:
-    """Check `type(value)` like its `__class__`: a violation if that class loads modules by name, otherwise harmless."""
+    """Check `type(value)` like its `__class__`: a violation if that class loads modules by name, otherwise harmless.
+    The names in the class that `type(name, bases, members)` creates must be literal."""
+    if len(node.args) > 1:
+        members = node.args[2] if len(node.args) == 3 else None
+        keys = members.keys if isinstance(members, ast.Dict) else [None]
+        if not all(isinstance(key, ast.Constant) for key in keys):
+            analysis.report.add_lookup("type with computed members", node.lineno)
     for path in sorted(analysis.values.paths(node.args[0], scope)) if len(node.args) == 1 else ():
         rule = rule_of(canonical_path(f"{path}.__class__"))
         if rule.violation is not None:
@@ -153,8 +159,19 @@ def _report_computed_name(analysis: PythonAnalysis, node: ast.Call, name: ast.ex
     blind = modules and not _constants_only(analysis, base, scope, name)
     if blind or (not prefix and analysis.is_obfuscated(name, scope)):
         analysis.report.add_violation(ViolationKind.REFLECT, what, node.lineno)
-    elif not prefix:
-        analysis.computed_lookups[node.lineno] = what.partition(" ")[0]
+    elif not prefix and not modules:
+        _report_lookup(analysis, name, scope, node.lineno, what.partition(" ")[0])
+
+
+def _report_lookup(analysis: PythonAnalysis, name: ast.expr, scope: Scope, line: int, what: str) -> None:
+    """Report a lookup by a name that is not known: unresolved if the name is composed while the program runs."""
+    analysis.computed_lookups[line] = what
+    if what not in _SETTERS and analysis.is_composed(name, scope):
+        analysis.report.add_lookup(f"{what} with a computed name", line)
+
+
+_SETTERS = words("setattr delattr __setattr__ __delattr__")
+"""Lookups that return nothing."""
 
 
 def _constants_only(analysis: PythonAnalysis, base: ast.expr, scope: Scope, name: ast.expr) -> bool:
@@ -186,7 +203,7 @@ def _attribute_getter(analysis: PythonAnalysis, node: ast.Call, scope: Scope, pa
         if UNKNOWN in texts and (analysis.is_obfuscated(argument, scope) or isinstance(argument, ast.Starred)):
             analysis.report.add_violation(ViolationKind.REFLECT, "attribute with a computed name", node.lineno)
         elif UNKNOWN in texts:
-            analysis.computed_lookups[node.lineno] = path
+            _report_lookup(analysis, argument, scope, node.lineno, path)
 
 
 def _reduce(analysis: PythonAnalysis, node: ast.Call, scope: Scope, _path: str) -> None:
@@ -279,6 +296,6 @@ BY_NAME: dict[str, Handler] = {
     "ruamel.yaml.YAML": _unsafe_yaml,
     "operator.attrgetter": _attribute_getter,
     "operator.methodcaller": _attribute_getter,
-    "string.Formatter().get_field": _attribute_getter,
+    **dict.fromkeys((f"string.Formatter().{name}" for name in ("get_field", "format", "vformat")), _attribute_getter),
     "functools.reduce": _reduce,
 }

@@ -5,10 +5,11 @@ import re
 from collections.abc import Callable
 
 from qwed.guards._python import calls, scope_builder, string_eval_calls
-from qwed.guards._python.analysis import LIBRARIES, PythonAnalysis
+from qwed.guards._python.analysis import PythonAnalysis
 from qwed.guards._python.annotations import TYPES, check_annotation, excuse, mark_type_only
 from qwed.guards._python.attributes import (
     ATTRIBUTE_CALLS,
+    CLASS_DATA,
     DANGEROUS_METHODS,
     INTERNALS,
     LIBRARY_METHOD_EFFECTS,
@@ -16,7 +17,7 @@ from qwed.guards._python.attributes import (
     REACHING,
 )
 from qwed.guards._python.constant_folding import ConstantFolder
-from qwed.guards._python.library_rules import ASSUMED, KNOWN_PREFIXES, RULES, words
+from qwed.guards._python.library_rules import ASSUMED, KNOWN_PREFIXES, RESULT_EFFECTS, RULES, words
 from qwed.guards._python.name_resolution import REACHABLE_MODULES, NameResolver, canonical_path
 from qwed.guards._python.report import PythonReport, rule_of
 from qwed.guards._python.scopes import Program, Scope
@@ -48,6 +49,9 @@ def check(program: Program) -> PythonReport:
     _report_computed_lookups(analysis)
     for line, what in analysis.evaluated.items() if analysis.annotations else ():
         analysis.report.add_violation(ViolationKind.DYNAMIC, f"{what} of annotations put in later", line)
+    # Libraries compose code of annotations: dataclasses, attrs and pydantic among them.
+    for line in analysis.annotations:
+        analysis.report.add_lookup("__annotations__", line)
     return analysis.report
 
 
@@ -143,14 +147,21 @@ def _method(analysis: PythonAnalysis, node: ast.Attribute, attributes: list[str]
         analysis.report.add_violation(DANGEROUS_METHODS[name], name, node.lineno)
     kinds = {METHOD_EFFECTS[name]} if name in METHOD_EFFECTS and not _returns_text(analysis, node) else set()
     if id(node) in analysis.callers:
-        for root in analysis.program.roots & LIBRARY_METHOD_EFFECTS.keys():
-            kinds |= (
-                {LIBRARY_METHOD_EFFECTS[root][name]} & set(EffectKind)
-                if name in LIBRARY_METHOD_EFFECTS[root]
-                else set()
-            )
+        for root in analysis.program.roots:
+            kinds |= {LIBRARY_METHOD_EFFECTS[root][name]} if name in LIBRARY_METHOD_EFFECTS.get(root, {}) else set()
+    if id(node) in analysis.callers or name not in _NOUNS:
+        for root in analysis.program.roots & RESULT_EFFECTS.keys():
+            kinds |= RESULT_EFFECTS[root].get(name, set())
+    analysis.report.subject = name
     for kind in sorted(kinds):
         analysis.report.add_access(kind, next(iter(analysis.targets(node, scope)), "") or name, node.lineno)
+    analysis.report.subject = ""
+
+
+_NOUNS = words(
+    "open load export show save run append print filter move copy execute query replace rename stat group owner"
+)
+"""Names of methods that are columns or fields just as often; they count only if they are called."""
 
 
 def _returns_text(analysis: PythonAnalysis, node: ast.Attribute) -> bool:
@@ -191,11 +202,31 @@ def _assign(analysis: PythonAnalysis, node: ast.Assign | ast.AnnAssign, scope: S
         analysis.handled.update(map(id, targets))
     elif any(map(_annotations_of, [*targets, *owners, node.value])):
         analysis.annotations[node.lineno] = None
+    for target in targets:
+        if isinstance(target, ast.Name) and target.id == "__match_args__":
+            _match_names(analysis, node.value, scope)
     # A class attribute is accessible as `A.name` to all code that gets the class, so there a module is a value.
     if scope.kind != "class":
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
             for _, value in scope_builder.assignment_pairs(target, node.value):
                 analysis.allow_module(value)
+
+
+def _match_names(analysis: PythonAnalysis, node: ast.expr | None, scope: Scope) -> None:
+    """Check the attributes that a class pattern looks up by position."""
+    for names in analysis.folder.possible(node, scope) if node is not None else ():
+        for name in names if isinstance(names, tuple | list) else (names,):
+            if isinstance(name, str):
+                analysis.attribute_name(name, ast.Constant(None), scope, getattr(node, "lineno", 0))
+            else:
+                analysis.report.add_lookup("__match_args__", getattr(node, "lineno", 0))
+
+
+def _loop(analysis: PythonAnalysis, node: ast.For, _scope: Scope) -> None:
+    """Allow modules in a literal that is looped over, because the name of the loop stands for each of them."""
+    if isinstance(node.iter, ast.Tuple | ast.List) and isinstance(node.target, ast.Name):
+        for element in node.iter.elts:
+            analysis.allow_module(element)
 
 
 def _defaults(analysis: PythonAnalysis, node: ast.arguments, _scope: Scope) -> None:
@@ -243,10 +274,10 @@ def _imports_from(analysis: PythonAnalysis, node: ast.ImportFrom, _scope: Scope)
 
 def _check_module(analysis: PythonAnalysis, module: str, line: int) -> None:
     path = canonical_path(module)
-    rule, root = rule_of(path), path.partition(".")[0]
+    rule = rule_of(path)
     if rule.violation is not None and path != "builtins":
         analysis.report.add_violation(rule.violation, path, line)
-    elif (root not in LIBRARIES and root not in RULES) or (rule.unknown and path not in KNOWN_PREFIXES):
+    elif rule.unknown and path not in KNOWN_PREFIXES:
         analysis.report.add_effect(EffectKind.UNRESOLVED, module, line)
 
 
@@ -254,7 +285,7 @@ def _text(analysis: PythonAnalysis, node: ast.Constant, _scope: Scope) -> None:
     value = node.value
     if not isinstance(value, str) or "_" not in value:
         return
-    if value == "__annotations__":
+    if value in CLASS_DATA and id(node) not in analysis.handled:
         analysis.annotations[node.lineno] = None
     for part in value.split(".") if len(value) < 200 else ():
         if part in _INTERNAL_TEXTS or part in _INTERNAL_FRAGMENTS:
@@ -286,14 +317,19 @@ def _returns(analysis: PythonAnalysis, node: ast.FunctionDef | ast.AsyncFunction
 def _class(analysis: PythonAnalysis, node: ast.ClassDef, scope: Scope) -> None:
     for outside in (*node.decorator_list, *node.bases, *(word.value for word in node.keywords)):
         excuse(analysis, outside)
+    methods = {statement.name for statement in node.body if isinstance(statement, ast.FunctionDef)}
+    if "__prepare__" in methods:
+        analysis.report.add_lookup("__prepare__", node.lineno)
     for base in node.bases:
-        if "sqlite3.Connection" in analysis.values.paths(base, scope):
+        paths = analysis.values.paths(base, scope)
+        if "sqlite3.Connection" in paths:
             analysis.report.add_access(EffectKind.WRITE, "sqlite3.Connection", node.lineno)
+        if "string.Formatter" in paths and methods & _FORMATTING:
+            analysis.report.add_lookup("string.Formatter", node.lineno)
 
 
-def _pattern(analysis: PythonAnalysis, node: ast.MatchClass, scope: Scope) -> None:
-    for attribute in node.kwd_attrs:
-        analysis.attribute_name(attribute, node.cls, scope, node.lineno)
+_FORMATTING = words("format_field convert_field")
+"""Methods of a formatter that get the values which the fields of a format look up."""
 
 
 def _handler(analysis: PythonAnalysis, node: ast.ExceptHandler, _scope: Scope) -> None:
@@ -303,8 +339,7 @@ def _handler(analysis: PythonAnalysis, node: ast.ExceptHandler, _scope: Scope) -
 def _call(analysis: PythonAnalysis, node: ast.Call, scope: Scope) -> None:
     analysis.callers[id(node.func)] = node
     calls.check_keywords(analysis, node)
-    if any(map(_annotations_of, node.args)):
-        analysis.annotations[node.lineno] = None
+    _note_class_data(analysis, node)
     if isinstance(node.func, ast.Attribute):
         _method_call(analysis, node, node.func, scope)
     paths = analysis.values.paths(node.func, scope) if isinstance(node.func, ast.Name | ast.Attribute) else frozenset()
@@ -313,13 +348,28 @@ def _call(analysis: PythonAnalysis, node: ast.Call, scope: Scope) -> None:
         for argument in node.args[_TYPE_ARGUMENTS[path]]:
             mark_type_only(analysis, argument)
     for path in sorted(paths & calls.BY_NAME.keys()):
+        analysis.report.subject = path
         calls.BY_NAME[path](analysis, node, scope, path)
+        analysis.report.subject = ""
     if paths and paths <= calls.BY_NAME.keys():
         analysis.handled.add(id(node.func))
         if isinstance(node.func, ast.Attribute):
             _chain(analysis, node.func)
 
 
+def _note_class_data(analysis: PythonAnalysis, node: ast.Call) -> None:
+    """Note annotations that are passed on; reading them by name is harmless."""
+    if any(map(_annotations_of, node.args)):
+        analysis.annotations[node.lineno] = None
+    if _called_name(node) in _READING:
+        analysis.handled.update(id(argument) for argument in node.args if isinstance(argument, ast.Constant))
+
+
+def _called_name(node: ast.Call) -> str:
+    return node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+
+
+_READING = words("getattr hasattr get")
 _TYPE_ARGUMENTS = {"isinstance": slice(1, 2), "issubclass": slice(1, 2), "typing.cast": slice(0, 1)}
 """Arguments that only name a type."""
 
@@ -343,12 +393,11 @@ _RULES_OF: dict[type[ast.AST], tuple[Callable[..., None], ...]] = {
     ast.AsyncFunctionDef: (_returns,),
     ast.ClassDef: (_class,),
     ast.Compare: (_comparison,),
-    ast.For: (string_eval_calls.check_item_assignment,),
+    ast.For: (_loop, string_eval_calls.check_item_assignment),
     ast.Subscript: (_subscript, string_eval_calls.check_index),
     ast.Import: (_imports,),
     ast.ImportFrom: (_imports_from,),
     ast.Constant: (_text,),
-    ast.MatchClass: (_pattern,),
     ast.ExceptHandler: (_handler,),
     ast.Call: (_call,),
 }

@@ -82,6 +82,22 @@ EFFECT_NAMES: dict[str, frozenset[str]] = _effect_names()
 """Last components, by library, of the names with effects: a library may offer the same thing under several paths."""
 
 
+def _result_effects() -> dict[str, dict[str, set[EffectKind]]]:
+    effects: dict[str, dict[str, set[EffectKind]]] = {}
+    for name, rule in RULES.items():
+        root, dot, method = name.partition("().")
+        if dot and rule.effects and "." not in root and "(" not in method and root not in _OWN_METHODS:
+            effects.setdefault(root, {})[method] = set(rule.effects)
+    return effects
+
+
+_OWN_METHODS = words(
+    "asyncio sqlite3 duckdb psutil cProfile profile trace tkinter turtle tracemalloc optparse unittest"
+)
+"""Libraries with method names that many other values have, too: only their own results count."""
+RESULT_EFFECTS = _result_effects()
+"""Effects of the methods of a library's results, for values that may come from it."""
+
 KNOWN_PREFIXES = _prefixes()
 """Every rule and every prefix of a rule."""
 RETURNS: dict[str, str] = {**stdlib.RETURNS, **packages.RETURNS}

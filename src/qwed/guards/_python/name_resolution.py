@@ -15,6 +15,7 @@ from qwed.guards._python.library_rules import (
     RULES,
     words,
 )
+from qwed.guards._python.module_names import MODULES
 from qwed.guards._python.scopes import Binding, Program, Scope, TooComplexError
 
 MAX_EVALUATIONS = 44
@@ -53,8 +54,9 @@ def canonical_path(path: str) -> str:
             parts = ["builtins" if bare == "bltns" else bare, *parts[index + 1 :]]
             break
     root = ALIASES.get(parts[0], parts[0])
-    if root.startswith("_") and root not in RULES and root.lstrip("_") in RULES:
-        root = root.lstrip("_")
+    if root.startswith("_") and root not in RULES and root not in MODULES:
+        bare = root.lstrip("_")
+        root = bare if bare in RULES or bare in MODULES else root
     whole = ".".join([root, *parts[1:]])
     whole = RETURNS.get(whole, whole)
     return root.partition(".")[0].partition("(")[0] + "()" if "()" in whole and whole not in KNOWN_PREFIXES else whole
@@ -76,7 +78,7 @@ def _has_effect_name(base: str, attribute: str) -> bool:
 
 
 def _can_extend(base: str, is_relevant: bool) -> bool:
-    if base in KNOWN_PREFIXES or base in BUILTINS:
+    if base in KNOWN_PREFIXES or base in BUILTINS or base in MODULES:
         return True
     return is_relevant and base.count(".") < MAX_SEGMENTS and base.partition(".")[0] not in BUILTINS
 

@@ -8,14 +8,16 @@ import ast
 
 from qwed.guards._python.analysis import OBFUSCATORS, has_module_name
 from qwed.guards._python.annotations import can_hold_code
-from qwed.guards._python.attributes import INTERNALS
+from qwed.guards._python.attributes import CLASS_DATA, INTERNALS
 from qwed.guards._python.calls import KEYWORD_VIOLATIONS
 from qwed.guards._python.check import is_reaching_format
-from qwed.guards._python.library_rules import BUILTINS, KNOWN_PREFIXES, RULES
-from qwed.guards._python.name_resolution import MAX_PATHS, REACHABLE_MODULES
+from qwed.guards._python.library_rules import BUILTINS, HARMLESS, KNOWN_PREFIXES, RULES
+from qwed.guards._python.module_names import is_module
+from qwed.guards._python.name_resolution import MAX_PATHS, REACHABLE_MODULES, canonical_path
 from qwed.guards._python.precheck_collect import OWN_NAMES, collect_survey
 from qwed.guards._python.precheck_model import NeedsFullCheckError, PrecheckScope, Survey
 from qwed.guards._python.pure_functions import CONSTANTS, FUNCTIONS
+from qwed.guards._python.report import rule_of
 from qwed.guards._python.safe_imports import (
     LIBRARY_RISKY_ATTRIBUTES,
     RISKY_ATTRIBUTES,
@@ -51,6 +53,8 @@ def is_plain(tree: ast.Module, length: int) -> bool:
     return (
         _is_small(survey, imports)
         and _are_names_bound(survey)
+        and _are_modules_plain(survey, imports)
+        and _is_class_data_plain(survey)
         and _are_attributes_plain(survey, imports, roots)
         and _are_texts_plain(survey, imports, roots)
     )
@@ -144,6 +148,23 @@ def _is_small(survey: Survey, imports: Imports) -> bool:
 def _are_names_bound(survey: Survey) -> bool:
     """Return True if every used name is bound and none is risky."""
     return not any(_open_names(scope) for scope in survey.scopes)
+
+
+def _is_class_data_plain(survey: Survey) -> bool:
+    """Return True if no class states by hand how its objects are built or matched."""
+    bound = set().union(*(scope.values | scope.defined for scope in survey.scopes))
+    return CLASS_DATA.isdisjoint(bound | survey.attributes | survey.methods) and CLASS_DATA.isdisjoint(survey.texts)
+
+
+def _are_modules_plain(survey: Survey, imports: Imports) -> bool:
+    """Return True if modules are only used for names that compute, and never as values."""
+    paths = [(name, row.path) for name, rows in imports.items() for row in rows if is_module(row.path)]
+    if any(name in survey.bare for name, _ in paths):
+        return False
+    modules = dict(paths)
+    return len(modules) == len(paths) and all(
+        rule_of(canonical_path(f"{modules[name]}.{used}")) == HARMLESS for name, used in survey.uses if name in modules
+    )
 
 
 def _open_names(scope: PrecheckScope) -> set[str]:

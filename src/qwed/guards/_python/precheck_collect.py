@@ -10,6 +10,8 @@ from qwed.guards._python.precheck_model import NeedsFullCheckError, PrecheckScop
 
 OWN_NAMES = ("self", "cls")
 _NAME, _LOAD = ast.Name, ast.Load
+MAX_CHAIN = 6
+"""Attributes of a name that are recorded as one use."""
 MAX_DEPTH = 50
 """Levels of a tree; the full check follows names through a few more."""
 
@@ -38,6 +40,7 @@ def _collect_scope(survey: Survey, scope: PrecheckScope) -> None:
             kind = type(node)
             if kind is _NAME:
                 (loaded if type(node.ctx) is _LOAD else values).add(node.id)  # type: ignore[attr-defined]  # a name
+                survey.bare.add(node.id)  # type: ignore[attr-defined]  # a name
             else:
                 _COLLECTORS[kind](survey, node, scope, below)
         level = below
@@ -55,7 +58,28 @@ def _attribute(survey: Survey, node: ast.Attribute, _scope: PrecheckScope, below
     survey.attributes.add(name)
     if type(node.ctx) is not _LOAD:
         survey.fields.add(name)
-    below.append(owner)
+    _owner(survey, node, _scope, below)
+
+
+def _owner(survey: Survey, node: ast.Attribute, scope: PrecheckScope, below: list[ast.AST]) -> None:
+    """Record `a.b.c` as what is used of the name `a`, or continue with the owner of the attribute."""
+    attributes, owner = [node.attr], node.value
+    while type(owner) is ast.Attribute and len(attributes) < MAX_CHAIN:
+        attributes.append(owner.attr)
+        owner = owner.value
+    if type(owner) is not _NAME:
+        below.append(node.value)
+        return
+    scope.loaded.add(owner.id)
+    survey.uses.add((owner.id, ".".join(reversed(attributes))))
+    for inner in attributes[1:]:
+        _inner_attribute(survey, owner, inner, len(attributes))
+
+
+def _inner_attribute(survey: Survey, owner: ast.Name, name: str, length: int) -> None:
+    if name[0] == "_":
+        _private(survey, owner if length == 2 else ast.Constant(None), name)
+    survey.attributes.add(name)
 
 
 def _private(survey: Survey, owner: ast.expr, name: str) -> None:
@@ -76,7 +100,7 @@ def _call(survey: Survey, node: ast.Call, scope: PrecheckScope, below: list[ast.
         survey.methods.add(func.attr)
         if func.attr[0] == "_":
             _private(survey, func.value, func.attr)
-        below.append(func.value)
+        _owner(survey, func, scope, below)
     else:
         below.append(func)
     below += node.args

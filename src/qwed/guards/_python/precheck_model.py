@@ -45,6 +45,10 @@ class Survey:
     attributes: set[str] = field(default_factory=set)
     methods: set[str] = field(default_factory=set)
     """Attributes used as the function of a call; `attributes` has the others."""
+    bare: set[str] = field(default_factory=set)
+    """Names used other than as the owner of an attribute."""
+    uses: set[tuple[str, str]] = field(default_factory=set)
+    """Names, and the dotted attributes used of them."""
     own: set[str] = field(default_factory=set)
     """Names (`self`, `cls`) through which methods access private attributes."""
     fields: set[str] = field(default_factory=set)

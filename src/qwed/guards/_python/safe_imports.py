@@ -3,7 +3,6 @@
 from functools import lru_cache
 from typing import NamedTuple
 
-from qwed.guards._python.analysis import LIBRARIES
 from qwed.guards._python.attributes import (
     ATTRIBUTE_CALLS,
     DANGEROUS_METHODS,
@@ -42,6 +41,10 @@ RISKY_ATTRIBUTES = (
 """Attributes that are risky on any owner."""
 
 
+_WATCHED_CLASSES = frozenset({"string.Formatter", "sqlite3.Connection"})
+"""Classes whose subclasses the full check looks at."""
+
+
 def _root(path: str) -> str:
     return path.partition(".")[0].partition("(")[0]
 
@@ -54,6 +57,8 @@ def _library_risky_attributes() -> dict[str, frozenset[str]]:
         # A name with the meaning of another library's name inherits the risky attributes of that library.
         if _root(name) != _root(meaning):
             names_by_root.setdefault(_root(name), set()).update(names_by_root.get(_root(meaning), set()))
+    for path in _WATCHED_CLASSES:
+        names_by_root.setdefault(_root(path), set()).add(path.rpartition(".")[2])
     return {root: frozenset(names) for root, names in names_by_root.items()}
 
 
@@ -78,16 +83,15 @@ def safe_import_of(module: str, name: str, bound: str) -> SafeImport | None:
     whole = f"{module}.{name}" if name else module if bound else module.partition(".")[0]
     path = canonical_path(whole)
     root = _root(path)
-    has_rule = root in POWERFUL_MODULES or root in _RUNNERS or (path in BY_NAME and path not in OPTION_CALLS)
-    is_listed = path in RULES or root in RULES or root in LIBRARIES
-    return SafeImport(root, path) if is_listed and not has_rule and rule_of(path) == HARMLESS else None
+    has_rule = root in POWERFUL_MODULES or root in _RUNNERS or path in _WATCHED_CLASSES
+    has_rule = has_rule or (path in BY_NAME and path not in OPTION_CALLS)
+    return SafeImport(root, path) if not has_rule and rule_of(path) == HARMLESS else None
 
 
 def _is_safe_module(module: str) -> bool:
     path = canonical_path(module)
     rule = rule_of(path)
-    is_listed = _root(path) in LIBRARIES or _root(path) in RULES
-    return is_listed and (rule == HARMLESS or (rule == UNKNOWN and path in KNOWN_PREFIXES))
+    return rule == HARMLESS or (rule == UNKNOWN and path in KNOWN_PREFIXES)
 
 
 _RUNNERS = frozenset({"doctest"})

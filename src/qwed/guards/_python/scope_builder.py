@@ -1,6 +1,7 @@
 """Conversion of a syntax tree to scopes and bindings."""
 
 import ast
+import copy
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -25,6 +26,8 @@ def build_program(tree: ast.Module) -> Program:
         children = child_visits(node, scope) if inner is None else list(inner(program, node, scope))
         children.reverse()
         pending += children
+        pending += program.matched
+        program.matched.clear()
     program.shadowed = _shadowed(tree, program.visits)
     program.roots = {module.partition(".")[0] for module in program.modules}
     for scope in program.scopes:
@@ -300,6 +303,27 @@ def _bind_name(program: Program, node: ast.AST, scope: Scope) -> None:
         _bind(scope, node.id)
 
 
+def _bind_match(program: Program, node: ast.AST, scope: Scope) -> None:
+    """Bind the names of `case A(b=c)` to the attributes that the pattern looks up."""
+    assert isinstance(node, ast.Match)  # noqa: S101 - the table says so
+    # A copy, because the subject itself is also a value.
+    subject = copy.copy(node.subject)
+    pending: list[tuple[ast.pattern, ast.expr]] = [(case.pattern, subject) for case in node.cases]
+    while pending:
+        pattern, value = pending.pop()
+        if isinstance(pattern, ast.MatchAs):
+            if pattern.name is not None:
+                _bind(scope, pattern.name, Binding(value=value, scope=scope))
+            pending += [(pattern.pattern, value)] if pattern.pattern is not None else []
+        elif isinstance(pattern, ast.MatchOr):
+            pending += [(choice, value) for choice in pattern.patterns]
+        elif isinstance(pattern, ast.MatchClass):
+            for name, inner in zip(pattern.kwd_attrs, pattern.kwd_patterns, strict=True):
+                attribute = ast.copy_location(ast.Attribute(value=value, attr=name, ctx=ast.Load()), pattern)
+                program.matched.append((attribute, scope))
+                pending.append((inner, attribute))
+
+
 def _bind_named(_program: Program, node: ast.AST, scope: Scope) -> None:
     name = getattr(node, "name", None) or getattr(node, "rest", None)
     if isinstance(name, str):
@@ -343,4 +367,5 @@ _BINDERS: dict[type[ast.AST], Callable[[Program, ast.AST, Scope], None]] = {
         _bind_named,
     ),
     ast.MatchMapping: _bind_named,
+    ast.Match: _bind_match,
 }

@@ -88,6 +88,8 @@ class Program:
     deleted: set[str] = field(default_factory=set)
     shadowed: set[str] = field(default_factory=set)
     """Names that the module defines before it uses them."""
+    matched: list[Visit] = field(default_factory=list)
+    """Attributes that a pattern looks up, not yet visited."""
     comprehensions: dict[int, Scope] = field(default_factory=dict)
     """Scope of each comprehension, by id."""
 

@@ -1,65 +1,48 @@
 """Rule tables of the standard library; `library_rules` describes the format."""
 
 TABLE = """
-HARMLESS : __future__ abc argparse array ast base64 binascii bisect calendar cmath collections colorsys contextlib
- contextvars copy csv dataclasses datetime decimal difflib email enum errno faulthandler fnmatch fractions functools
- getopt gettext graphlib hashlib heapq hmac html ipaddress itertools json keyword locale logging math numbers opcode
- operator optparse pathlib platform pprint queue random re reprlib sched secrets select selectors shlex statistics
- string stringprep struct textwrap threading time token tokenize tomllib traceback types typing unicodedata uuid
- warnings weakref zlib zoneinfo configparser quopri plistlib atexit unittest stat signal tracemalloc crypt curses
- readline cmd tkinter turtle gc inspect sysconfig cgi cgitb audioop _thread pickletools nturl2path termios tty
- symtable xdrlib copyreg builtins ctypes multiprocessing.cpu_count multiprocessing.current_process io gzip bz2 lzma
- multiprocessing.freeze_support multiprocessing.Queue multiprocessing.Lock multiprocessing.Value multiprocessing.Array
- multiprocessing.active_children multiprocessing.TimeoutError sre_constants sre_parse sre_compile this
- _collections_abc
- http.HTTPStatus http.HTTPMethod http.cookies http.client.responses http.client.HTTPException urllib.parse
- urllib.error
- urllib.response xml.etree xml.sax xml.dom xml.parsers timeit.default_timer concurrent.futures wsgiref.util
- wsgiref.headers wsgiref.types wsgiref.handlers codecs.BOM_UTF8 codecs.BOM_UTF16 codecs.BOM_UTF16_LE
- codecs.BOM_UTF16_BE codecs.BOM_UTF32 codecs.lookup_error codecs.IncrementalDecoder codecs.getincrementaldecoder
- codecs.IncrementalEncoder codecs.StreamReader codecs.StreamWriter codecs.Codec codecs.CodecInfo codecs.lookup
- codecs.register_error codecs.utf_8_encode codecs.utf_8_decode codecs.getreader codecs.getwriter codecs.strict_errors
- importlib.abc importlib.machinery importlib.util importlib.util.find_spec socket.timeout socket.error
- socket.gaierror socket.AF_INET
- socket.AF_INET6 socket.SOCK_STREAM socket.SOCK_DGRAM socket.inet_aton socket.inet_ntoa socket.inet_pton
- socket.inet_ntop socket.htons socket.ntohs socket.htonl socket.ntohl resource.getrusage resource.getrlimit
- resource.RUSAGE_SELF resource.RUSAGE_CHILDREN resource.getpagesize resource.RLIMIT_AS asyncio ssl.SSLError
- ssl.CERT_NONE ssl.CERT_REQUIRED shutil.get_terminal_size shutil.Error shutil.SameFileError sqlite3.Error sqlite3.Row
- sqlite3.IntegrityError sqlite3.OperationalError sqlite3.DatabaseError sqlite3.Connection sqlite3.Cursor
- sqlite3.ProgrammingError zipfile.BadZipFile zipfile.ZIP_DEFLATED zipfile.ZIP_STORED zipfile.is_zipfile
- zipfile.ZipInfo
- tarfile.TarError tarfile.TarInfo tarfile.ReadError mimetypes.guess_type mimetypes.guess_extension
- mimetypes.guess_all_extensions linecache.clearcache filecmp.clear_cache fcntl.LOCK_EX fcntl.LOCK_SH fcntl.LOCK_UN
- fcntl.LOCK_NB fcntl.flock fcntl.lockf mmap.PAGESIZE mmap.ACCESS_READ tempfile.gettempprefix tempfile.gettempdir
- shutil.ignore_patterns shutil.get_archive_formats wave.Error msvcrt
+HARMLESS : __future__ bisect _thread pickletools builtins ctypes multiprocessing.cpu_count
+ multiprocessing.current_process multiprocessing.freeze_support multiprocessing.Queue multiprocessing.Lock
+ multiprocessing.Value multiprocessing.Array multiprocessing.active_children multiprocessing.TimeoutError
+ sre_constants sre_parse sre_compile this _collections_abc http.HTTPStatus http.HTTPMethod http.client.responses
+ http.client.HTTPException xml.etree xml.parsers timeit.default_timer codecs.BOM_UTF8 codecs.BOM_UTF16
+ codecs.BOM_UTF16_LE codecs.BOM_UTF16_BE codecs.BOM_UTF32 codecs.lookup_error codecs.IncrementalDecoder
+ codecs.getincrementaldecoder codecs.IncrementalEncoder codecs.StreamReader codecs.StreamWriter codecs.Codec
+ codecs.CodecInfo codecs.lookup codecs.register_error codecs.utf_8_encode codecs.utf_8_decode codecs.getreader
+ codecs.getwriter codecs.strict_errors importlib.abc importlib.machinery importlib.util importlib.util.find_spec
+ socket.timeout socket.error socket.gaierror socket.AF_INET socket.AF_INET6 socket.SOCK_STREAM socket.SOCK_DGRAM
+ socket.inet_aton socket.inet_ntoa socket.inet_pton socket.inet_ntop socket.htons socket.ntohs socket.htonl
+ socket.ntohl resource.getrusage resource.getrlimit resource.RUSAGE_SELF resource.RUSAGE_CHILDREN resource.getpagesize
+ resource.RLIMIT_AS ssl.SSLError ssl.CERT_NONE ssl.CERT_REQUIRED shutil.get_terminal_size shutil.Error
+ shutil.SameFileError sqlite3.Error sqlite3.Row sqlite3.IntegrityError sqlite3.OperationalError sqlite3.DatabaseError
+ sqlite3.Connection sqlite3.Cursor sqlite3.ProgrammingError zipfile.BadZipFile zipfile.ZIP_DEFLATED zipfile.ZIP_STORED
+ zipfile.is_zipfile zipfile.ZipInfo tarfile.TarError tarfile.TarInfo tarfile.ReadError mimetypes.guess_type
+ mimetypes.guess_extension mimetypes.guess_all_extensions linecache.clearcache filecmp.clear_cache fcntl.LOCK_EX
+ fcntl.LOCK_SH fcntl.LOCK_UN fcntl.LOCK_NB fcntl.flock fcntl.lockf mmap.PAGESIZE mmap.ACCESS_READ
+ tempfile.gettempprefix tempfile.gettempdir shutil.ignore_patterns shutil.get_archive_formats wave.Error msvcrt
  winsound smtplib.SMTPException
 HARMLESS : pickle.dumps pickle.dump pickle.HIGHEST_PROTOCOL pickle.DEFAULT_PROTOCOL pickle.PicklingError
- pickle.PickleError
- pickle.Pickler pickle.UnpicklingError _weakrefset _markupbase _py_abc _elementtree _sha1 codecs.BOM_UTF32_BE
- codecs.BOM_UTF32_LE thread
- dummy_thread _dummy_thread dummy_threading _md5 _sha256 _sha512 _sha2 _blake2 _sha3 _strptime pyexpat _struct _json
- codecs.escape_decode codecs.charmap_decode codecs.charmap_encode codecs.charmap_build sys.audit
- importlib.util.cache_from_source marshal.version codecs.BufferedIncrementalEncoder codecs.BufferedIncrementalDecoder
- tokenize.tokenize importlib.metadata.version importlib.metadata.PackageNotFoundError
-HARMLESS string.Formatter().: get_field
+ pickle.PickleError pickle.Pickler pickle.UnpicklingError _weakrefset _markupbase _py_abc _elementtree _sha1
+ codecs.BOM_UTF32_BE codecs.BOM_UTF32_LE thread dummy_thread _dummy_thread dummy_threading _md5 _sha256 _sha512 _sha2
+ _blake2 _sha3 _strptime pyexpat _struct _json codecs.escape_decode codecs.charmap_decode codecs.charmap_encode
+ codecs.charmap_build sys.audit importlib.util.cache_from_source marshal.version codecs.BufferedIncrementalEncoder
+ codecs.BufferedIncrementalDecoder tokenize.tokenize importlib.metadata.version
+ importlib.metadata.PackageNotFoundError
+HARMLESS string.Formatter().: get_field format vformat
 HARMLESS sqlite3().: cursor
 WRITE sqlite3().: execute executescript executemany
 HARMLESS : sqlite3.dbapi2 sqlite3.Connection
-HARMLESS os.: register_at_fork getcwd getcwdb path.realpath get_blocking major minor makedev defpath sep altsep
- extsep pathsep linesep
- name curdir pardir devnull cpu_count fspath fsencode fsdecode getpid
- getppid urandom PathLike SEEK_SET SEEK_CUR SEEK_END O_RDONLY O_WRONLY O_RDWR O_CREAT O_EXCL O_TRUNC O_APPEND
- O_NONBLOCK O_BINARY R_OK W_OK X_OK F_OK error get_terminal_size terminal_size times uname strerror getloadavg
- stat_result DirEntry close isatty sched_getaffinity getuid geteuid getgid getegid _exit abort
- supports_follow_symlinks
- WEXITSTATUS WIFEXITED EX_OK EX_USAGE dup dup2 pipe waitpid path.join path.basename path.dirname path.splitext
- path.split path.sep path.normpath path.isabs path.commonpath path.commonprefix path.normcase path.splitdrive
- path.relpath path.abspath path.expanduser path.altsep path.extsep path.pardir path.curdir path.pathsep path.devnull
- path.supports_unicode_filenames
+HARMLESS os.: register_at_fork getcwd getcwdb path.realpath get_blocking major minor makedev defpath sep altsep extsep
+ pathsep linesep name curdir pardir devnull cpu_count fspath fsencode fsdecode getpid getppid urandom PathLike
+ SEEK_SET SEEK_CUR SEEK_END O_RDONLY O_WRONLY O_RDWR O_CREAT O_EXCL O_TRUNC O_APPEND O_NONBLOCK O_BINARY R_OK W_OK
+ X_OK F_OK error get_terminal_size terminal_size times uname strerror getloadavg stat_result DirEntry close isatty
+ sched_getaffinity getuid geteuid getgid getegid _exit abort supports_follow_symlinks WEXITSTATUS WIFEXITED EX_OK
+ EX_USAGE dup dup2 pipe waitpid path.join path.basename path.dirname path.splitext path.split path.sep path.normpath
+ path.isabs path.commonpath path.commonprefix path.normcase path.splitdrive path.relpath path.abspath path.expanduser
+ path.altsep path.extsep path.pardir path.curdir path.pathsep path.devnull path.supports_unicode_filenames
 HARMLESS sys.: argv stdin stdout stderr __stdin__ __stdout__ __stderr__ exit version version_info platform maxsize
  float_info int_info hash_info byteorder getsizeof getrecursionlimit setrecursionlimit executable intern exc_info
- flags
- implementation maxunicode getdefaultencoding getfilesystemencoding getrefcount hexversion copyright api_version
+ flags implementation maxunicode getdefaultencoding getfilesystemencoding getrefcount hexversion copyright api_version
  set_int_max_str_digits get_int_max_str_digits prefix base_prefix exec_prefix stdlib_module_names builtin_module_names
  exception excepthook displayhook unraisablehook __excepthook__ __displayhook__ ps1 ps2 tracebacklimit warnoptions
  getswitchinterval setswitchinterval float_repr_style thread_info getfilesystemencodeerrors is_finalizing
@@ -68,14 +51,13 @@ HARMLESS sys.: argv stdin stdout stderr __stdin__ __stdout__ __stderr__ exit ver
  pycache_prefix
 UNKNOWN : os sys shutil http urllib xml concurrent codecs multiprocessing timeit importlib wsgiref resource fcntl
  dataclasses.make_dataclass types.prepare_class atexit._run_exitfuncs mmap
-READ os.: listdir scandir walk fwalk stat lstat fstat access readlink read pread statvfs path getxattr
- listxattr getlogin
+READ os.: listdir scandir walk fwalk stat lstat fstat access readlink read pread statvfs path getxattr listxattr
+ getlogin
 READ : pkgutil.iter_modules glob linecache fileinput filecmp mimetypes shutil.which shutil.disk_usage
- xml.etree.ElementTree.parse
- xml.etree.ElementTree.iterparse xml.dom.minidom.parse xml.sax.parse io.open_code imghdr sndhdr pyclbr tabnanny
- modulefinder pkgutil.get_data importlib.metadata importlib.resources grp pstats zipfile.Path tokenize.open
- configparser.ConfigParser().read configparser.RawConfigParser().read mailcap configparser().read inspect.getsource
- inspect.getsourcelines inspect.getsourcefile inspect.getfile gettext.translation gettext.install
+ xml.etree.ElementTree.parse xml.etree.ElementTree.iterparse xml.dom.minidom.parse xml.sax.parse io.open_code imghdr
+ sndhdr pyclbr tabnanny modulefinder pkgutil.get_data importlib.metadata importlib.resources grp pstats zipfile.Path
+ tokenize.open configparser.ConfigParser().read configparser.RawConfigParser().read mailcap configparser().read
+ inspect.getsource inspect.getsourcelines inspect.getsourcefile inspect.getfile gettext.translation gettext.install
  readline.read_history_file importlib.util.spec_from_file_location
 READ pathlib.Path().: read_text read_bytes iterdir glob rglob exists is_file is_dir is_symlink stat lstat walk owner
  group is_mount samefile readlink
@@ -85,8 +67,8 @@ WRITE shutil.: move make_archive unpack_archive copymode copystat chown copyfile
 READ+WRITE shutil.: copy copy2 copyfile copytree
 WRITE : tempfile dbm mmap.mmap logging.FileHandler logging.handlers io.FileIO py_compile compileall zipapp mailbox uu
  binhex faulthandler.dump_traceback_later multiprocessing.shared_memory plistlib.writePlist
- readline.write_history_file
- xml.etree.ElementTree.ElementTree().write xml.etree.ElementTree.parse().write configparser().write_file sunau aifc
+ readline.write_history_file xml.etree.ElementTree.ElementTree().write xml.etree.ElementTree.parse().write
+ configparser().write_file sunau aifc
 WRITE pathlib.Path().: write_text write_bytes mkdir touch rename replace chmod lchmod symlink_to hardlink_to link_to
 WRITE zipfile.ZipFile().: extract extractall write writestr
 WRITE tarfile.open().: extract extractall add addfile
@@ -95,8 +77,7 @@ WRITE : tarfile.TarFile.extractall zipfile.ZipFile.extractall pathlib.Path.write
 DELETE : os.remove os.unlink os.rmdir os.removedirs shutil.rmtree pathlib.Path().unlink pathlib.Path().rmdir
  pathlib.Path.unlink pathlib.Path.rmdir os.removexattr
 ADMIN os.: setuid setgid seteuid setegid setreuid setregid setresuid setgroups initgroups kill killpg chroot nice
- umask
- setpriority sched_setscheduler sched_setaffinity setsid setpgid mount unshare setns pidfd_open
+ umask setpriority sched_setscheduler sched_setaffinity setsid setpgid mount unshare setns pidfd_open
 ADMIN : resource.setrlimit resource.prlimit winreg signal.pthread_kill signal.raise_signal signal.pidfd_send_signal
  fcntl.ioctl fcntl.fcntl time.clock_settime socket.sethostname gc.freeze
 NETWORK : socket socketserver ssl urllib.request urllib.robotparser http.client http.server http.cookiejar ftplib
@@ -111,11 +92,9 @@ SECRET : getpass pwd spwd netrc
 HARMLESS : getpass.getuser logging.handlers.QueueHandler logging.handlers.QueueListener logging.handlers.MemoryHandler
  logging.handlers.BufferingHandler
 PROCESS os.: system popen fork forkpty startfile execl execle execlp execlpe execv execve execvp execvpe spawnl
- spawnle
- spawnlp spawnlpe spawnv spawnve spawnvp spawnvpe posix_spawn posix_spawnp _execvpe _spawnvef login_tty
+ spawnle spawnlp spawnlpe spawnv spawnve spawnvp spawnvpe posix_spawn posix_spawnp _execvpe _spawnvef login_tty
 PROCESS : antigravity subprocess pty webbrowser commands popen2 _posixsubprocess multiprocessing.Process
- multiprocessing.Pool
- multiprocessing.Manager multiprocessing.pool multiprocessing.get_context multiprocessing.process
+ multiprocessing.Pool multiprocessing.Manager multiprocessing.pool multiprocessing.get_context multiprocessing.process
  multiprocessing.context multiprocessing.managers multiprocessing.spawn multiprocessing.set_executable
  multiprocessing.popen_fork multiprocessing.util multiprocessing.popen_spawn_posix multiprocessing.forkserver
  concurrent.futures.ProcessPoolExecutor concurrent.futures.process asyncio.create_subprocess_exec
@@ -125,34 +104,31 @@ PROCESS asyncio().: subprocess_exec subprocess_shell
 DYNAMIC : eval exec compile __import__ breakpoint help execfile reload importlib.import_module importlib.__import__
  importlib.reload importlib.util.module_from_spec importlib.util.spec_from_loader importlib.util.LazyLoader
  importlib.util.set_loader importlib.util.module_for_loader importlib.util.resolve_name importlib.util._LazyModule
- importlib.machinery.SourceFileLoader importlib.machinery.SourcelessFileLoader
- importlib.machinery.ExtensionFileLoader importlib.machinery.FileFinder importlib.machinery.PathFinder
- importlib.machinery.BuiltinImporter importlib.machinery.FrozenImporter importlib._bootstrap
- importlib._bootstrap_external importlib.metadata.EntryPoint importlib.metadata.EntryPoint().load imp runpy code
- codeop
- pdb bdb pkgutil.walk_packages pkgutil.resolve_name pkgutil.get_loader pkgutil.find_loader
- pkgutil.ImpImporter pkgutil.ImpLoader unittest.TestLoader().loadTestsFromName unittest().loadTestsFromName
- unittest().discover unittest.defaultTestLoader tkinter().eval tkinter().call tkinter.Tcl site.addsitedir site.main
- site.execsitecustomize site.execusercustomize site.addpackage distutils.core.run_setup distutils.spawn
- doctest.run_docstring_examples doctest.testfile
- cProfile.run cProfile.runctx profile.run profile.runctx cProfile().run cProfile().runctx profile().run
- profile().runctx trace().run trace().runctx doctest.debug doctest.debug_src doctest.DocTestRunner
- doctest.script_from_examples pydoc zipimport timeit.timeit timeit.repeat timeit.Timer timeit.main
- ensurepip venv logging.config idlelib lib2to3 typing.ForwardRef types.FunctionType types.LambdaType
- types.CodeType types.new_class rlcompleter inspect.getmodule typing._eval_type _xxsubinterpreters _interpreters
- typing.get_type_hints inspect.get_annotations _testcapi _testinternalcapi pathlib._normal_accessor builtins.eval
- builtins.exec builtins.compile builtins.__import__ builtins.breakpoint builtins.help sys.activate_stack_trampoline
- dataclasses._create_fn collections._namedtuple symtable._symtable pyexpat.ParserCreate._ unittest.mock._importer
- sqlite3().load_extension sqlite3().enable_load_extension turtledemo ctypes.util _imp
+ importlib.machinery.SourceFileLoader importlib.machinery.SourcelessFileLoader importlib.machinery.ExtensionFileLoader
+ importlib.machinery.FileFinder importlib.machinery.PathFinder importlib.machinery.BuiltinImporter
+ importlib.machinery.FrozenImporter importlib._bootstrap importlib._bootstrap_external importlib.metadata.EntryPoint
+ importlib.metadata.EntryPoint().load imp runpy code codeop pdb bdb pkgutil.walk_packages pkgutil.resolve_name
+ pkgutil.get_loader pkgutil.find_loader pkgutil.ImpImporter pkgutil.ImpLoader unittest.TestLoader().loadTestsFromName
+ unittest().loadTestsFromName unittest().discover unittest.defaultTestLoader tkinter().eval tkinter().call tkinter.Tcl
+ site.addsitedir site.main site.execsitecustomize site.execusercustomize site.addpackage distutils.core.run_setup
+ distutils.spawn doctest.run_docstring_examples doctest.testfile cProfile.run cProfile.runctx profile.run
+ profile.runctx cProfile().run cProfile().runctx profile().run profile().runctx trace().run trace().runctx
+ doctest.debug doctest.debug_src doctest.DocTestRunner doctest.script_from_examples pydoc zipimport timeit.timeit
+ timeit.repeat timeit.Timer timeit.main ensurepip venv logging.config idlelib lib2to3 typing.ForwardRef
+ types.FunctionType types.LambdaType types.CodeType types.new_class rlcompleter inspect.getmodule typing._eval_type
+ _xxsubinterpreters _interpreters typing.get_type_hints inspect.get_annotations _testcapi _testinternalcapi
+ pathlib._normal_accessor builtins.eval builtins.exec builtins.compile builtins.__import__ builtins.breakpoint
+ builtins.help sys.activate_stack_trampoline dataclasses._create_fn collections._namedtuple symtable._symtable
+ pyexpat.ParserCreate._ unittest.mock._importer sqlite3().load_extension sqlite3().enable_load_extension turtledemo
+ ctypes.util _imp
 EXECUTE : distutils.core.setup
-HARMLESS : site pkgutil distutils typing.get_type_hints inspect.get_annotations cProfile profile trace doctest
+HARMLESS : distutils typing.get_type_hints inspect.get_annotations
 PROCESS : imaplib.IMAP4_stream asyncio.windows_utils
 DYNAMIC : optparse().read_file optparse().read_module optparse.Values().read_file optparse.Values().read_module
  trace.main cProfile.main profile.main cgi.test doctest.debug_script doctest.testsource doctest.DocFileSuite
  doctest.DocTestSuite doctest.DocFileTest doctest.DebugRunner gettext.c2py turtle.read_docstrings
- unittest.TestLoader().discover
- unittest.loader unittest.main.TestProgram unittest().getter unittest().get_original unittest().temp_original
- unittest().in_dict pkgutil.iter_importers tkinter().readprofile tkinter.Tk().readprofile
+ unittest.TestLoader().discover unittest.loader unittest.main.TestProgram unittest().getter unittest().get_original
+ unittest().temp_original unittest().in_dict pkgutil.iter_importers tkinter().readprofile tkinter.Tk().readprofile
  importlib.abc.InspectLoader xml.dom.getDOMImplementation xml.dom.domreg
 DESERIALISE : tracemalloc.Snapshot().load tracemalloc.Snapshot.load trace.CoverageResults pkgutil.read_code
 READ : xml.dom.pulldom.parse xml.dom.expatbuilder.parse xml.dom.expatbuilder.parseFragment
@@ -160,7 +136,8 @@ READ : xml.dom.pulldom.parse xml.dom.expatbuilder.parse xml.dom.expatbuilder.par
  inspect.getcomments platform.libc_ver readline.read_init_file turtle.config_dict turtle.readconfig
  tkinter.filedialog.askopenfile tkinter.filedialog.askopenfiles pkgutil.extend_path shlex().sourcehook
  linecache.getlines xml.sax.saxutils.prepare_input_source
-READ+WRITE : base64.main quopri.main tokenize.main ast.main dis.main json.tool gzip.main calendar.main pickletools.main
+READ+WRITE : base64.main quopri.main tokenize.main ast.main dis.main json.tool gzip.main calendar.main
+ pickletools.main
 WRITE : tracemalloc.Snapshot().dump tracemalloc.take_snapshot().dump tracemalloc().dump cgi.initlog cgi.log
  cgitb.enable cgitb.Hook cProfile().dump_stats profile().dump_stats trace().write_results trace().write_results_file
  readline.append_history_file turtle().postscript tkinter().postscript turtle.write_docstringdict
