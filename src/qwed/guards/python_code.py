@@ -8,7 +8,6 @@ their own.
 
 import ast
 import re
-import warnings
 
 from qwed.guards._python.check import check
 from qwed.guards._python.library_rules import ASSUMED, BUILTINS
@@ -17,6 +16,7 @@ from qwed.guards._python.report import PythonReport
 from qwed.guards._python.safe_imports import RISKY_ATTRIBUTES, RISKY_NAMES, SAFE_BUILTINS
 from qwed.guards._python.scope_builder import build_program
 from qwed.guards._python.scopes import TooComplexError
+from qwed.guards._python.syntax import NestingError, check_depth, parse, unknown_kinds
 from qwed.guards.code_findings import CodeFindings, ViolationKind
 from qwed.model.unicode_normal import MAX_COMBINING_MARKS, limit_combining_marks
 
@@ -52,10 +52,12 @@ def _read(code: str) -> ast.Module | CodeFindings:
     if refusal is not None:
         return refusal
     try:
-        return _parse(code)
+        return parse(code)
     except SyntaxError as error:
         return CodeFindings(syntax_error=f"not Python: {error.msg}", error_line=error.lineno)
-    except (RecursionError, MemoryError, ValueError, OverflowError) as error:
+    except NestingError as error:
+        return CodeFindings(syntax_error=f"{error}, simplify the code")
+    except (ValueError, OverflowError) as error:
         return CodeFindings(syntax_error=f"cannot be parsed: {type(error).__name__}")
 
 
@@ -78,19 +80,13 @@ def _unreadable(code: str) -> CodeFindings | None:
     return None
 
 
-def _parse(code: str) -> ast.Module:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return ast.parse(code)
-
-
 def _with_examples(tree: ast.Module) -> ast.Module:
     """Add the doctest examples in the program's strings to its body, because the program lets doctest run them."""
     texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
     for example in (match[1] for text in texts for match in _EXAMPLE.finditer(text)):
         try:
-            tree.body += _parse(_PROMPT.sub("", example)).body
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            tree.body += parse(_PROMPT.sub("", example)).body
+        except (SyntaxError, ValueError):
             continue
     return tree
 
@@ -110,11 +106,19 @@ def _analyze(tree: ast.Module, length: int) -> CodeFindings:
 
 
 def _full_check(tree: ast.Module) -> CodeFindings:
+    unknown = unknown_kinds(tree)
+    if unknown:
+        report = PythonReport()
+        report.add_lookup(f"syntax {unknown[0]}", 0)
+        return report.findings()
     try:
+        check_depth(tree)
         program = build_program(tree)
         if "doctest" in program.roots:
             program = build_program(_with_examples(tree))
         report = check(program)
+    except NestingError as error:
+        return CodeFindings(syntax_error=f"{error}, simplify the code")
     except (TooComplexError, RecursionError, MemoryError):
         return CodeFindings(syntax_error="names are bound in a way that cannot be followed, simplify the code")
     return report.findings()

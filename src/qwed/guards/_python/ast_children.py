@@ -3,6 +3,7 @@
 import ast
 
 from qwed.guards._python.scopes import Scope, Visit
+from qwed.guards._python.syntax import FIELDS
 
 _IRRELEVANT_FIELDS = frozenset(
     (
@@ -22,13 +23,11 @@ _IRRELEVANT_FIELDS = frozenset(
 )
 
 
-def _relevant_fields(kind: type[ast.AST]) -> tuple[str, ...]:
-    return () if kind is ast.Constant else tuple(name for name in kind._fields if name not in _IRRELEVANT_FIELDS)
+def _relevant_fields(name: str) -> tuple[str, ...]:
+    return () if name == "Constant" else tuple(field for field in FIELDS[name] if field not in _IRRELEVANT_FIELDS)
 
 
-RELEVANT_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {
-    kind: _relevant_fields(kind) for kind in vars(ast).values() if isinstance(kind, type) and issubclass(kind, ast.AST)
-}
+RELEVANT_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {getattr(ast, name): _relevant_fields(name) for name in FIELDS}
 
 
 def child_visits(node: ast.AST, scope: Scope) -> list[Visit]:

@@ -13,6 +13,7 @@ from qwed.guards._python.library_rules import words
 from qwed.guards._python.name_resolution import canonical_path
 from qwed.guards._python.report import rule_of
 from qwed.guards._python.scopes import Scope
+from qwed.guards._python.syntax import dotted_name
 from qwed.guards.code_findings import ViolationKind
 from qwed.model import EffectKind
 
@@ -26,7 +27,7 @@ _PLAIN_CODECS = re.compile(
 def allow_membership_test(analysis: PythonAnalysis, node: ast.expr) -> None:
     """Allow `name in globals()` and `name in sys.modules`, which only return a boolean."""
     here = node.func if isinstance(node, ast.Call) and not node.args else node
-    if ast.unparse(here) in ("globals", "locals", "vars", "sys.modules"):
+    if dotted_name(here) in ("globals", "locals", "vars", "sys.modules"):
         analysis.handled.update({id(here), id(node)})
         _mark_handled(analysis, here)
 
@@ -42,7 +43,7 @@ def check_namespace_lookup(analysis: PythonAnalysis, node: ast.Subscript, scope:
     """Check `globals()["name"]` as that name, and `sys.modules[__name__]` as the program itself."""
     owner = node.value
     if isinstance(owner, ast.Attribute) and "sys.modules" in analysis.values.paths(owner, scope):
-        if ast.unparse(node.slice).rpartition(".")[2] in _OWN_MODULE:
+        if dotted_name(node.slice).rpartition(".")[2] in _OWN_MODULE:
             _mark_handled(analysis, owner)
         return
     call = isinstance(owner, ast.Call) and not owner.args and isinstance(node.ctx, ast.Load)

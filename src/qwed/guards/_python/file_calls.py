@@ -82,8 +82,10 @@ def _in_memory(analysis: PythonAnalysis, node: ast.expr, scope: Scope) -> bool:
     """Return True if a file can only be an in-memory buffer."""
     if isinstance(node, ast.Call):
         return analysis.values.paths(node.func, scope) <= _BUFFERS and bool(analysis.values.paths(node.func, scope))
-    homes, _ = analysis.program.lookup(node.id, scope) if isinstance(node, ast.Name) else ([], False)
-    bindings = [binding for home in homes for binding in home.names[ast.unparse(node)]]
+    if not isinstance(node, ast.Name):
+        return False
+    homes, _ = analysis.program.lookup(node.id, scope)
+    bindings = [binding for home in homes for binding in home.names[node.id]]
     values = [binding.value for binding in bindings]
     return bool(values) and all(isinstance(value, ast.Call) and _in_memory(analysis, value, scope) for value in values)
 

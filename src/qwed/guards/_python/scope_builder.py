@@ -102,7 +102,7 @@ def _register(
             program.functions.setdefault(name, []).append(Signature(parameters, inner))
         return [_CallName(name, 0) for name in filter(None, names)]
     method = outer.kind == "class" and not any(
-        ast.unparse(decorator) == "staticmethod" for decorator in node.decorator_list
+        isinstance(decorator, ast.Name) and decorator.id == "staticmethod" for decorator in node.decorator_list
     )
     program.functions.setdefault(node.name, []).append(Signature(parameters, inner))
     call_names = [_CallName(node.name, int(method))]

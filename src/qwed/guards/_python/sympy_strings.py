@@ -173,7 +173,7 @@ def _add_members(node: ast.AST, used: set[str], pending: list[ast.AST]) -> bool:
     if type(node) is ast.Attribute:
         used.add(node.attr)
     for member in RELEVANT_FIELDS[type(node)]:
-        value = getattr(node, member)
+        value = getattr(node, member, None)
         if type(value) is list:
             pending += [item for item in value if item is not None]
         elif isinstance(value, ast.AST):
