@@ -16,7 +16,7 @@ from qwed.guards._python.report import PythonReport
 from qwed.guards._python.safe_imports import RISKY_ATTRIBUTES, RISKY_NAMES, SAFE_BUILTINS
 from qwed.guards._python.scope_builder import build_program
 from qwed.guards._python.scopes import TooComplexError
-from qwed.guards._python.syntax import NestingError, check_depth, parse, unknown_kinds
+from qwed.guards._python.syntax import NestingError, parse, unknown_kinds
 from qwed.guards.code_findings import CodeFindings, ViolationKind
 from qwed.model.unicode_normal import MAX_COMBINING_MARKS, limit_combining_marks
 
@@ -106,13 +106,12 @@ def _analyze(tree: ast.Module, length: int) -> CodeFindings:
 
 
 def _full_check(tree: ast.Module) -> CodeFindings:
-    unknown = unknown_kinds(tree)
-    if unknown:
-        report = PythonReport()
-        report.add_lookup(f"syntax {unknown[0]}", 0)
-        return report.findings()
     try:
-        check_depth(tree)
+        unknown = unknown_kinds(tree)
+        if unknown:
+            report = PythonReport()
+            report.add_lookup(f"syntax {unknown[0]}", 0)
+            return report.findings()
         program = build_program(tree)
         if "doctest" in program.roots:
             program = build_program(_with_examples(tree))

@@ -91,6 +91,8 @@ class Checker:
         target_node, owner = unwrap(target), index.get("object")
         if owner is not None and owner.text == "Symbol":
             return
+        if _is_function(target) and (node.role == "function" or is_plain_call(node)):
+            self.report.add_lookup("property of a function with a computed name", node.line)
         empty = target_node.kind in ("array", "object", "string", "template_string") and not target_node.children
         if empty or target_node.kind in ("function_expression", "arrow_function", "true", "false", "number", "regex"):
             self.report.add_violation(ViolationKind.REFLECT, "property with a computed name", node.line)
@@ -273,6 +275,12 @@ class Checker:
     def attribute(self, node: SyntaxNode) -> None:
         """Check an attribute of an element."""
         sinks.check_attribute(self.report, node)
+
+
+def _is_function(node: SyntaxNode) -> bool:
+    """Return True if a value can only be a function of the program."""
+    value: Value = node.value or NO_VALUE
+    return bool(value) and all(isinstance(atom, Func) and "function" in atom.node.kind for atom in value)
 
 
 def _is_mixed(array: SyntaxNode) -> bool:

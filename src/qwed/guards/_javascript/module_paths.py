@@ -43,7 +43,8 @@ Function.prototype Object.prototype String Number Boolean Array Object this ?.co
 escape he encodeURIComponent url.fileURLToPath Reflect.construct Reflect.apply document.URL document.documentURI
 document.referrer document.baseURI Image Image() Object.getOwnPropertyDescriptor Reflect.getOwnPropertyDescriptor
 Audio setTimeout.call setTimeout.apply setTimeout.bind setInterval.call setInterval.apply setInterval.bind
-setImmediate.call setImmediate.apply setImmediate.bind
+setImmediate.call setImmediate.apply setImmediate.bind Object.getOwnPropertyNames Object.getOwnPropertySymbols
+Reflect.ownKeys
 """)
 _FOLLOWED = PASS_THROUGH | PROPERTY_LISTERS | PROTOTYPES | DEFINING | _SPECIAL | FUNCTIONS.keys() | TEMPLATES
 _ABOVE = frozenset(name.rpartition(".")[0] for name in _FOLLOWED)

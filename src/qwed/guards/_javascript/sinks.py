@@ -251,7 +251,21 @@ def check_attribute(report: CodeReport, node: SyntaxNode) -> None:
 
 _TIMERS = ("setTimeout", "setInterval", "setImmediate")
 _SinkCheck = Callable[[CodeReport, SyntaxNode, str], None]
+
+
+def _list_members(report: CodeReport, node: SyntaxNode, path: str) -> None:
+    """Report a list of the members of a built-in prototype: its constructor is among them."""
+    for argument in arguments_of(node)[:1]:
+        if any(owner.endswith(".prototype") for owner in paths(argument.value or NO_VALUE)):
+            report.add_lookup(path, node.line)
+
+
+_LISTERS = (
+    *(f"Object.{name}" for name in ("getOwnPropertyDescriptors", "getOwnPropertyNames", "getOwnPropertySymbols")),
+    "Reflect.ownKeys",
+)
 _BY_PATH: dict[str, _SinkCheck] = {
+    **dict.fromkeys(_LISTERS, _list_members),
     **dict.fromkeys(_TIMERS, _timer),
     **dict.fromkeys((f"{name}.{way}" for name in _TIMERS for way in ("call", "apply", "bind")), _bound_timer),
     "Audio": _audio,

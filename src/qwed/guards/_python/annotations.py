@@ -9,18 +9,10 @@ from qwed.guards._python.library_rules import words
 from qwed.guards._python.scopes import Scope
 from qwed.guards.code_findings import ViolationKind
 
-_TYPE_NODES = (
-    ast.Expression,
-    ast.Name,
-    ast.Attribute,
-    ast.Subscript,
-    ast.Tuple,
-    ast.List,
-    ast.BinOp,
-    ast.BitOr,
-    ast.Constant,
+_TYPE_NODES = frozenset(
+    {ast.Expression, ast.Name, ast.Attribute, ast.Subscript, ast.Tuple, ast.List, ast.BinOp, ast.BitOr, ast.Constant}
+    | {ast.UnaryOp, ast.USub, ast.Starred, ast.Load}
 )
-_TYPE_NODES += (ast.UnaryOp, ast.USub, ast.Starred, ast.Load)
 """Parts of a type; anything else in the text of an annotation is code."""
 TYPES = words("""
 types.FunctionType types.LambdaType types.CodeType types.ModuleType types.FrameType types.CellType types.TracebackType
@@ -86,5 +78,5 @@ def _check_text(analysis: PythonAnalysis, text: str, line: int) -> None:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
     inner = any(isinstance(part, ast.Attribute) and part.attr in REACHING for part in parts)
-    if inner or not all(isinstance(part, _TYPE_NODES) for part in parts):
+    if inner or not _TYPE_NODES.issuperset(map(type, parts)):
         analysis.report.add_violation(ViolationKind.DYNAMIC, "code in an annotation", line)

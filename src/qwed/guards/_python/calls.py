@@ -7,7 +7,7 @@ from qwed.guards._python import file_calls as files
 from qwed.guards._python import string_eval_calls
 from qwed.guards._python.abstract_values import UNKNOWN
 from qwed.guards._python.analysis import ENVIRONS, PythonAnalysis, is_dir_call
-from qwed.guards._python.attributes import INTERNALS, TRAVERSALS
+from qwed.guards._python.attributes import CLASS_DATA, INTERNALS, TRAVERSALS
 from qwed.guards._python.file_calls import Handler, argument_of, has_unpacking
 from qwed.guards._python.library_rules import words
 from qwed.guards._python.name_resolution import canonical_path
@@ -126,6 +126,8 @@ def _reflect(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) 
     texts = analysis.folder.possible(name, scope)
     for text in sorted({text for text in texts if isinstance(text, str)}):
         analysis.attribute_name(text, base, scope, node.lineno)
+        if text in CLASS_DATA and path.rpartition(".")[2] == "setattr":
+            analysis.annotations[node.lineno] = None
         if text in _TRAVERSAL_STEPS and not isinstance(name, ast.Constant):
             analysis.report.add_violation(ViolationKind.REFLECT, text, node.lineno)
         for base_path in bases:

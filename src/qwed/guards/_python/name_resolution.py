@@ -59,7 +59,11 @@ def canonical_path(path: str) -> str:
         root = bare if bare in RULES or bare in MODULES else root
     whole = ".".join([root, *parts[1:]])
     whole = RETURNS.get(whole, whole)
-    return root.partition(".")[0].partition("(")[0] + "()" if "()" in whole and whole not in KNOWN_PREFIXES else whole
+    if "()" not in whole or whole in KNOWN_PREFIXES:
+        return whole
+    value = root.partition(".")[0].partition("(")[0] + "()"
+    member = f"{value}.{whole.rpartition('.')[2]}"
+    return member if member in RULES else value
 
 
 def extend_paths(bases: Paths, attribute: str) -> Paths:

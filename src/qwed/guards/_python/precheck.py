@@ -29,9 +29,11 @@ from qwed.guards._python.safe_imports import (
 from qwed.guards._python.string_eval_calls import OPTION_CALLS, is_file_option
 from qwed.guards._python.sympy_strings import BoundNames, are_formulas_plain, passes_on_higher_order
 
-MAX_CHARACTERS = 20_000
-MAX_BINDINGS = 400
-MAX_LOOPS = 50
+MAX_CHARACTERS = 250_000
+MAX_BINDINGS = 8_000
+MAX_LOOPS = 1_000
+MAX_FORMULA_BINDINGS, MAX_FORMULA_LOOPS = 400, 50
+"""Limits for programs whose texts are followed to sympy."""
 RISKY_KEYWORDS = KEYWORD_VIOLATIONS.keys() | {"printer"}
 _TEXT_LIBRARIES = {path.partition(".")[0] for path in CONSTANTS}
 
@@ -142,7 +144,9 @@ def _is_small(survey: Survey, imports: Imports) -> bool:
     growing += sum(len(SAFE_BUILTINS & scope.loaded) for scope in survey.scopes)
     bound = len(survey.bindings) + survey.parameters
     meanings = len(survey.imports) + growing * attribute_count
-    return bound <= MAX_BINDINGS and survey.loops <= MAX_LOOPS and meanings < MAX_PATHS
+    follows = "sympy" in _roots(survey, imports)
+    bindings, loops = (MAX_FORMULA_BINDINGS, MAX_FORMULA_LOOPS) if follows else (MAX_BINDINGS, MAX_LOOPS)
+    return bound <= bindings and survey.loops <= loops and meanings < MAX_PATHS
 
 
 def _are_names_bound(survey: Survey) -> bool:

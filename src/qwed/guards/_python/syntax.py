@@ -1,7 +1,7 @@
 """Parsing of Python source within stated bounds: language version, nesting, and the node kinds that are understood.
 
-Every interpreter gives the same answer: the version is fixed, nesting is counted here and not by the recursion limit, and
-a node kind or a field that is not in the table is not understood.
+Every interpreter gives the same answer: the version is fixed, nesting is counted here and not left to the recursion
+limit, and a node kind or a field that is not in the table is not understood.
 """
 
 import ast
@@ -123,16 +123,6 @@ def count_brackets(code: str) -> int:
     return deepest
 
 
-def check_depth(tree: ast.AST) -> None:
-    """Raise NestingError if the tree has too many levels."""
-    level: list[ast.AST] = [tree]
-    for _ in range(MAX_DEPTH):
-        level = [child for node in level for child in ast.iter_child_nodes(node)]
-        if not level:
-            return
-    raise NestingError(f"more than {MAX_DEPTH} nested levels")
-
-
 def is_known(kind: type[ast.AST]) -> bool:
     """Return True if the kind and all of its fields are understood."""
     if issubclass(kind, _BARE_KINDS):
@@ -141,9 +131,15 @@ def is_known(kind: type[ast.AST]) -> bool:
 
 
 def unknown_kinds(tree: ast.AST) -> list[str]:
-    """Return the names of the node kinds that are not understood."""
-    kinds = {type(node) for node in ast.walk(tree)}
-    return sorted(kind.__name__ for kind in kinds if not is_known(kind))
+    """Return the names of the node kinds that are not understood; raise NestingError if there are too many levels."""
+    kinds: set[type[ast.AST]] = set()
+    level: list[ast.AST] = [tree]
+    for _ in range(MAX_DEPTH):
+        kinds.update(map(type, level))
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        if not level:
+            return sorted(kind.__name__ for kind in kinds if not is_known(kind))
+    raise NestingError(f"more than {MAX_DEPTH} nested levels")
 
 
 def dotted_name(node: ast.AST) -> str:
