@@ -359,7 +359,7 @@ def _call(analysis: PythonAnalysis, node: ast.Call, scope: Scope) -> None:
 
 def _note_class_data(analysis: PythonAnalysis, node: ast.Call) -> None:
     """Note annotations that are passed on; reading them by name is harmless."""
-    if any(map(_annotations_of, node.args)):
+    if any(map(_annotations_of, node.args)) and _called_name(node) not in _LISTING:
         analysis.annotations[node.lineno] = None
     if _called_name(node) in _READING:
         analysis.handled.update(id(argument) for argument in node.args if isinstance(argument, ast.Constant))
@@ -370,6 +370,8 @@ def _called_name(node: ast.Call) -> str:
 
 
 _READING = words("getattr hasattr get")
+_LISTING = words("print len dict list sorted str repr set tuple iter enumerate bool items keys values")
+"""Functions that do not change what they are given."""
 _TYPE_ARGUMENTS = {"isinstance": slice(1, 2), "issubclass": slice(1, 2), "typing.cast": slice(0, 1)}
 """Arguments that only name a type."""
 

@@ -50,7 +50,8 @@ def canonical_path(path: str) -> str:
     parts = path.split(".")
     for index in range(len(parts) - 1, 0, -1):
         bare = parts[index].lstrip("_")
-        if bare in REACHABLE_MODULES and ".".join(parts[: index + 1]) not in KNOWN_PREFIXES:
+        path_so_far = ".".join(parts[: index + 1])
+        if bare in REACHABLE_MODULES and path_so_far not in KNOWN_PREFIXES and path_so_far not in MODULES:
             parts = ["builtins" if bare == "bltns" else bare, *parts[index + 1 :]]
             break
     root = ALIASES.get(parts[0], parts[0])
