@@ -17,6 +17,7 @@ from qwed.api.routes import ROUTES
 from qwed.cli.app import iter_commands
 from qwed.engines._sql.function_names import pure_names
 from qwed.engines._sql.lexer import rules_by_dialect
+from qwed.guards._python import module_names
 from qwed.kernel.decision_matrix import STATUS_MATRIX, TRUST_MATRIX
 from qwed.kernel.stages.assess_risk import WEIGHTS
 from qwed.kernel.tool_verbs import verbs_by_meaning
@@ -150,6 +151,18 @@ def _cell(text: str | None) -> str:
     return " ".join((text or "").replace("|", "\\|").split())
 
 
+def _python_modules() -> str:
+    rows = []
+    for file, title in zip(module_names.FILES, ("standard library", "packages"), strict=True):
+        roots: dict[str, int] = {}
+        for module, names in module_names.read_rows(file).items():
+            root = module.partition(".")[0]
+            roots[root] = roots.get(root, 0) + len(names.split())
+        listed = ", ".join(f"`{root}` {count}" for root, count in sorted(roots.items()))
+        rows.append([title, str(sum(roots.values())), listed])
+    return _table(["from", "names", "module and number of names that only compute"], rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "errors": _errors,
     "routes": _routes,
@@ -163,6 +176,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "commands": _commands,
     "questions": _questions,
     "sql_dialects": _sql_dialects,
+    "python_modules": _python_modules,
 }
 
 

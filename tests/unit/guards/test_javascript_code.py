@@ -265,3 +265,8 @@ def test_without_the_parser_the_extra_is_named(monkeypatch):
         findings("1")
     monkeypatch.undo()
     assert findings("1").syntax_error is None
+
+
+@each("row", rows("javascript_refused.jsonl"), ids=label)
+def test_a_lookup_that_may_reach_a_built_in_constructor_is_not_understood(row):
+    assert findings(row["code"]).unresolved

@@ -40,6 +40,8 @@ class PythonAnalysis:
     """Ids of nodes that only give a module another name."""
     type_only: set[int] = field(default_factory=set)
     """Ids of nodes that only name a type."""
+    shown: set[int] = field(default_factory=set)
+    """Ids of nodes that are only turned into text."""
     excused: set[int] = field(default_factory=set)
     """Ids of nodes where an undefined name is acceptable."""
     callers: dict[int, ast.Call] = field(default_factory=dict)

@@ -29,9 +29,10 @@ CLASS_FACTS = words("__name__ __qualname__ __module__ __doc__")
 ATTRIBUTE_CALLS = words("__setattr__ __delattr__ __getattribute__ __getattr__")
 """Methods allowed on the program's own objects if the attribute they name is not internal."""
 
-PLAIN_PRIVATE = words(
-    "_replace _asdict _fields _make _field_defaults _value_ _name_ _missing_ _member_map_ _exit _generate_next_value_"
-)
+PLAIN_PRIVATE = words("""
+_replace _asdict _fields _make _field_defaults _value_ _name_ _missing_
+_member_map_ _exit _generate_next_value_ _merge
+""")
 """Names with an underscore that are a public interface."""
 
 DANGEROUS_METHODS = {

@@ -10,6 +10,7 @@ from qwed.guards._python.analysis import ENVIRONS, PythonAnalysis, is_dir_call
 from qwed.guards._python.attributes import CLASS_DATA, INTERNALS, TRAVERSALS
 from qwed.guards._python.file_calls import Handler, argument_of, has_unpacking
 from qwed.guards._python.library_rules import words
+from qwed.guards._python.methods import report_named_method
 from qwed.guards._python.name_resolution import canonical_path
 from qwed.guards._python.report import rule_of
 from qwed.guards._python.scopes import Scope
@@ -125,8 +126,10 @@ def _reflect(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) 
     bases = analysis.values.paths(base, scope)
     texts = analysis.folder.possible(name, scope)
     for text in sorted({text for text in texts if isinstance(text, str)}):
+        if not bases and path.endswith("getattr"):
+            report_named_method(analysis, text, node.lineno)
         analysis.attribute_name(text, base, scope, node.lineno)
-        if text in CLASS_DATA and path.rpartition(".")[2] == "setattr":
+        if (text in CLASS_DATA or not text.isidentifier()) and path.rpartition(".")[2] == "setattr":
             analysis.annotations[node.lineno] = None
         if text in _TRAVERSAL_STEPS and not isinstance(name, ast.Constant):
             analysis.report.add_violation(ViolationKind.REFLECT, text, node.lineno)
@@ -142,12 +145,17 @@ def _kind(analysis: PythonAnalysis, node: ast.Call, scope: Scope, _path: str) ->
     if len(node.args) > 1:
         members = node.args[2] if len(node.args) == 3 else None
         keys = members.keys if isinstance(members, ast.Dict) else [None]
-        if not all(isinstance(key, ast.Constant) for key in keys):
+        if not all(map(_is_member_name, keys)):
             analysis.report.add_lookup("type with computed members", node.lineno)
     for path in sorted(analysis.values.paths(node.args[0], scope)) if len(node.args) == 1 else ():
         rule = rule_of(canonical_path(f"{path}.__class__"))
         if rule.violation is not None:
             analysis.report.add_violation(rule.violation, f"{path}.__class__", node.lineno)
+
+
+def _is_member_name(key: ast.expr | None) -> bool:
+    """Return True for a literal name: libraries compose code of the names in a class."""
+    return isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value.isidentifier()
 
 
 _TRAVERSAL_STEPS = TRAVERSALS - {"__dict__", "__func__"}
@@ -203,6 +211,7 @@ def _attribute_getter(analysis: PythonAnalysis, node: ast.Call, scope: Scope, pa
             for part in text.split("."):
                 if part in INTERNALS or part in TRAVERSALS:
                     analysis.report.add_violation(ViolationKind.REFLECT, part, node.lineno)
+            report_named_method(analysis, text.rpartition(".")[2], node.lineno)
         if UNKNOWN in texts and (analysis.is_obfuscated(argument, scope) or isinstance(argument, ast.Starred)):
             analysis.report.add_violation(ViolationKind.REFLECT, "attribute with a computed name", node.lineno)
         elif UNKNOWN in texts:
@@ -240,13 +249,35 @@ def _codec(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) ->
 
 
 def _members(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> None:
-    """Report a listing of a module's members, which include everything it has imported."""
-    if any(
-        analysis.is_module(module_path)
-        for argument in node.args[:1]
-        for module_path in analysis.values.paths(argument, scope)
-    ):
+    """Report a listing of all members: those of a module include everything it has imported, those of a function its
+    globals. A predicate of `inspect` leaves out the values that reach further."""
+    owner, predicate = argument_of(node, "object", 0), argument_of(node, "predicate", 1)
+    owners = analysis.values.paths(owner, scope) if owner is not None else frozenset()
+    chosen = analysis.values.paths(predicate, scope) if predicate is not None else frozenset()
+    if any(analysis.is_module(owner_path) for owner_path in owners):
         analysis.report.add_violation(ViolationKind.REFLECT, path, node.lineno)
+    elif not (chosen and chosen <= _MEMBER_TESTS) and not (owner is not None and analysis.is_own_class(owner, scope)):
+        analysis.report.add_lookup(path, node.lineno)
+
+
+_MEMBER_TESTS = words(
+    "inspect.isfunction inspect.ismethod inspect.isclass inspect.isroutine inspect.iscoroutinefunction"
+)
+
+
+def _copied_attributes(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> None:
+    """Check the attributes that `functools.wraps` copies, if the call names them."""
+    given = [argument_of(node, word, index) for word, index in (("assigned", 2), ("updated", 3))]
+    if path.endswith("wraps"):
+        given = [argument_of(node, word, index) for word, index in (("assigned", 1), ("updated", 2))]
+    for names in [names for names in given if names is not None]:
+        for text in analysis.folder.possible(names, scope):
+            items = text if isinstance(text, tuple | list) else (text,)
+            if not all(isinstance(item, str) and item in _COPIED for item in items):
+                analysis.report.add_lookup(f"{path} with chosen attributes", node.lineno)
+
+
+_COPIED = words("__module__ __name__ __qualname__ __doc__ __dict__")
 
 
 def _runs_tests(analysis: PythonAnalysis, node: ast.Call, _scope: Scope, path: str) -> None:
@@ -278,6 +309,9 @@ def check_keywords(analysis: PythonAnalysis, node: ast.Call) -> None:
         kind = KEYWORD_VIOLATIONS.get(word.arg or "")
         if kind is not None and isinstance(word.value, ast.Constant) and word.value.value is True:
             analysis.report.add_violation(kind, f"{word.arg}=True", node.lineno)
+        names = word.value.keys if word.arg == "these" and isinstance(word.value, ast.Dict) else []
+        if word.arg == "these" and (not names or not all(map(_is_member_name, names))):
+            analysis.report.add_lookup("attributes with computed names", node.lineno)
 
 
 KEYWORD_VIOLATIONS = {"shell": ViolationKind.PROCESS, "trust_remote_code": ViolationKind.DYNAMIC}
@@ -293,6 +327,7 @@ BY_NAME: dict[str, Handler] = {
     **dict.fromkeys(("yaml.load", "yaml.load_all"), _yaml),
     **dict.fromkeys(("codecs.decode", "codecs.encode", "codecs.getdecoder", "codecs.getencoder"), _codec),
     **dict.fromkeys(("inspect.getmembers", "inspect.getmembers_static"), _members),
+    **dict.fromkeys(("functools.update_wrapper", "functools.wraps"), _copied_attributes),
     "unittest.main": _runs_tests,
     "xml.sax.make_parser": _violation_with_arguments(ViolationKind.DYNAMIC),
     "platform.architecture": _violation_with_arguments(ViolationKind.PROCESS),

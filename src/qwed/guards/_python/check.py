@@ -4,20 +4,18 @@ import ast
 import re
 from collections.abc import Callable
 
-from qwed.guards._python import calls, scope_builder, string_eval_calls
+from qwed.guards._python import calls, methods, scope_builder, string_eval_calls
 from qwed.guards._python.analysis import PythonAnalysis
 from qwed.guards._python.annotations import TYPES, check_annotation, excuse, mark_type_only
 from qwed.guards._python.attributes import (
     ATTRIBUTE_CALLS,
     CLASS_DATA,
-    DANGEROUS_METHODS,
     INTERNALS,
-    LIBRARY_METHOD_EFFECTS,
-    METHOD_EFFECTS,
+    PLAIN_PRIVATE,
     REACHING,
 )
 from qwed.guards._python.constant_folding import ConstantFolder
-from qwed.guards._python.library_rules import ASSUMED, KNOWN_PREFIXES, RESULT_EFFECTS, RULES, words
+from qwed.guards._python.library_rules import ASSUMED, KNOWN_PREFIXES, RULES, words
 from qwed.guards._python.name_resolution import REACHABLE_MODULES, NameResolver, canonical_path
 from qwed.guards._python.report import PythonReport, rule_of
 from qwed.guards._python.scopes import Program, Scope
@@ -103,6 +101,8 @@ def _attribute(analysis: PythonAnalysis, node: ast.Attribute, scope: Scope) -> N
         _undefined(analysis, base, node, scope)
     if not paths:
         _method(analysis, node, attributes, scope)
+    elif all(path.endswith("()") for path in paths):
+        methods.report_method_of_result(analysis, node, scope)
 
 
 _CHANGING = words("update setdefault __setitem__ __ior__")
@@ -131,6 +131,18 @@ def _check_attribute_names(
             analysis.report.add_violation(ViolationKind.REFLECT, attribute, node.lineno)
         elif not analysis.reads_fact(attributes, index):
             analysis.attribute_name(attribute, base, scope, node.lineno)
+            if not (last and id(node) in analysis.shown):
+                _check_private(analysis, attribute, base, index, node.lineno)
+
+
+def _check_private(analysis: PythonAnalysis, name: str, base: ast.expr, index: int, line: int) -> None:
+    """Report the owner of a method, and a private attribute that no object of the program has: it is a library's."""
+    if index == 0 and _is_own_object(base):
+        return
+    own = analysis.program.fields.names.keys() | analysis.program.methods
+    foreign = name.startswith("_") and not name.startswith("__") and name not in PLAIN_PRIVATE and name not in own
+    if foreign or name == "__self__":
+        analysis.report.add_lookup(name, line)
 
 
 def _own_subclasses(analysis: PythonAnalysis, node: ast.Attribute, scope: Scope) -> bool:
@@ -143,30 +155,7 @@ def _method(analysis: PythonAnalysis, node: ast.Attribute, attributes: list[str]
     name = node.attr
     if name in analysis.program.methods or not isinstance(node.ctx, ast.Load) or _is_own_method(analysis, node):
         return
-    if name in DANGEROUS_METHODS and id(node) in analysis.callers:
-        analysis.report.add_violation(DANGEROUS_METHODS[name], name, node.lineno)
-    kinds = {METHOD_EFFECTS[name]} if name in METHOD_EFFECTS and not _returns_text(analysis, node) else set()
-    if id(node) in analysis.callers:
-        for root in analysis.program.roots:
-            kinds |= {LIBRARY_METHOD_EFFECTS[root][name]} if name in LIBRARY_METHOD_EFFECTS.get(root, {}) else set()
-    if id(node) in analysis.callers or name not in _NOUNS:
-        for root in analysis.program.roots & RESULT_EFFECTS.keys():
-            kinds |= RESULT_EFFECTS[root].get(name, set())
-    analysis.report.subject = name
-    for kind in sorted(kinds):
-        analysis.report.add_access(kind, next(iter(analysis.targets(node, scope)), "") or name, node.lineno)
-    analysis.report.subject = ""
-
-
-_NOUNS = words(
-    "open load export show save run append print filter move copy execute query replace rename stat group owner"
-)
-"""Names of methods that are columns or fields just as often; they count only if they are called."""
-
-
-def _returns_text(analysis: PythonAnalysis, node: ast.Attribute) -> bool:
-    call = analysis.callers.get(id(node))
-    return node.attr == "to_csv" and call is not None and not call.args and not call.keywords
+    methods.report_method(analysis, node, scope)
 
 
 def _is_own_method(analysis: PythonAnalysis, node: ast.Attribute) -> bool:
@@ -304,6 +293,10 @@ def is_reaching_format(text: str) -> bool:
     return any(step in REACHING for field in fields for step in _FORMAT_STEP.findall(field))
 
 
+def _formatted(analysis: PythonAnalysis, node: ast.FormattedValue, _scope: Scope) -> None:
+    analysis.shown.add(id(node.value))
+
+
 def _annotation(analysis: PythonAnalysis, node: ast.arg | ast.AnnAssign, scope: Scope) -> None:
     check_annotation(analysis, node.annotation, scope)
 
@@ -401,5 +394,6 @@ _RULES_OF: dict[type[ast.AST], tuple[Callable[..., None], ...]] = {
     ast.ImportFrom: (_imports_from,),
     ast.Constant: (_text,),
     ast.ExceptHandler: (_handler,),
+    ast.FormattedValue: (_formatted,),
     ast.Call: (_call,),
 }

@@ -23,7 +23,7 @@ _READ_QUERY = re.compile(
     r"(?is)\s*(?:[\w.]+|select\b(?!.*\b(?:into|delete|insert|update|drop|alter|truncate|pg_\w+|lo_\w+|load_\w+)\b)[^;]*;?)\s*"
 )
 _EXPORT_WORDS = ("path_or_buf", "path", "buf", "path_or_buffer", "excel_writer", "file")
-_TEXT_EXPORTS = words("to_csv to_json to_html to_xml to_latex to_markdown to_string")
+TEXT_EXPORTS = words("to_csv to_json to_html to_xml to_latex to_markdown to_string")
 
 
 def argument_of(node: ast.Call, name: str, index: int) -> ast.expr | None:
@@ -132,9 +132,14 @@ def _replace(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) 
         analysis.report.add_rule(path, rule_of(path), node.lineno, analysis.targets(node.func, scope))
 
 
+def names_file(node: ast.Call) -> bool:
+    """Return True if an export is given a file."""
+    return bool(node.args) or any(word.arg in (*_EXPORT_WORDS, None) for word in node.keywords)
+
+
 def _export(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> None:
     """Report an export to a file; `frame.to_csv()` without a file returns the text."""
-    if node.args or any(word.arg in (*_EXPORT_WORDS, None) for word in node.keywords):
+    if names_file(node):
         analysis.report.add_rule(path, rule_of(path), node.lineno, analysis.targets(node.func, scope))
 
 
@@ -191,7 +196,7 @@ BY_NAME: dict[str, Handler] = {
     **dict.fromkeys(("bz2.BZ2File", "lzma.LZMAFile", "os.fdopen", "pathlib.Path().open", "aiofiles.open"), _open),
     **dict.fromkeys(("h5py.File", "jsonlines.open", "smart_open.open", "fsspec.open", "click.open_file"), _open),
     **dict.fromkeys(("sqlite3.connect", "duckdb.connect", "aiosqlite.connect"), _connect),
-    **dict.fromkeys((f"pandas().{name}" for name in _TEXT_EXPORTS), _export),
+    **dict.fromkeys((f"pandas().{name}" for name in TEXT_EXPORTS), _export),
     **dict.fromkeys(("sqlite3.Connection", "sqlite3.dbapi2.Connection", "sqlite3.dbapi2.connect"), _connect),
     **dict.fromkeys((f"sqlite3().{name}" for name in ("execute", "executescript", "executemany")), _statement),
     **dict.fromkeys((f"duckdb().{name}" for name in ("execute", "executemany", "sql", "query")), _statement),

@@ -98,6 +98,20 @@ _OWN_METHODS = words(
 RESULT_EFFECTS = _result_effects()
 """Effects of the methods of a library's results, for values that may come from it."""
 
+_SHARED = words("pandas numpy matplotlib polars PIL plotly")
+_AMBIGUOUS = words("serialize show dump save")
+
+
+def _shared_methods() -> dict[str, set[EffectKind]]:
+    methods: dict[str, set[EffectKind]] = {}
+    for root in _SHARED:
+        for name, kinds in RESULT_EFFECTS[root].items():
+            methods.setdefault(name, set()).update(kinds if name not in _AMBIGUOUS else ())
+    return methods
+
+
+SHARED_METHODS = _shared_methods()
+"""Effects of methods of frames, arrays, figures and images, which the results of many libraries contain."""
 KNOWN_PREFIXES = _prefixes()
 """Every rule and every prefix of a rule."""
 RETURNS: dict[str, str] = {**stdlib.RETURNS, **packages.RETURNS}

@@ -124,6 +124,7 @@ EXECUTE : joblib.Parallel pulp().solve
 NETWORK : starlette.testclient fastapi.testclient prometheus_client.start_http_server prometheus_client.push_to_gateway
  sklearn.datasets.fetch_lfw_people sklearn.datasets.fetch_olivetti_faces sklearn.datasets.fetch_covtype
  statsmodels.datasets.get_rdataset
+WRITE click().: isolated_filesystem
 UNKNOWN flask().: from_pyfile from_file from_object from_envvar from_prefixed_env open_resource
  open_instance_resource send_static_file
 UNKNOWN jinja2().: compile compile_templates compile_expression dump add_extension

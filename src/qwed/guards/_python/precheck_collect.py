@@ -97,6 +97,7 @@ def _call(survey: Survey, node: ast.Call, scope: PrecheckScope, below: list[ast.
     survey.calls.append(node)
     if type(func) is ast.Name:
         scope.called.add(func.id)
+        survey.bare.add(func.id)
     elif type(func) is ast.Attribute:
         survey.methods.add(func.attr)
         if func.attr[0] == "_":

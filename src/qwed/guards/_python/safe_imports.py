@@ -18,6 +18,7 @@ from qwed.guards._python.library_rules import (
     KNOWN_PREFIXES,
     RETURNS,
     RULES,
+    SHARED_METHODS,
     UNKNOWN,
 )
 from qwed.guards._python.name_resolution import POWERFUL_MODULES, REACHABLE_MODULES, canonical_path
@@ -36,6 +37,7 @@ RISKY_ATTRIBUTES = (
     | DANGEROUS_METHODS.keys()
     | METHOD_EFFECTS.keys()
     | REACHABLE_MODULES
+    | SHARED_METHODS.keys()
     | {"format", "format_map"}
 )
 """Attributes that are risky on any owner."""

@@ -1,26 +1,25 @@
 """Rule tables of the standard library; `library_rules` describes the format."""
 
 TABLE = """
-HARMLESS : __future__ bisect _thread pickletools builtins ctypes multiprocessing.cpu_count
- multiprocessing.current_process multiprocessing.freeze_support multiprocessing.Queue multiprocessing.Lock
- multiprocessing.Value multiprocessing.Array multiprocessing.active_children multiprocessing.TimeoutError
- sre_constants sre_parse sre_compile this _collections_abc http.HTTPStatus http.HTTPMethod http.client.responses
- http.client.HTTPException xml.etree xml.parsers timeit.default_timer codecs.BOM_UTF8 codecs.BOM_UTF16
- codecs.BOM_UTF16_LE codecs.BOM_UTF16_BE codecs.BOM_UTF32 codecs.lookup_error codecs.IncrementalDecoder
- codecs.getincrementaldecoder codecs.IncrementalEncoder codecs.StreamReader codecs.StreamWriter codecs.Codec
- codecs.CodecInfo codecs.lookup codecs.register_error codecs.utf_8_encode codecs.utf_8_decode codecs.getreader
- codecs.getwriter codecs.strict_errors importlib.abc importlib.machinery importlib.util importlib.util.find_spec
- socket.timeout socket.error socket.gaierror socket.AF_INET socket.AF_INET6 socket.SOCK_STREAM socket.SOCK_DGRAM
- socket.inet_aton socket.inet_ntoa socket.inet_pton socket.inet_ntop socket.htons socket.ntohs socket.htonl
- socket.ntohl resource.getrusage resource.getrlimit resource.RUSAGE_SELF resource.RUSAGE_CHILDREN resource.getpagesize
- resource.RLIMIT_AS ssl.SSLError ssl.CERT_NONE ssl.CERT_REQUIRED shutil.get_terminal_size shutil.Error
- shutil.SameFileError sqlite3.Error sqlite3.Row sqlite3.IntegrityError sqlite3.OperationalError sqlite3.DatabaseError
- sqlite3.Connection sqlite3.Cursor sqlite3.ProgrammingError zipfile.BadZipFile zipfile.ZIP_DEFLATED zipfile.ZIP_STORED
- zipfile.is_zipfile zipfile.ZipInfo tarfile.TarError tarfile.TarInfo tarfile.ReadError mimetypes.guess_type
- mimetypes.guess_extension mimetypes.guess_all_extensions linecache.clearcache filecmp.clear_cache fcntl.LOCK_EX
- fcntl.LOCK_SH fcntl.LOCK_UN fcntl.LOCK_NB fcntl.flock fcntl.lockf mmap.PAGESIZE mmap.ACCESS_READ
- tempfile.gettempprefix tempfile.gettempdir shutil.ignore_patterns shutil.get_archive_formats wave.Error msvcrt
- winsound smtplib.SMTPException
+HARMLESS : pickletools multiprocessing.cpu_count multiprocessing.current_process multiprocessing.freeze_support
+ multiprocessing.Queue multiprocessing.Lock multiprocessing.Value multiprocessing.Array
+ multiprocessing.active_children multiprocessing.TimeoutError sre_constants sre_parse sre_compile this
+ _collections_abc http.HTTPStatus http.HTTPMethod http.client.responses http.client.HTTPException xml.etree
+ xml.parsers timeit.default_timer codecs.BOM_UTF8 codecs.BOM_UTF16 codecs.BOM_UTF16_LE codecs.BOM_UTF16_BE
+ codecs.BOM_UTF32 codecs.lookup_error codecs.IncrementalDecoder codecs.getincrementaldecoder codecs.IncrementalEncoder
+ codecs.StreamReader codecs.StreamWriter codecs.Codec codecs.CodecInfo codecs.lookup codecs.register_error
+ codecs.utf_8_encode codecs.utf_8_decode codecs.getreader codecs.getwriter codecs.strict_errors importlib.abc
+ importlib.machinery importlib.util importlib.util.find_spec socket.timeout socket.error socket.gaierror
+ socket.AF_INET socket.AF_INET6 socket.SOCK_STREAM socket.SOCK_DGRAM socket.inet_aton socket.inet_ntoa
+ socket.inet_pton socket.inet_ntop socket.htons socket.ntohs socket.htonl socket.ntohl resource.getrusage
+ resource.getrlimit resource.RUSAGE_SELF resource.RUSAGE_CHILDREN resource.getpagesize resource.RLIMIT_AS ssl.SSLError
+ ssl.CERT_NONE ssl.CERT_REQUIRED shutil.get_terminal_size shutil.Error shutil.SameFileError sqlite3.Error sqlite3.Row
+ sqlite3.IntegrityError sqlite3.OperationalError sqlite3.DatabaseError sqlite3.Connection sqlite3.Cursor
+ sqlite3.ProgrammingError zipfile.BadZipFile zipfile.ZIP_DEFLATED zipfile.ZIP_STORED zipfile.is_zipfile
+ zipfile.ZipInfo tarfile.TarError tarfile.TarInfo tarfile.ReadError mimetypes.guess_type mimetypes.guess_extension
+ mimetypes.guess_all_extensions linecache.clearcache filecmp.clear_cache fcntl.LOCK_EX fcntl.LOCK_SH fcntl.LOCK_UN
+ fcntl.LOCK_NB fcntl.flock fcntl.lockf mmap.PAGESIZE mmap.ACCESS_READ tempfile.gettempprefix tempfile.gettempdir
+ shutil.ignore_patterns shutil.get_archive_formats wave.Error msvcrt winsound smtplib.SMTPException
 HARMLESS : pickle.dumps pickle.dump pickle.HIGHEST_PROTOCOL pickle.DEFAULT_PROTOCOL pickle.PicklingError
  pickle.PickleError pickle.Pickler pickle.UnpicklingError _weakrefset _markupbase _py_abc _elementtree _sha1
  codecs.BOM_UTF32_BE codecs.BOM_UTF32_LE thread dummy_thread _dummy_thread dummy_threading _md5 _sha256 _sha512 _sha2
@@ -32,6 +31,9 @@ HARMLESS string.Formatter().: get_field format vformat
 HARMLESS sqlite3().: cursor
 WRITE sqlite3().: execute executescript executemany
 HARMLESS : sqlite3.dbapi2 sqlite3.Connection
+HARMLESS ctypes.: c_bool c_byte c_char c_double c_float c_int c_int8 c_int16 c_int32 c_int64 c_long c_longlong c_short
+ c_size_t c_ubyte c_uint c_uint8 c_uint16 c_uint32 c_uint64 c_ulong c_ulonglong c_ushort sizeof alignment Structure
+ Union BigEndianStructure LittleEndianStructure create_string_buffer ArgumentError
 HARMLESS os.: register_at_fork getcwd getcwdb path.realpath get_blocking major minor makedev defpath sep altsep extsep
  pathsep linesep name curdir pardir devnull cpu_count fspath fsencode fsdecode getpid getppid urandom PathLike
  SEEK_SET SEEK_CUR SEEK_END O_RDONLY O_WRONLY O_RDWR O_CREAT O_EXCL O_TRUNC O_APPEND O_NONBLOCK O_BINARY R_OK W_OK
@@ -49,8 +51,8 @@ HARMLESS sys.: argv stdin stdout stderr __stdin__ __stdout__ __stderr__ exit ver
  get_asyncgen_hooks set_asyncgen_hooks dont_write_bytecode winver getwindowsversion gettrace getprofile last_value
  exc_clear maxint last_type last_traceback get_coroutine_origin_tracking_depth orig_argv activate_stack_trampoline
  pycache_prefix
-UNKNOWN : os sys shutil http urllib xml concurrent codecs multiprocessing timeit importlib wsgiref resource fcntl
- dataclasses.make_dataclass types.prepare_class atexit._run_exitfuncs mmap
+UNKNOWN : ctypes os sys shutil http urllib xml concurrent codecs multiprocessing timeit importlib wsgiref resource
+ fcntl dataclasses.make_dataclass types.prepare_class atexit._run_exitfuncs mmap
 READ os.: listdir scandir walk fwalk stat lstat fstat access readlink read pread statvfs path getxattr listxattr
  getlogin
 READ : pkgutil.iter_modules glob linecache fileinput filecmp mimetypes shutil.which shutil.disk_usage
@@ -146,18 +148,19 @@ NETWORK : xml.dom.xmlbuilder
 DESERIALISE : pickle marshal shelve copyreg.pickle copyreg.add_extension copyreg.constructor _pickle
  copyreg._reconstructor copyreg.__newobj__
 REFLECT : getattr setattr delattr operator.attrgetter operator.methodcaller builtins __builtins__ __loader__ __spec__
- __main__ globals license credits copyright gc.get_objects gc.get_referrers gc.get_referents gc.callbacks
- inspect.currentframe inspect.stack inspect.trace inspect.getouterframes inspect.getinnerframes inspect.getframeinfo
- inspect.getclosurevars inspect.getgeneratorlocals inspect.getcoroutinelocals inspect.sys inspect.getmembers_static
- sys.modules sys._getframe sys._getframemodulename sys.settrace sys.setprofile sys.meta_path sys.path_hooks
- sys.path_importer_cache sys._current_frames sys._current_exceptions sys.breakpointhook sys.addaudithook
- sys.call_tracing sys._git sys._debugmallocstats sys.setdlopenflags sys._clear_type_cache types.ModuleType
- types.FrameType types.CellType types.TracebackType traceback.walk_tb traceback.walk_stack threading.settrace
- threading.setprofile threading.settrace_all_threads warnings()._module ctypes.CDLL ctypes.PyDLL ctypes.WinDLL
- ctypes.OleDLL ctypes.cdll ctypes.windll ctypes.pydll ctypes.oledll ctypes.pythonapi ctypes.LibraryLoader
- ctypes.CFUNCTYPE ctypes.PYFUNCTYPE ctypes.WINFUNCTYPE ctypes.py_object ctypes.cast ctypes.memmove ctypes.memset
- ctypes.string_at ctypes.wstring_at ctypes.dlopen ctypes._dlopen ctypes.addressof ctypes.from_address ctypes.macholib
- builtins.getattr builtins.setattr builtins.delattr builtins.globals builtins.locals builtins.vars
+ __main__ globals license credits copyright gc.get_objects gc.get_referrers gc.get_referents gc.callbacks gc.garbage
+ gc.set_debug inspect.getasyncgenlocals inspect.currentframe inspect.stack inspect.trace inspect.getouterframes
+ inspect.getinnerframes inspect.getframeinfo inspect.getclosurevars inspect.getgeneratorlocals
+ inspect.getcoroutinelocals inspect.sys inspect.getmembers_static sys.modules sys._getframe sys._getframemodulename
+ sys.settrace sys.setprofile sys.meta_path sys.path_hooks sys.path_importer_cache sys._current_frames
+ sys._current_exceptions sys.breakpointhook sys.addaudithook sys.call_tracing sys._git sys._debugmallocstats
+ sys.setdlopenflags sys._clear_type_cache types.ModuleType types.FrameType types.CellType types.TracebackType
+ traceback.walk_tb traceback.walk_stack threading.settrace threading.setprofile threading.settrace_all_threads
+ warnings()._module ctypes.CDLL ctypes.PyDLL ctypes.WinDLL ctypes.OleDLL ctypes.cdll ctypes.windll ctypes.pydll
+ ctypes.oledll ctypes.pythonapi ctypes.LibraryLoader ctypes.CFUNCTYPE ctypes.PYFUNCTYPE ctypes.WINFUNCTYPE
+ ctypes.py_object ctypes.cast ctypes.memmove ctypes.memset ctypes.string_at ctypes.wstring_at ctypes.dlopen
+ ctypes._dlopen ctypes.addressof ctypes.from_address ctypes.macholib builtins.getattr builtins.setattr
+ builtins.delattr builtins.globals builtins.locals builtins.vars
 HARMLESS builtins.: print len int str list dict set tuple float bool range enumerate zip map filter sorted sum min max
  abs any all open input repr isinstance issubclass type object super property staticmethod classmethod Exception
  ValueError TypeError KeyError IndexError BaseException hash id iter next reversed round chr ord bytes bytearray

@@ -222,9 +222,10 @@ def _evaluate_annotations(analysis: PythonAnalysis, node: ast.Call, _scope: Scop
         analysis.evaluated[node.lineno] = path
 
 
-def _declare_type(analysis: PythonAnalysis, node: ast.Call, scope: Scope, _path: str) -> None:
+def _declare_type(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> None:
     """Check the types of `TypedDict("T", {...})` as annotations."""
-    for part in flatten_containers([*node.args[1:], *(word.value for word in node.keywords)]):
+    named = path != "pydantic.TypeAdapter"
+    for part in flatten_containers([*node.args[named:], *(word.value for word in node.keywords)]):
         check_annotation(analysis, part, scope)
 
 
@@ -239,4 +240,5 @@ BY_NAME: dict[str, Handler] = {
     **dict.fromkeys(("typing.get_type_hints", "inspect.get_annotations", "inspect.signature"), _evaluate_annotations),
     "inspect.Signature.from_callable": _evaluate_annotations,
     **dict.fromkeys(("typing.TypedDict", "typing.NamedTuple", "typing_extensions.TypedDict"), _declare_type),
+    "pydantic.TypeAdapter": _declare_type,
 }
