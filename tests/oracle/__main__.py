@@ -1,0 +1,46 @@
+"""Runner: python -m tests.oracle shell|sql|python --count N --seed S [--grammar FILE] [--extra FILE] [--out FILE]."""
+
+import argparse
+import json
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tests.oracle import campaign, shell_campaign, shell_oracle
+
+
+def main() -> None:
+    """Run one campaign and print its figures."""
+    parser = argparse.ArgumentParser(prog="python -m tests.oracle")
+    parser.add_argument("area", choices=("shell", "sql", "python"))
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--grammar", type=Path, help="option data for more programs, compressed JSON")
+    parser.add_argument("--extra", type=Path, help="JSON lines with more inputs to mutate")
+    parser.add_argument("--out", type=Path, help="file to append every failure to, as JSON lines")
+    chosen = parser.parse_args()
+    extra = _inputs(chosen.extra) if chosen.extra else []
+    report = partial(_report, chosen.out)
+    inputs = shell_campaign.generate(chosen.seed, chosen.grammar, extra)
+    inputs = shell_campaign.select(chosen.seed, inputs)
+    figures = campaign.run_campaign(inputs, chosen.count, shell_oracle.run, shell_oracle.shrink, report=report)
+    for group, rows in sorted(figures.groups.items()):
+        print(" ".join(group), *(json.dumps(row, ensure_ascii=False) for row in rows), sep="\n    ")
+    print(f"{chosen.area} seed {chosen.seed}: {figures}")
+
+
+def _inputs(path: Path) -> list[str]:
+    rows = [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
+    return [row["input"] for row in rows if isinstance(row["input"], str)]
+
+
+def _report(out: Path | None, figures: campaign.Figures, failed: Sequence[Any]) -> None:
+    campaign.progress(figures, failed)
+    if out is not None and failed:
+        with out.open("a") as file:
+            file.writelines(json.dumps(row.row(), ensure_ascii=False) + "\n" for row in failed)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,150 @@
+"""Comparison of what the shell guard predicted with what a command did."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from qwed.model import EffectKind
+from tests.oracle import commands, stand_in_verbs, trace
+from tests.oracle.predictions import Prediction, predict_shell
+from tests.oracle.shell_execution import ShellObservation, execute
+
+_CHANGE_OF = {"created": "write", "created empty": "write", "changed": "write", "mode": "write", "removed": "delete"}
+_SCRATCH = ("/home/", "/tmp/", "./", "../")
+_OUTBOUND = frozenset({EffectKind.NETWORK, EffectKind.COMMUNICATE})
+_SERVICE_SOCKETS = ("/tmp/tmux-", "/run/systemd/", "/var/run/dbus", "/run/dbus", "/var/run/postgresql", "/run/postgresql", "/tmp/.s.PGSQL")
+_OWN_SECRETS = {"ssh": (".ssh/id_ed25519",), "psql": (".pgpass", "/etc/shadow")}
+"""Files a program reads without showing them: it authenticates with them, or only hashes their content."""
+_READERS = frozenset(
+    "basename bzip2 cat cut dirname dpkg-query expr getopt grep groups gzip hostname id ld-linux-x86-64.so.2 locale mesg "
+    "preconv readlink sed tbl tr tty uname xz zstd".split()
+)
+"""Programs that only read, whoever starts them; what sed does beyond that is seen as a deed of its own."""
+_MANUAL = frozenset({"groff", "troff", "grotty", "nroff", "col", "less", "sh"})
+_HELPERS = {
+    "apt-cache": {"dpkg"},
+    "env": {"bash", "sh"},
+    "git": {"git", "pager", "less", "git-remote-https", "git-remote-http", "ssh", "man", *_MANUAL},
+    "tar": {"sh"},
+    "man": {"whatis", "apropos", *_MANUAL},
+    "psql": {"pg_wrapper", "perl"},
+    "rsync": {"ssh"},
+    "scp": {"ssh"},
+    "sdiff": {"diff"},
+    "less": {"sh", "lesspipe"},
+    "watch": {"sh"},
+    "zless": {"less", "sh", "bash", "gzip"},
+    "zmore": {"more", "less", "sh", "bash", "gzip"},
+}
+"""Programs that a program starts by itself."""
+
+
+def observed_effects(observation: ShellObservation, predicted: Prediction) -> tuple[str, ...]:
+    """Return what a command did beyond reading, connections and the predicted programs."""
+    # sqlite3 creates a missing database as an empty file, also to read it.
+    programs = {execution.name for execution in observation.deeds.executed}
+    changes = [row for row in observation.changes if row[0] != "created empty" or programs != {"sqlite3"}]
+    effects = [f"{_CHANGE_OF[kind]} {path}" for kind, path in changes]
+    effects += [f"secret {name}" for name in observation.canaries if EffectKind.SECRET not in predicted.kinds]
+    own = {path for name in programs for path in _OWN_SECRETS.get(name, ())}
+    if EffectKind.SECRET not in predicted.kinds:
+        effects += [f"secret {path}" for path in observation.opened if not path.endswith(tuple(own))]
+    effects += _attempts(observation, predicted)
+    effects += [f"verb {execution.name} {verb}" for execution, verb in _recorded_verbs(observation)]
+    effects += [f"execute {name}" for name in _unpredicted_programs(observation, predicted)]
+    if observation.ended_sandbox:
+        effects.append("admin ended the sandbox")
+    return tuple(dict.fromkeys(effects))
+
+
+def _attempts(observation: ShellObservation, predicted: Prediction) -> Iterable[str]:
+    programs = {execution.name for execution in observation.deeds.executed}
+    outbound = bool(predicted.kinds & _OUTBOUND)
+    for kind, target in observation.deeds.attempts:
+        if kind == "network" or (kind == "socket" and not target.startswith(_SERVICE_SOCKETS)):
+            if not outbound and programs != {"hostname"}:
+                yield f"network {target}"
+        elif kind != "socket" and "SIGPIPE" not in target:
+            yield f"{kind} {target}"
+
+
+def _recorded_verbs(observation: ShellObservation) -> Iterable[tuple[trace.Execution, str]]:
+    for execution in observation.deeds.executed:
+        verb = stand_in_verbs.deed(execution.arguments) if execution.path.startswith("/stand-ins/") else ""
+        if verb:
+            yield execution, verb
+
+
+def _unpredicted_programs(observation: ShellObservation, predicted: Prediction) -> Iterable[str]:
+    names = {name.rpartition("/")[2] for name in predicted.programs}
+    allowed = names.union(*(_HELPERS.get(name, frozenset()) for name in names))
+    for execution in observation.deeds.executed:
+        if execution.path.startswith(_SCRATCH) or execution.name not in allowed | _READERS:
+            yield execution.name
+
+
+class ShellRun(NamedTuple):
+    """Outcome of one command."""
+
+    text: str
+    predicted: Prediction
+    observation: ShellObservation
+    observed: tuple[str, ...]
+
+    @property
+    def is_predicted_harmless(self) -> bool:
+        """Return True if low or medium risk was predicted."""
+        return self.predicted.is_harmless
+
+    @property
+    def is_idle(self) -> bool:
+        """Return True if the command ended well and did nothing but read."""
+        return self.observation.status == 0 and not self.observation.changes and not self.observed
+
+    @property
+    def is_failure(self) -> bool:
+        """Return True if the command did more than was predicted."""
+        return self.predicted.is_harmless and bool(self.observed)
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """Kinds of the observed effects."""
+        return frozenset(item.partition(" ")[0] for item in self.observed)
+
+    @property
+    def group(self) -> tuple[str, ...]:
+        """Program and kinds of effect, by which failures are grouped."""
+        return (commands.leading_program(self.text), *sorted(self.kinds))
+
+    def row(self) -> dict[str, object]:
+        """Return input, prediction and observation for a report."""
+        kinds = sorted(kind.value for kind in self.predicted.kinds)
+        predicted = {"risk": self.predicted.risk.word, "kinds": kinds, "programs": sorted(self.predicted.programs)}
+        return {"input": self.text, "predicted": predicted, "observed": list(self.observed[:6])}
+
+
+def run(texts: Sequence[str]) -> list[ShellRun]:
+    """Predict and run each command."""
+    predictions = [predict_shell(text) for text in texts]
+    stand_ins = {name for text in texts for name in commands.words(text)}
+    stand_ins |= {name for row in predictions for name in row.programs}
+    runs: dict[int, ShellRun] = {}
+    for harmless in (True, False):
+        places = [place for place, row in enumerate(predictions) if row.is_harmless == harmless]
+        # Tracing costs time, and only what was predicted harmless is judged by it.
+        chosen = [texts[place] for place in places]
+        for place, observation in zip(places, execute(chosen, stand_ins, traced=harmless), strict=True):
+            effects = observed_effects(observation, predictions[place])
+            runs[place] = ShellRun(texts[place], predictions[place], observation, effects)
+    return [runs[place] for place in range(len(texts))]
+
+
+def shrink(failure: ShellRun, rounds: int = 12) -> ShellRun:
+    """Return the shortest command that fails in the same way, by leaving out one part at a time."""
+    best = failure
+    for _ in range(rounds):
+        candidates = [text for text in commands.shorter(best.text) if predict_shell(text).is_harmless]
+        failing = [row for row in run(candidates[:60]) if row.is_failure and row.kinds & failure.kinds]
+        if not failing:
+            return best
+        best = min(failing, key=lambda row: len(row.text))
+    return best
