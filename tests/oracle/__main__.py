@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.oracle import campaign, shell_campaign, shell_oracle
+from tests.oracle import campaign, python_campaign, python_oracle, shell_campaign, shell_oracle
 
 
 def main() -> None:
@@ -19,12 +19,17 @@ def main() -> None:
     parser.add_argument("--grammar", type=Path, help="option data for more programs, compressed JSON")
     parser.add_argument("--extra", type=Path, help="JSON lines with more inputs to mutate")
     parser.add_argument("--out", type=Path, help="file to append every failure to, as JSON lines")
+    parser.add_argument("--packages", action="store_true", help="call functions of the installed packages too")
     chosen = parser.parse_args()
     extra = _inputs(chosen.extra) if chosen.extra else []
     report = partial(_report, chosen.out)
-    inputs = shell_campaign.generate(chosen.seed, chosen.grammar, extra)
-    inputs = shell_campaign.select(chosen.seed, inputs)
-    figures = campaign.run_campaign(inputs, chosen.count, shell_oracle.run, shell_oracle.shrink, report=report)
+    if chosen.area == "shell":
+        inputs = shell_campaign.select(chosen.seed, shell_campaign.generate(chosen.seed, chosen.grammar, extra))
+        figures = campaign.run_campaign(inputs, chosen.count, shell_oracle.run, shell_oracle.shrink, report=report)
+    else:
+        programs = python_campaign.generate(chosen.seed, extra, with_packages=chosen.packages)
+        inputs = python_campaign.select(chosen.seed, programs)
+        figures = campaign.run_campaign(inputs, chosen.count, python_oracle.run, python_oracle.shrink, report=report)
     for group, rows in sorted(figures.groups.items()):
         print(" ".join(group), *(json.dumps(row, ensure_ascii=False) for row in rows), sep="\n    ")
     print(f"{chosen.area} seed {chosen.seed}: {figures}")
