@@ -34,6 +34,7 @@ FILES = {
     ".config/procps/toprc": "",
     "notes.txt": "remember the milk\n",
     "project/.env": f"API_KEY={CANARIES['env']}\n",
+    "project/.gitignore": ".env\n",
     "project/README.md": "# Project\n\nTODO write more\n",
     "project/notes.txt": "one\ntwo\nthree\n",
     "project/a.txt": "alpha\nbeta\ngamma\n",
@@ -65,6 +66,8 @@ _ETC = ("passwd", "group", "hosts", "nsswitch.conf", "services", "protocols", "s
 def system_files() -> dict[str, bytes]:
     """Return files of /etc that commands read and may write."""
     files = {f"/etc/{name}": Path("/etc", name).read_bytes() for name in _ETC if Path("/etc", name).is_file()}
+    users = files.get("/etc/passwd", b"root:x:0:0:root:/root:/bin/bash\n")
+    files["/etc/passwd"] = users + b"dev:x:1000:1000::/home/dev:/bin/bash\n"
     shadow = f"root:$6$abc${CANARIES['shadow']}:19000:0:99999:7:::\n".encode()
     return files | {"/etc/shadow": shadow, "/etc/resolv.conf": b"nameserver 127.0.0.1\n"}
 

@@ -45,6 +45,8 @@ def main() -> None:
     """Run the programs of the input."""
     ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
     resident = {int(name) for name in os.listdir("/proc") if name.isdigit()}
+    for name, value in shell_worker.LIMITS:
+        resource.setrlimit(name, (value, value))
     setup = json.loads(sys.stdin.readline())
     os.environ.clear()
     os.environ.update(setup["environment"])

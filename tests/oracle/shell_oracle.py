@@ -11,9 +11,10 @@ from tests.oracle.shell_execution import ShellObservation, execute
 _CHANGE_OF = {"created": "write", "created empty": "write", "changed": "write", "mode": "write", "removed": "delete"}
 _SCRATCH = ("/home/", "/tmp/", "./", "../")
 _OUTBOUND = frozenset({EffectKind.NETWORK, EffectKind.COMMUNICATE})
-_SERVICE_SOCKETS = ("/tmp/tmux-", "/run/systemd/", "/var/run/dbus", "/run/dbus", "/var/run/postgresql", "/run/postgresql", "/tmp/.s.PGSQL")
+_SERVICE_SOCKETS = ("/var/run/docker.sock", "/tmp/tmux-", "/run/systemd/", "/var/run/dbus", "/run/dbus", "/var/run/postgresql", "/run/postgresql", "/tmp/.s.PGSQL")
 _OWN_SECRETS = {"ssh": (".ssh/id_ed25519",), "psql": (".pgpass", "/etc/shadow")}
 """Files a program reads without showing them: it authenticates with them, or only hashes their content."""
+_OWN_SIGNALS = ("SIGPIPE", "SIGPIPE ", "SIGABRT", "SIGABRT ")
 _READERS = frozenset(
     "basename bzip2 cat cut dirname dpkg-query expr getopt grep groups gzip hostname id ld-linux-x86-64.so.2 locale mesg "
     "preconv readlink sed tbl tr tty uname xz zstd".split()
@@ -23,7 +24,7 @@ _MANUAL = frozenset({"groff", "troff", "grotty", "nroff", "col", "less", "sh"})
 _HELPERS = {
     "apt-cache": {"dpkg"},
     "env": {"bash", "sh"},
-    "git": {"git", "pager", "less", "git-remote-https", "git-remote-http", "ssh", "man", *_MANUAL},
+    "git": {"git", "pager", "less", "git-remote-https", "git-remote-http", "git-upload-pack", "ssh", "man", *_MANUAL},
     "tar": {"sh"},
     "man": {"whatis", "apropos", *_MANUAL},
     "psql": {"pg_wrapper", "perl"},
@@ -32,6 +33,7 @@ _HELPERS = {
     "sdiff": {"diff"},
     "less": {"sh", "lesspipe"},
     "watch": {"sh"},
+    "yq": {"jq"},
     "zless": {"less", "sh", "bash", "gzip"},
     "zmore": {"more", "less", "sh", "bash", "gzip"},
 }
@@ -40,9 +42,8 @@ _HELPERS = {
 
 def observed_effects(observation: ShellObservation, predicted: Prediction) -> tuple[str, ...]:
     """Return what a command did beyond reading, connections and the predicted programs."""
-    # sqlite3 creates a missing database as an empty file, also to read it.
     programs = {execution.name for execution in observation.deeds.executed}
-    changes = [row for row in observation.changes if row[0] != "created empty" or programs != {"sqlite3"}]
+    changes = [row for row in observation.changes if not _is_side_effect(row, programs, predicted)]
     effects = [f"{_CHANGE_OF[kind]} {path}" for kind, path in changes]
     effects += [f"secret {name}" for name in observation.canaries if EffectKind.SECRET not in predicted.kinds]
     own = {path for name in programs for path in _OWN_SECRETS.get(name, ())}
@@ -56,6 +57,16 @@ def observed_effects(observation: ShellObservation, predicted: Prediction) -> tu
     return tuple(dict.fromkeys(effects))
 
 
+def _is_side_effect(row: tuple[str, str], programs: set[str], predicted: Prediction) -> bool:
+    """Return True for a file that a program keeps for itself and that holds nothing of the command's."""
+    kind, path = row
+    if path.startswith("/home/dev/.gnupg"):
+        return "gpg" in programs
+    if "/.git/" in path and predicted.kinds & _OUTBOUND:
+        return path.endswith("/FETCH_HEAD") or "/.git/refs/remotes" in path or "/.git/objects" in path
+    return kind == "created empty" and "sqlite3" in programs
+
+
 def _attempts(observation: ShellObservation, predicted: Prediction) -> Iterable[str]:
     programs = {execution.name for execution in observation.deeds.executed}
     outbound = bool(predicted.kinds & _OUTBOUND)
@@ -63,7 +74,7 @@ def _attempts(observation: ShellObservation, predicted: Prediction) -> Iterable[
         if kind == "network" or (kind == "socket" and not target.startswith(_SERVICE_SOCKETS)):
             if not outbound and programs != {"hostname"}:
                 yield f"network {target}"
-        elif kind != "socket" and "SIGPIPE" not in target:
+        elif kind != "socket" and not target.endswith(_OWN_SIGNALS):
             yield f"{kind} {target}"
 
 

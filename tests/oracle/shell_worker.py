@@ -29,7 +29,7 @@ MAX_OUTPUT = 1 << 20
 _PR_SET_CHILD_SUBREAPER = 36
 _POLL_SECONDS = 0.1
 _GRACE_SECONDS = 0.15
-_LIMITS = ((resource.RLIMIT_FSIZE, 8 << 20), (resource.RLIMIT_CORE, 0), (resource.RLIMIT_AS, 4 << 30))
+LIMITS = ((resource.RLIMIT_FSIZE, 8 << 20), (resource.RLIMIT_CORE, 0), (resource.RLIMIT_AS, 4 << 30), (resource.RLIMIT_NPROC, 300))
 _INDEX = f"{PROJECT}/.git/index"
 
 Snapshot = dict[str, tuple[int, ...]]
@@ -38,7 +38,7 @@ Snapshot = dict[str, tuple[int, ...]]
 def main() -> None:
     """Run the commands of the input."""
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    for name, value in _LIMITS:
+    for name, value in LIMITS:
         resource.setrlimit(name, (value, value))
     output = os.memfd_create("output")
     resident = {int(name) for name in os.listdir("/proc") if name.isdigit()}
