@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.oracle import campaign, python_campaign, python_oracle, shell_campaign, shell_oracle
+from tests.oracle import campaign, python_campaign, python_oracle, shell_campaign, shell_oracle, sql_campaign, sql_oracle
 
 
 def main() -> None:
@@ -26,6 +26,9 @@ def main() -> None:
     if chosen.area == "shell":
         inputs = shell_campaign.select(chosen.seed, shell_campaign.generate(chosen.seed, chosen.grammar, extra))
         figures = campaign.run_campaign(inputs, chosen.count, shell_oracle.run, shell_oracle.shrink, report=report)
+    elif chosen.area == "sql":
+        statements = sql_campaign.select(chosen.seed, sql_campaign.generate(chosen.seed, extra))
+        figures = campaign.run_campaign(statements, chosen.count, sql_oracle.run, sql_oracle.shrink, report=report)
     else:
         programs = python_campaign.generate(chosen.seed, extra, with_packages=chosen.packages)
         inputs = python_campaign.select(chosen.seed, programs)
@@ -37,7 +40,8 @@ def main() -> None:
 
 def _inputs(path: Path) -> list[str]:
     rows = [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
-    return [row["input"] for row in rows if isinstance(row["input"], str)]
+    inputs = [row["input"]["query"] if isinstance(row["input"], dict) else row["input"] for row in rows]
+    return [text for text in inputs if isinstance(text, str)]
 
 
 def _report(out: Path | None, figures: campaign.Figures, failed: Sequence[Any]) -> None:

@@ -35,6 +35,7 @@ class OracleRun(Protocol):
         """Return input, prediction and observation for a report."""
 
 
+Input = TypeVar("Input")
 Run = TypeVar("Run", bound=OracleRun)
 
 
@@ -70,9 +71,9 @@ class Figures:
 
 
 def run_campaign(
-    inputs: Iterator[str],
+    inputs: Iterator[Input],
     count: int,
-    run: Callable[[Sequence[str]], Sequence[Run]],
+    run: Callable[[Sequence[Input]], Sequence[Run]],
     shrink: Callable[[Run], Run] | None = None,
     chunk: int = 800,
     report: Callable[[Figures, Sequence[Run]], None] | None = None,

@@ -1,7 +1,9 @@
 """Predictions of the classifiers in the form the oracle compares."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from qwed.engines import sql
+from qwed.engines.protocol import DEFAULT_SENSITIVE_COLUMNS, DataPolicy, EngineRequest
 from qwed.guards import shell
 from qwed.guards.code_guard import CodeGuard
 from qwed.model import EffectKind, Risk, risk_of
@@ -34,3 +36,22 @@ def predict_python(code: str) -> Prediction:
     """Return what CodeGuard predicts: low for a verified program, critical otherwise."""
     safety = CodeGuard().verify_safety(code)
     return Prediction(Risk.LOW if safety.verified else Risk.CRITICAL, reason=safety.message)
+
+
+class SqlLimits(NamedTuple):
+    """Permissions under which statements are judged."""
+
+    tables: tuple[str, ...] | None = None
+    sensitive: tuple[str, ...] = DEFAULT_SENSITIVE_COLUMNS
+
+
+def predict_sql(statement: str, dialect: str, limits: SqlLimits) -> Prediction:
+    """Return what the SQL engine predicts for a database of this dialect, or of an unknown one."""
+    fields: dict[str, Any] = {"allowed_tables": limits.tables, "sensitive_columns": limits.sensitive}
+    if dialect and "dialect" in DataPolicy.__dataclass_fields__:
+        fields["dialect"] = dialect
+    parameters = {"dialect": dialect} if dialect else {}
+    verdict = sql.verify(EngineRequest(query=statement, parameters=parameters, policy=DataPolicy(**fields)))
+    kinds = frozenset(effect.kind for effect in verdict.effects)
+    risk = risk_of(verdict.effects) if verdict.verified else Risk.CRITICAL
+    return Prediction(risk, kinds, reason=verdict.message)

@@ -10,7 +10,6 @@ import io
 import json
 import os
 import resource
-import select
 import sys
 import time
 import types
@@ -92,11 +91,10 @@ def run(code: str, canaries: dict[str, str], resident: set[int]) -> dict[str, An
 
 
 def _wait(child: int) -> int | None:
-    descriptor = os.pidfd_open(child)
-    ready = select.select([descriptor], [], [], _SECONDS)[0]
-    os.close(descriptor)
+    if not shell_worker.wait(child, _SECONDS):
+        return None
     with suppress(OSError):
-        return os.waitpid(child, 0)[1] if ready else None
+        return os.waitpid(child, 0)[1]
     return None
 
 
@@ -107,7 +105,7 @@ def _be_program(code: str, output: int, events: int) -> None:
         nothing = os.open("/dev/null", os.O_RDONLY)
         for source, target in ((nothing, 0), (output, 1), (output, 2)):
             os.dup2(source, target)
-        for name, value in ((resource.RLIMIT_CPU, 4), (resource.RLIMIT_FSIZE, 8 << 20), (resource.RLIMIT_DATA, 2 << 30)):
+        for name, value in ((resource.RLIMIT_CPU, 3), (resource.RLIMIT_FSIZE, 8 << 20), (resource.RLIMIT_DATA, 1 << 30)):
             resource.setrlimit(name, (value, value))
         sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
         sys.argv[:] = [FILE_NAME]

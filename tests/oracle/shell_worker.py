@@ -24,12 +24,12 @@ from typing import Any
 HOME = "/home/dev"
 PROJECT = f"{HOME}/project"
 AREAS = ("/home", "/tmp", "/dev/shm", "/etc", "/var", "/run", "/root", "/opt", "/srv", "/mnt")
-MAX_PROCESSES = 150
+_ENOUGH_MEMORY = 2 << 30
 MAX_OUTPUT = 1 << 20
 _PR_SET_CHILD_SUBREAPER = 36
 _POLL_SECONDS = 0.1
 _GRACE_SECONDS = 0.15
-LIMITS = ((resource.RLIMIT_FSIZE, 8 << 20), (resource.RLIMIT_CORE, 0), (resource.RLIMIT_AS, 4 << 30), (resource.RLIMIT_NPROC, 300))
+LIMITS = ((resource.RLIMIT_FSIZE, 8 << 20), (resource.RLIMIT_CORE, 0), (resource.RLIMIT_AS, 2 << 30), (resource.RLIMIT_NPROC, 128))
 _INDEX = f"{PROJECT}/.git/index"
 
 Snapshot = dict[str, tuple[int, ...]]
@@ -221,7 +221,7 @@ def run(command: str, setup: dict[str, Any], output: int, resident: set[int]) ->
         start_new_session=True,
     )
     status = None
-    if _wait(child.pid, setup["seconds"]):
+    if wait(child.pid, setup["seconds"]):
         with suppress(subprocess.TimeoutExpired):
             status = child.wait(timeout=1)
     _wait_for_others(resident)
@@ -231,15 +231,20 @@ def run(command: str, setup: dict[str, Any], output: int, resident: set[int]) ->
     return {"status": status}
 
 
-def _wait(process: int, seconds: float) -> bool:
-    """Wait for the process; return False if it took too long or started too many others."""
+def _available_memory() -> int:
+    with open("/proc/meminfo") as file:
+        return next(int(line.split()[1]) << 10 for line in file if line.startswith("MemAvailable"))
+
+
+def wait(process: int, seconds: float) -> bool:
+    """Wait for the process; return False if it took too long or the memory of the machine runs short."""
     until = time.monotonic() + seconds
     descriptor = os.pidfd_open(process)
     try:
         while time.monotonic() < until:
             if select.select([descriptor], [], [], _POLL_SECONDS)[0]:
                 return True
-            if len(os.listdir("/proc")) > MAX_PROCESSES + 60:
+            if _available_memory() < _ENOUGH_MEMORY:
                 return False
     finally:
         os.close(descriptor)

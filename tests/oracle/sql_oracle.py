@@ -1,0 +1,109 @@
+"""Comparison of what the SQL engine predicted with what a statement did on four databases."""
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from tests.oracle.commands import shorter
+from tests.oracle.predictions import Prediction, SqlLimits, predict_sql
+from tests.oracle.sql_execution import DatabaseOutcome, databases, execute
+
+LIMITS = (SqlLimits(), SqlLimits(tables=("users", "orders")), SqlLimits(sensitive=("salary", "password", "api_key")))
+"""Permissions that take turns."""
+UNKNOWN = ""
+
+
+class SqlInput(NamedTuple):
+    """Statement with the permissions it is judged under."""
+
+    statement: str
+    limits: SqlLimits
+
+
+class SqlRun(NamedTuple):
+    """Outcome of one statement."""
+
+    text: str
+    limits: SqlLimits
+    predicted: dict[str, Prediction]
+    """By dialect, and under an empty name without a dialect."""
+    outcomes: dict[str, DatabaseOutcome]
+
+    @property
+    def is_predicted_harmless(self) -> bool:
+        """Return True if low or medium risk was predicted for any of the databases."""
+        return any(row.is_harmless for row in self.predicted.values())
+
+    @property
+    def is_idle(self) -> bool:
+        """Return True if the statement ran somewhere and changed and showed nothing anywhere."""
+        ran = any(not row.error for row in self.outcomes.values())
+        return ran and not any(self._effects(row) for row in self.outcomes.values())
+
+    @property
+    def is_failure(self) -> bool:
+        """Return True if it did more than was predicted."""
+        return bool(self.observed)
+
+    @property
+    def observed(self) -> tuple[str, ...]:
+        """What it did on a database for which nothing worse than a read was predicted."""
+        return tuple(
+            f"{name}: {effect}{'' if self.predicted[name].is_harmless else ' (no dialect named)'}"
+            for name, outcome in self.outcomes.items()
+            if name == "all" or self.predicted[name].is_harmless or self.predicted[UNKNOWN].is_harmless
+            for effect in self._effects(outcome)
+        )
+
+    def _effects(self, outcome: DatabaseOutcome) -> Iterator[str]:
+        for change in outcome.changes:
+            yield f"changed {change}"
+        for canary in outcome.canaries:
+            if self._is_forbidden(canary):
+                yield f"showed {canary}"
+
+    def _is_forbidden(self, canary: str) -> bool:
+        column = {"CANARY-PASSWORD": "password", "CANARY-API-KEY": "api_key", "918273645": "salary"}.get(canary)
+        outside = canary == "CANARY-API-KEY" and self.limits.tables is not None
+        return column is None or outside or column in self.limits.sensitive
+
+    @property
+    def group(self) -> tuple[str, ...]:
+        """First word and kinds of effect."""
+        words = self.text.split()
+        return (words[0].lower() if words else "", *sorted({item.split("/")[0] for item in self.observed}))
+
+    def row(self) -> dict[str, object]:
+        """Return input, prediction and observation for a report."""
+        limits = {"allowed_tables": self.limits.tables, "sensitive_columns": self.limits.sensitive}
+        predicted = {name or "no dialect": row.risk.word for name, row in self.predicted.items()}
+        return {"input": self.text, "limits": limits, "predicted": predicted, "observed": list(self.observed)}
+
+
+@lru_cache(5000)
+def predict(statement: str, limits: SqlLimits) -> dict[str, Prediction]:
+    """Return the prediction for each database that runs here, and without a dialect."""
+    return {name: predict_sql(statement, name, limits) for name in (UNKNOWN, *databases())}
+
+
+def run(inputs: Sequence[SqlInput]) -> list[SqlRun]:
+    """Predict and run each statement."""
+    predictions = [predict(row.statement, row.limits) for row in inputs]
+    outcomes = execute([row.statement for row in inputs])
+    return [SqlRun(*row, *rest) for row, *rest in zip(inputs, predictions, outcomes, strict=True)]
+
+
+def shrink(failure: SqlRun, rounds: int = 6) -> SqlRun:
+    """Return the shortest statement that fails in the same way, by leaving out one part at a time."""
+    best, kinds = failure, _kinds(failure)
+    for _ in range(rounds):
+        texts = [text for text in shorter(best.text) if any(row.is_harmless for row in predict(text, best.limits).values())]
+        failing = [row for row in run([SqlInput(text, best.limits) for text in texts[:60]]) if _kinds(row) & kinds]
+        if not failing:
+            return best
+        best = min(failing, key=lambda row: len(row.text))
+    return best
+
+
+def _kinds(row: SqlRun) -> frozenset[str]:
+    return frozenset(item.split("/")[0] for item in row.observed)
