@@ -7,7 +7,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.oracle import campaign, python_campaign, python_oracle, shell_campaign, shell_oracle, sql_campaign, sql_oracle
+from tests.oracle import (
+    campaign,
+    python_campaign,
+    python_oracle,
+    shell_campaign,
+    shell_oracle,
+    sql_campaign,
+    sql_oracle,
+)
 
 
 def main() -> None:

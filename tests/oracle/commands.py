@@ -4,7 +4,9 @@ import re
 from collections.abc import Iterator
 
 _TOKEN = re.compile(r"""\s+|(?:[^\s'"\\;|&()<>]|\\.|'[^']*'|"(?:[^"\\]|\\.)*"|\$\([^()]*\))+|[;|&()<>]+|.""", re.DOTALL)
-_PREFIXES = frozenset("sudo env nice nohup time timeout xargs command exec stdbuf setsid busybox ! then do if while".split())
+_PREFIXES = frozenset(
+    "sudo env nice nohup time timeout xargs command exec stdbuf setsid busybox ! then do if while".split()
+)
 _NAME = re.compile(r"[A-Za-z_][\w.+-]*")
 
 

@@ -60,7 +60,18 @@ SECRETS = [
     *(f"/home/dev/{name}" for name in (".ssh/id_ed25519", ".aws/credentials", ".netrc", ".pgpass")),
     "/etc/shadow",
 ]
-_ETC = ("passwd", "group", "hosts", "nsswitch.conf", "services", "protocols", "shells", "profile", "bash.bashrc", "os-release")
+_ETC = (
+    "passwd",
+    "group",
+    "hosts",
+    "nsswitch.conf",
+    "services",
+    "protocols",
+    "shells",
+    "profile",
+    "bash.bashrc",
+    "os-release",
+)
 
 
 def system_files() -> dict[str, bytes]:

@@ -14,7 +14,19 @@ from tests.oracle import project, sandbox
 _HERE = Path(__file__).parent
 _SANDBOXES = 2
 _SECONDS = 3.0
-_PRELOADED = ("json", "re", "string", "logging", "collections", "dataclasses", "typing", "functools", "operator", "math", "datetime")
+_PRELOADED = (
+    "json",
+    "re",
+    "string",
+    "logging",
+    "collections",
+    "dataclasses",
+    "typing",
+    "functools",
+    "operator",
+    "math",
+    "datetime",
+)
 
 
 @dataclass(slots=True)
@@ -106,4 +118,3 @@ def _job() -> sandbox.SandboxJob:
     return sandbox.SandboxJob(
         [sandbox.python(), "-ISB", "/oracle/python_worker.py"], files | project.system_files(), visible=packages()
     )
-

@@ -18,14 +18,28 @@ _LIBRARY = tuple(
     )
 )
 _HARMLESS_PATHS = (
-    "program.py", "/oracle/", ".pdbrc", "/home/dev/.pdbrc",
-    "/dev/null", "/dev/urandom", "/dev/random", "/etc/localtime", "/proc/self/maps", "/proc/cpuinfo", "/proc/meminfo", "/sys/")
+    "program.py",
+    "/oracle/",
+    ".pdbrc",
+    "/home/dev/.pdbrc",
+    "/dev/null",
+    "/dev/urandom",
+    "/dev/random",
+    "/etc/localtime",
+    "/proc/self/maps",
+    "/proc/cpuinfo",
+    "/proc/meminfo",
+    "/sys/",
+)
 _CACHES = ("/home/dev/.cache", "/home/dev/.config")
 """Directories in which libraries keep what they compute again."""
 _HARMLESS_EVENTS = {("sqlite3.connect", ":memory:"), ("subprocess.Popen", "file"), ("subprocess.Popen", "uname")}
 """A database in memory; programs by which the module `platform` looks at the interpreter."""
 _KINDS = {
-    **dict.fromkeys("os.system os.exec os.posix_spawn os.spawn os.fork os.forkpty subprocess.Popen pty.spawn os.startfile".split(), "process"),
+    **dict.fromkeys(
+        "os.system os.exec os.posix_spawn os.spawn os.fork os.forkpty subprocess.Popen pty.spawn os.startfile".split(),
+        "process",
+    ),
     **dict.fromkeys(
         "socket.connect socket.bind socket.sendto socket.sendmsg socket.getaddrinfo socket.gethostbyname socket.gethostbyaddr "
         "urllib.Request webbrowser.open".split(),
@@ -36,7 +50,10 @@ _KINDS = {
         "os.removexattr shutil.rmtree shutil.copyfile shutil.move tempfile.mkstemp tempfile.mkdtemp".split(),
         "write",
     ),
-    **dict.fromkeys("os.kill os.killpg signal.pthread_kill syslog.openlog syslog.syslog resource.setrlimit os.chdir".split(), "admin"),
+    **dict.fromkeys(
+        "os.kill os.killpg signal.pthread_kill syslog.openlog syslog.syslog resource.setrlimit os.chdir".split(),
+        "admin",
+    ),
     **dict.fromkeys("exec code.__new__ marshal.loads marshal.load pickle.find_class".split(), "dynamic"),
     **dict.fromkeys("ctypes.dlopen ctypes.dlsym ctypes.string_at ctypes.cdata ctypes.call_function".split(), "native"),
     **dict.fromkeys("os.listdir os.scandir sqlite3.connect".split(), "read"),

@@ -87,7 +87,12 @@ def run(code: str, canaries: dict[str, str], resident: set[int]) -> dict[str, An
     os.close(output)
     os.close(events)
     shown = [name for name, value in canaries.items() if value.encode() in text]
-    return {"status": status, "events": rows, "canaries": shown, "error": text[-200:].decode("utf-8", "replace") if status else ""}
+    return {
+        "status": status,
+        "events": rows,
+        "canaries": shown,
+        "error": text[-200:].decode("utf-8", "replace") if status else "",
+    }
 
 
 def _wait(child: int) -> int | None:
@@ -105,7 +110,11 @@ def _be_program(code: str, output: int, events: int) -> None:
         nothing = os.open("/dev/null", os.O_RDONLY)
         for source, target in ((nothing, 0), (output, 1), (output, 2)):
             os.dup2(source, target)
-        for name, value in ((resource.RLIMIT_CPU, 3), (resource.RLIMIT_FSIZE, 8 << 20), (resource.RLIMIT_DATA, 1 << 30)):
+        for name, value in (
+            (resource.RLIMIT_CPU, 3),
+            (resource.RLIMIT_FSIZE, 8 << 20),
+            (resource.RLIMIT_DATA, 1 << 30),
+        ):
             resource.setrlimit(name, (value, value))
         sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
         sys.argv[:] = [FILE_NAME]
@@ -149,9 +158,15 @@ def _recorder(events: int) -> Any:
             return
         count += 1
         if count <= _MAX_EVENTS:
-            shown = [value if isinstance(value, int | str) or value is None else repr(value)[:100] for value in arguments[:3]]
+            shown = [
+                value if isinstance(value, int | str) or value is None else repr(value)[:100] for value in arguments[:3]
+            ]
             with suppress(Exception):
-                write(events, dumps([event, [value[:200] if isinstance(value, str) else value for value in shown]]).encode() + b"\n")
+                write(
+                    events,
+                    dumps([event, [value[:200] if isinstance(value, str) else value for value in shown]]).encode()
+                    + b"\n",
+                )
 
     return record
 
@@ -168,9 +183,15 @@ def inventory(names: list[str]) -> dict[str, list[str]]:
     """Return the callables of each module."""
     listed = {}
     for name in names:
-        with suppress(BaseException), contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        with (
+            suppress(BaseException),
+            contextlib.redirect_stdout(io.StringIO()),
+            contextlib.redirect_stderr(io.StringIO()),
+        ):
             module = importlib.import_module(name)
-            listed[name] = sorted(key for key, value in vars(module).items() if callable(value) or isinstance(value, types.ModuleType))
+            listed[name] = sorted(
+                key for key, value in vars(module).items() if callable(value) or isinstance(value, types.ModuleType)
+            )
     return listed
 
 

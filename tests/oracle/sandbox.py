@@ -18,7 +18,13 @@ INNER_UID = 1000
 _MEMORY = Path("/dev/shm")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-_SYSTEM_CONFIGURATION = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ssl", "/etc/manpath.config", "/etc/postgresql-common")
+_SYSTEM_CONFIGURATION = (
+    "/etc/alternatives",
+    "/etc/ld.so.cache",
+    "/etc/ssl",
+    "/etc/manpath.config",
+    "/etc/postgresql-common",
+)
 _TMPFS_BYTES = str(256 << 20)
 
 

@@ -19,7 +19,9 @@ def tables() -> tuple[str, ...]:
     """Return the commands of every shell table."""
     rows = [json.loads(line) for path in sorted(DATA.glob("shell*.jsonl")) for line in path.read_text().splitlines()]
     texts = [row.get("command") or row.get("input") for row in rows]
-    return tuple(dict.fromkeys(text for text in texts if isinstance(text, str) and 0 < len(text) < 400 and text.isprintable()))
+    return tuple(
+        dict.fromkeys(text for text in texts if isinstance(text, str) and 0 < len(text) < 400 and text.isprintable())
+    )
 
 
 @cache

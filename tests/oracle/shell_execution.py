@@ -58,7 +58,9 @@ def _run_batch(commands: Sequence[str], stand_ins: Sequence[str], traced: bool) 
     """Return observations of the commands up to the one that ended the sandbox."""
     with sandbox.scratch_file() as jobs, sandbox.scratch_file() as output, sandbox.scratch_file() as log:
         _write_jobs(jobs, commands)
-        process = sandbox.start(_job(stand_ins, log.fileno() if traced else None), jobs, output.fileno(), [log.fileno()])
+        process = sandbox.start(
+            _job(stand_ins, log.fileno() if traced else None), jobs, output.fileno(), [log.fileno()]
+        )
         # A command that hangs is ended by the worker; this ends a worker that hangs.
         timer = threading.Timer(20 + len(commands) * (SECONDS + 1), process.kill)
         timer.start()

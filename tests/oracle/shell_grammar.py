@@ -42,7 +42,13 @@ def from_help(name: str) -> ProgramOptions:
     """Read the options of an installed program from its --help."""
     try:
         finished = subprocess.run(
-            [name, "--help"], capture_output=True, stdin=subprocess.DEVNULL, timeout=10, check=False, text=True, errors="replace"
+            [name, "--help"],
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=10,
+            check=False,
+            text=True,
+            errors="replace",
         )
     except (OSError, subprocess.TimeoutExpired):
         return ProgramOptions(name)

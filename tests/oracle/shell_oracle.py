@@ -11,7 +11,16 @@ from tests.oracle.shell_execution import ShellObservation, execute
 _CHANGE_OF = {"created": "write", "created empty": "write", "changed": "write", "mode": "write", "removed": "delete"}
 _SCRATCH = ("/home/", "/tmp/", "./", "../")
 _OUTBOUND = frozenset({EffectKind.NETWORK, EffectKind.COMMUNICATE})
-_SERVICE_SOCKETS = ("/var/run/docker.sock", "/tmp/tmux-", "/run/systemd/", "/var/run/dbus", "/run/dbus", "/var/run/postgresql", "/run/postgresql", "/tmp/.s.PGSQL")
+_SERVICE_SOCKETS = (
+    "/var/run/docker.sock",
+    "/tmp/tmux-",
+    "/run/systemd/",
+    "/var/run/dbus",
+    "/run/dbus",
+    "/var/run/postgresql",
+    "/run/postgresql",
+    "/tmp/.s.PGSQL",
+)
 _OWN_SECRETS = {"ssh": (".ssh/id_ed25519",), "psql": (".pgpass", "/etc/shadow")}
 """Files a program reads without showing them: it authenticates with them, or only hashes their content."""
 _OWN_SIGNALS = ("SIGPIPE", "SIGPIPE ", "SIGABRT", "SIGABRT ")

@@ -29,7 +29,12 @@ MAX_OUTPUT = 1 << 20
 _PR_SET_CHILD_SUBREAPER = 36
 _POLL_SECONDS = 0.1
 _GRACE_SECONDS = 0.15
-LIMITS = ((resource.RLIMIT_FSIZE, 8 << 20), (resource.RLIMIT_CORE, 0), (resource.RLIMIT_AS, 2 << 30), (resource.RLIMIT_NPROC, 128))
+LIMITS = (
+    (resource.RLIMIT_FSIZE, 8 << 20),
+    (resource.RLIMIT_CORE, 0),
+    (resource.RLIMIT_AS, 2 << 30),
+    (resource.RLIMIT_NPROC, 128),
+)
 _INDEX = f"{PROJECT}/.git/index"
 
 Snapshot = dict[str, tuple[int, ...]]
@@ -102,7 +107,11 @@ class Areas:
         if after == self._before:
             return []
         rows = [("removed", path) for path in self._before if path not in after]
-        rows += [("created" if any(row[1:2]) else "created empty", path) for path, row in after.items() if path not in self._before]
+        rows += [
+            ("created" if any(row[1:2]) else "created empty", path)
+            for path, row in after.items()
+            if path not in self._before
+        ]
         rows += [(_change(row, after[path]), path) for path, row in self._before.items() if after.get(path, row) != row]
         if rows == [("changed", _INDEX)] and self._is_same_index():
             self.restore(rows)

@@ -65,7 +65,8 @@ def execute(statements: Sequence[str]) -> list[dict[str, DatabaseOutcome]]:
 
 def _outcomes(report: dict[str, Any]) -> dict[str, DatabaseOutcome]:
     return {
-        name: DatabaseOutcome(row["error"], tuple(row["changes"]), tuple(row["canaries"])) for name, row in report.items()
+        name: DatabaseOutcome(row["error"], tuple(row["changes"]), tuple(row["canaries"]))
+        for name, row in report.items()
     }
 
 
@@ -78,7 +79,11 @@ def functions() -> dict[str, list[str]]:
 
 def _communicate(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     usable = databases()
-    setup = {"packages": [str(path) for path in packages()], "databases": list(usable), "postgres": usable.get("postgres", "")}
+    setup = {
+        "packages": [str(path) for path in packages()],
+        "databases": list(usable),
+        "postgres": usable.get("postgres", ""),
+    }
     with sandbox.scratch_file() as jobs, sandbox.scratch_file() as output:
         jobs.write(b"".join(json.dumps(row).encode() + b"\n" for row in (setup, *rows)))
         jobs.seek(0)

@@ -97,7 +97,9 @@ def shrink(failure: SqlRun, rounds: int = 6) -> SqlRun:
     """Return the shortest statement that fails in the same way, by leaving out one part at a time."""
     best, kinds = failure, _kinds(failure)
     for _ in range(rounds):
-        texts = [text for text in shorter(best.text) if any(row.is_harmless for row in predict(text, best.limits).values())]
+        texts = [
+            text for text in shorter(best.text) if any(row.is_harmless for row in predict(text, best.limits).values())
+        ]
         failing = [row for row in run([SqlInput(text, best.limits) for text in texts[:60]]) if _kinds(row) & kinds]
         if not failing:
             return best

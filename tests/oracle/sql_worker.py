@@ -155,7 +155,17 @@ class Postgres:
 
         self._driver = psycopg
         os.makedirs("/tmp/pg", exist_ok=True)
-        how = ["--no-sync", "--auth=trust", "--locale=C", "--encoding=UTF8", "--no-instructions", "-U", "postgres", "-D", "/tmp/pg/data"]
+        how = [
+            "--no-sync",
+            "--auth=trust",
+            "--locale=C",
+            "--encoding=UTF8",
+            "--no-instructions",
+            "-U",
+            "postgres",
+            "-D",
+            "/tmp/pg/data",
+        ]
         subprocess.run([f"{programs}/initdb", *how], check=True, stdout=subprocess.DEVNULL)
         settings = {
             "fsync": "off", "autovacuum": "off", "listen_addresses": "", "unix_socket_directories": "/tmp/pg", "shared_buffers": "32MB",
@@ -163,7 +173,11 @@ class Postgres:
             "logging_collector": "off", "max_parallel_workers_per_gather": "0",
         }  # fmt: skip
         options = [f"--{name}={value}" for name, value in settings.items()]
-        subprocess.Popen([f"{programs}/postgres", "-D", "/tmp/pg/data", *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        subprocess.Popen(
+            [f"{programs}/postgres", "-D", "/tmp/pg/data", *options],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         self._main = self._connect("postgres", patience=30)
         self._make("template_app")
         self._restore()
@@ -173,7 +187,9 @@ class Postgres:
         until = time.monotonic() + patience
         while True:
             try:
-                return self._driver.connect(f"postgresql://postgres@/{name}?host=/tmp/pg", autocommit=True, prepare_threshold=None)
+                return self._driver.connect(
+                    f"postgresql://postgres@/{name}?host=/tmp/pg", autocommit=True, prepare_threshold=None
+                )
             except self._driver.Error:
                 if time.monotonic() > until:
                     raise
@@ -250,7 +266,21 @@ class Postgres:
         except Exception:
             changes.append("observer ended")
             after = ()
-        names = ("transaction", "sequence", "users", "orders", "secrets", "class", "function", "role", "object", "setting", "restart", "reload", "slot")
+        names = (
+            "transaction",
+            "sequence",
+            "users",
+            "orders",
+            "secrets",
+            "class",
+            "function",
+            "role",
+            "object",
+            "setting",
+            "restart",
+            "reload",
+            "slot",
+        )
         changes += [name for name, old, new in zip(names, self._before, after, strict=False) if old != new]
         if changes:
             self._restore()
@@ -275,14 +305,29 @@ class Maria:
         self._driver = pymysql
         base = ["--no-defaults", "--datadir=/tmp/maria", "--basedir=/usr"]
         os.makedirs("/tmp/maria/mysql")
-        scripts = [Path("/usr/share/mysql", name).read_text() for name in ("mysql_system_tables.sql", "mysql_system_tables_data.sql")]
+        scripts = [
+            Path("/usr/share/mysql", name).read_text()
+            for name in ("mysql_system_tables.sql", "mysql_system_tables_data.sql")
+        ]
         # The script mariadb-install-db does the same, and needs the client package.
         subprocess.run(
             ["mariadbd", *base, "--bootstrap", "--skip-grant-tables"],
             input="\n".join(("USE mysql;", *scripts)), text=True, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
-        options = ["--socket=/tmp/maria.sock", "--skip-networking", "--pid-file=/tmp/maria.pid", "--max-statement-time=0.4", "--innodb-buffer-pool-size=16M"]
-        options += ["--innodb-flush-log-at-trx-commit=0", "--lock-wait-timeout=1", "--skip-log-bin", "--sql-mode=", "--skip-grant-tables"]
+        options = [
+            "--socket=/tmp/maria.sock",
+            "--skip-networking",
+            "--pid-file=/tmp/maria.pid",
+            "--max-statement-time=0.4",
+            "--innodb-buffer-pool-size=16M",
+        ]
+        options += [
+            "--innodb-flush-log-at-trx-commit=0",
+            "--lock-wait-timeout=1",
+            "--skip-log-bin",
+            "--sql-mode=",
+            "--skip-grant-tables",
+        ]
         log = open("/tmp/maria.log", "wb")  # noqa: SIM115 - open as long as the server
         subprocess.Popen(["mariadbd", *base, *options], stdout=log, stderr=log)
         self._session = self._connect(None, patience=30)
@@ -293,7 +338,13 @@ class Maria:
         while True:
             try:
                 return self._driver.connect(
-                    unix_socket="/tmp/maria.sock", user="root", database=name, autocommit=True, client_flag=65536, read_timeout=5, write_timeout=5
+                    unix_socket="/tmp/maria.sock",
+                    user="root",
+                    database=name,
+                    autocommit=True,
+                    client_flag=65536,
+                    read_timeout=5,
+                    write_timeout=5,
                 )
             except self._driver.Error:
                 if time.monotonic() > until:
@@ -367,15 +418,32 @@ def functions(databases: dict[str, Any]) -> dict[str, list[str]]:
     for name, text in looks.items():
         database = databases.get(name)
         if database is not None:
-            connection = getattr(database, "_session", None) or getattr(database, "_connection", None) or database._open()
+            connection = (
+                getattr(database, "_session", None) or getattr(database, "_connection", None) or database._open()
+            )
             listed[name] = sorted(row[0] for row in connection.execute(text).fetchall())
     return listed
 
 
 def files() -> dict[str, tuple[int, int]]:
     """Return the files a statement could have written."""
-    places = [*glob.glob(f"{WORK}/*"), *glob.glob("/tmp/*"), *glob.glob("/tmp/maria/*.*"), *glob.glob("/tmp/maria/app/*"), *glob.glob("/tmp/pg/data/*")]
-    known = ("/tmp/maria/app/", "/tmp/maria/ib", "/tmp/maria/aria", "/tmp/maria/ddl", "/tmp/maria.log", "/tmp/pg/data/postmaster", "/tmp/maria/undo", "/tmp/maria/tc")
+    places = [
+        *glob.glob(f"{WORK}/*"),
+        *glob.glob("/tmp/*"),
+        *glob.glob("/tmp/maria/*.*"),
+        *glob.glob("/tmp/maria/app/*"),
+        *glob.glob("/tmp/pg/data/*"),
+    ]
+    known = (
+        "/tmp/maria/app/",
+        "/tmp/maria/ib",
+        "/tmp/maria/aria",
+        "/tmp/maria/ddl",
+        "/tmp/maria.log",
+        "/tmp/pg/data/postmaster",
+        "/tmp/maria/undo",
+        "/tmp/maria/tc",
+    )
     return {path: (0, 0) for path in places if not path.startswith(known) and os.path.isfile(path)}
 
 

@@ -25,7 +25,22 @@ context ls,context list,context inspect,context show,compose ps,compose logs,com
 compose port,compose events,compose stats,compose volumes,manifest inspect,buildx ls,buildx du,buildx inspect,buildx version,
 buildx imagetools,service ls,service ps,service logs,service inspect,node ls,node ps,node inspect,stack ls,stack ps,stack services,
 stack config,plugin ls,plugin inspect,trust inspect,secret ls,config ls,config inspect,secret inspect,checkpoint ls,swarm ca"""
-_AWS_READS = ("describe", "list", "get", "head", "lookup", "search", "filter", "batch-get", "select", "query", "scan", "view", "ls", "help")
+_AWS_READS = (
+    "describe",
+    "list",
+    "get",
+    "head",
+    "lookup",
+    "search",
+    "filter",
+    "batch-get",
+    "select",
+    "query",
+    "scan",
+    "view",
+    "ls",
+    "help",
+)
 VERBS: Mapping[str, VerbTable] = {
     "docker": _table("--config -c --context -H --host -l --log-level --tlscacert --tlscert --tlskey", _DOCKER_READS),
     "kubectl": _table(
@@ -60,8 +75,9 @@ sbom,stars,completion,help-search,audit signatures,config,version,docs,repo,bugs
         "list,show,freeze,check,search,index versions,config list,config get,config debug,cache dir,cache info,cache list,inspect,help,debug,hash,completion",
     ),
     "terraform": _table(
-        "", "show,output,validate,version,providers,graph,state list,state show,state pull,workspace list,workspace show,fmt,plan,console,"
-        "metadata functions,modules,test,get,query"
+        "",
+        "show,output,validate,version,providers,graph,state list,state show,state pull,workspace list,workspace show,fmt,plan,console,"
+        "metadata functions,modules,test,get,query",
     ),
 }
 _VALUED_AWS = frozenset(
