@@ -20,6 +20,8 @@ _LIBRARY = tuple(
 _HARMLESS_PATHS = (
     "program.py",
     "/oracle/",
+    "<disassembly>",
+    "/dev/tty",
     ".pdbrc",
     "/home/dev/.pdbrc",
     "/dev/null",
@@ -33,8 +35,8 @@ _HARMLESS_PATHS = (
 )
 _CACHES = ("/home/dev/.cache", "/home/dev/.config")
 """Directories in which libraries keep what they compute again."""
-_HARMLESS_EVENTS = {("sqlite3.connect", ":memory:"), ("subprocess.Popen", "file"), ("subprocess.Popen", "uname")}
-"""A database in memory; programs by which the module `platform` looks at the interpreter."""
+_HARMLESS_EVENTS = {("sqlite3.connect", ":memory:"), ("subprocess.Popen", "file"), ("subprocess.Popen", "uname"), ("subprocess.Popen", "fc-list")}
+"""A database in memory; programs by which `platform` and `matplotlib` look at the machine."""
 _KINDS = {
     **dict.fromkeys(
         "os.system os.exec os.posix_spawn os.spawn os.fork os.forkpty subprocess.Popen pty.spawn os.startfile".split(),
@@ -119,7 +121,8 @@ def _effects(name: str, arguments: Sequence[Any]) -> Iterator[str]:
     if name == "open":
         yield from _open_effects(path, arguments)
     elif name in _KINDS and not (_KINDS[name] == "read" and path.startswith(_LIBRARY)):
-        yield f"{_KINDS[name]} {name} {arguments[0] if arguments else ''}"[:120]
+        if name != "socket.bind" or "laddr=('::', 0" not in str(arguments[0]):  # urllib3 asks whether IPv6 is there
+            yield f"{_KINDS[name]} {name} {arguments[0] if arguments else ''}"[:120]
 
 
 def _open_effects(path: str, arguments: Sequence[Any]) -> Iterator[str]:

@@ -22,7 +22,7 @@ import shell_worker  # noqa: E402 - it is beside this file in the sandbox only
 FILE_NAME = "program.py"
 _SECONDS = 3.0
 _MAX_EVENTS = 400
-_CODE_EVENTS = frozenset({"compile", "exec", "code.__new__"})
+_CODE_EVENTS = frozenset({"exec", "code.__new__", "ctypes.cdata", "ctypes.string_at"})
 """Events of library code too, such as dataclasses; they count if the program itself causes them."""
 _OF_IMPORTS = ("marshal.", "ctypes.", "open", "os.listdir", "os.scandir", "pickle.", "mmap.")
 """Events of an import, which only reads modules."""
@@ -32,7 +32,7 @@ _EVENTS = frozenset(
         "os.removexattr os.system os.exec os.posix_spawn os.spawn os.fork os.forkpty os.startfile os.kill os.killpg "
         "os.listdir os.scandir subprocess.Popen pty.spawn socket.connect socket.bind socket.sendto socket.sendmsg "
         "socket.getaddrinfo socket.gethostbyname socket.gethostbyaddr ctypes.dlopen ctypes.dlsym ctypes.string_at "
-        "ctypes.cdata compile exec ctypes.call_function shutil.rmtree shutil.copyfile shutil.move signal.pthread_kill pickle.find_class "
+        "ctypes.cdata exec ctypes.call_function shutil.rmtree shutil.copyfile shutil.move signal.pthread_kill pickle.find_class "
         "marshal.loads marshal.load sqlite3.connect webbrowser.open urllib.Request code.__new__ mmap.__new__ syslog.openlog "
         "syslog.syslog fcntl.fcntl fcntl.flock fcntl.ioctl resource.setrlimit os.chdir os.lockf tempfile.mkstemp "
         "tempfile.mkdtemp gc.get_objects gc.get_referrers gc.get_referents builtins.input"

@@ -51,7 +51,7 @@ class SqlRun(NamedTuple):
         return tuple(
             f"{name}: {effect}{'' if self.predicted[name].is_harmless else ' (no dialect named)'}"
             for name, outcome in self.outcomes.items()
-            if name == "all" or self.predicted[name].is_harmless or self.predicted[UNKNOWN].is_harmless
+            if self.predicted[name].is_harmless or self.predicted[UNKNOWN].is_harmless
             for effect in self._effects(outcome)
         )
 
