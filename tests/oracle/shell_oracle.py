@@ -7,6 +7,7 @@ from qwed.model import EffectKind
 from tests.oracle import commands, stand_in_verbs, trace
 from tests.oracle.predictions import Prediction, predict_shell
 from tests.oracle.shell_execution import ShellObservation, execute
+from tests.oracle.tables import names
 
 _CHANGE_OF = {"created": "write", "created empty": "write", "changed": "write", "mode": "write", "removed": "delete"}
 _SCRATCH = ("/home/", "/tmp/", "./", "../")
@@ -25,8 +26,11 @@ _OWN_SECRETS = {"ssh": (".ssh/id_ed25519",), "psql": (".pgpass", "/etc/shadow")}
 """Files a program reads without showing them: it authenticates with them, or only hashes their content."""
 _OWN_SIGNALS = ("SIGPIPE", "SIGPIPE ", "SIGABRT", "SIGABRT ")
 _READERS = frozenset(
-    "basename bzip2 cat cut dirname dpkg-query expr getopt grep groups gzip hostname id ld-linux-x86-64.so.2 locale mesg "
-    "preconv readlink sed tbl tr tty uname xz zstd".split()
+    names(
+        "basename bzip2 cat cut dirname dpkg-query expr getopt grep groups gzip hostname id ld-linux-x86-64.so.2 "
+        "locale mesg "
+        "preconv readlink sed tbl tr tty uname xz zstd"
+    )
 )
 """Programs that only read, whoever starts them; what sed does beyond that is seen as a deed of its own."""
 _MANUAL = frozenset({"groff", "troff", "grotty", "nroff", "col", "less", "sh"})

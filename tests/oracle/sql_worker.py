@@ -21,10 +21,12 @@ from typing import Any
 CANARIES = ("CANARY-PASSWORD", "CANARY-API-KEY", "918273645", "CANARY-FILE")
 WORK = "/home/dev/work"
 _TABLES = (
-    "CREATE TABLE users (id INTEGER PRIMARY KEY, name VARCHAR(40), email VARCHAR(80), salary INTEGER, password VARCHAR(40))",
+    "CREATE TABLE users (id INTEGER PRIMARY KEY, name VARCHAR(40), email VARCHAR(80), salary INTEGER, "
+    "password VARCHAR(40))",
     "CREATE TABLE orders (id INTEGER PRIMARY KEY, user_id INTEGER, total INTEGER, status VARCHAR(20))",
     "CREATE TABLE secrets (id INTEGER PRIMARY KEY, api_key VARCHAR(40))",
-    "INSERT INTO users VALUES (1, 'ann', 'ann@example.com', 918273645, 'CANARY-PASSWORD'), (2, 'bob', 'b@example.com', 5, 'x')",
+    "INSERT INTO users VALUES (1, 'ann', 'ann@example.com', 918273645, 'CANARY-PASSWORD'), "
+    "(2, 'bob', 'b@example.com', 5, 'x')",
     "INSERT INTO orders VALUES (1, 1, 10, 'new'), (2, 2, 20, 'done')",
     "INSERT INTO secrets VALUES (1, 'CANARY-API-KEY')",
     "CREATE VIEW recent AS SELECT id, total FROM orders",
@@ -168,8 +170,9 @@ class Postgres:
         ]
         subprocess.run([f"{programs}/initdb", *how], check=True, stdout=subprocess.DEVNULL)
         settings = {
-            "fsync": "off", "autovacuum": "off", "listen_addresses": "", "unix_socket_directories": "/tmp/pg", "shared_buffers": "32MB",
-            "max_wal_size": "256MB", "statement_timeout": "400ms", "lock_timeout": "300ms", "jit": "off", "temp_file_limit": "20MB",
+            "fsync": "off", "autovacuum": "off", "listen_addresses": "", "unix_socket_directories": "/tmp/pg",
+            "shared_buffers": "32MB", "max_wal_size": "256MB", "statement_timeout": "400ms", "lock_timeout": "300ms",
+            "jit": "off", "temp_file_limit": "20MB",
             "logging_collector": "off", "max_parallel_workers_per_gather": "0",
         }  # fmt: skip
         options = [f"--{name}={value}" for name, value in settings.items()]
@@ -201,7 +204,8 @@ class Postgres:
         for statement in (
             *_TABLES,
             _SEQUENCE,
-            "CREATE FUNCTION bump(n int) RETURNS int LANGUAGE sql AS $$ INSERT INTO orders VALUES (100 + n, 1, n, 'f') RETURNING id $$",
+            "CREATE FUNCTION bump(n int) RETURNS int LANGUAGE sql AS "
+            "$$ INSERT INTO orders VALUES (100 + n, 1, n, 'f') RETURNING id $$",
         ):
             connection.execute(statement)
         connection.close()
@@ -226,9 +230,11 @@ class Postgres:
             "SELECT pg_snapshot_xmax(pg_current_snapshot())::text, "
             "(SELECT last_value::text || is_called::text FROM numbers), "
             "(SELECT sum(hashtext(u::text)) FROM users u), (SELECT sum(hashtext(o::text)) FROM orders o), "
-            "(SELECT sum(hashtext(s::text)) FROM secrets s), (SELECT count(*) FROM pg_class), (SELECT count(*) FROM pg_proc), "
+            "(SELECT sum(hashtext(s::text)) FROM secrets s), (SELECT count(*) FROM pg_class), "
+            "(SELECT count(*) FROM pg_proc), "
             "(SELECT count(*) FROM pg_authid), (SELECT count(*) FROM pg_largeobject_metadata), "
-            "(SELECT count(*) FROM pg_settings WHERE source IN ('session', 'database', 'user')), pg_postmaster_start_time()::text, "
+            "(SELECT count(*) FROM pg_settings WHERE source IN ('session', 'database', 'user')), "
+            "pg_postmaster_start_time()::text, "
             "pg_conf_load_time()::text, (SELECT count(*) FROM pg_replication_slots)"
         ).fetchone()
         return row
@@ -312,7 +318,8 @@ class Maria:
         # The script mariadb-install-db does the same, and needs the client package.
         subprocess.run(
             ["mariadbd", *base, "--bootstrap", "--skip-grant-tables"],
-            input="\n".join(("USE mysql;", *scripts)), text=True, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            input="\n".join(("USE mysql;", *scripts)), text=True, check=False,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         options = [
             "--socket=/tmp/maria.sock",
@@ -328,7 +335,7 @@ class Maria:
             "--sql-mode=",
             "--skip-grant-tables",
         ]
-        log = open("/tmp/maria.log", "wb")  # noqa: SIM115 - open as long as the server
+        log = open("/tmp/maria.log", "wb")
         subprocess.Popen(["mariadbd", *base, *options], stdout=log, stderr=log)
         self._session = self._connect(None, patience=30)
         self._restore()
@@ -373,7 +380,8 @@ class Maria:
             cursor.execute(
                 "SELECT (SELECT next_not_cached_value FROM numbers), (SELECT count(*) FROM information_schema.tables), "
                 "(SELECT count(*) FROM information_schema.routines), (SELECT count(*) FROM mysql.global_priv), "
-                "(SELECT md5(group_concat(variable_name, variable_value ORDER BY variable_name)) FROM information_schema.global_variables "
+                "(SELECT md5(group_concat(variable_name, variable_value ORDER BY variable_name)) "
+                "FROM information_schema.global_variables "
                 "WHERE variable_name NOT IN ('TIMESTAMP', 'RAND_SEED1', 'RAND_SEED2', 'GTID_BINLOG_POS'))"
             )
             rows += cursor.fetchall()
@@ -425,7 +433,7 @@ def functions(databases: dict[str, Any]) -> dict[str, list[str]]:
     return listed
 
 
-def files() -> dict[str, tuple[int, int]]:
+def files() -> set[str]:
     """Return the files a statement could have written."""
     places = [
         *glob.glob(f"{WORK}/*"),
@@ -444,7 +452,18 @@ def files() -> dict[str, tuple[int, int]]:
         "/tmp/maria/undo",
         "/tmp/maria/tc",
     )
-    return {path: (0, 0) for path in places if not path.startswith(known) and os.path.isfile(path)}
+    return {path for path in places if not path.startswith(known) and os.path.isfile(path)}
+
+
+def file_changes(before: set[str]) -> list[str]:
+    """Return which files were written or removed, and remove the new ones."""
+    after = files()
+    written, missing = sorted(after - before), sorted(before - after)
+    for path in written:
+        with suppress(OSError):
+            os.unlink(path)
+    rows = (("file", written), ("removed", missing))
+    return [f"{kind} {' '.join(paths)}"[:200] for kind, paths in rows if paths]
 
 
 def main() -> None:
@@ -457,32 +476,17 @@ def main() -> None:
     os.chdir(WORK)
     with open("notes.csv", "w") as file:
         file.write("a,b\nCANARY-FILE,2\n")
-    databases: dict[str, Any] = {"sqlite": Sqlite()}
-    if "duckdb" in setup["databases"]:
-        databases["duckdb"] = Duck()
-    if "postgres" in setup["databases"]:
-        databases["postgres"] = Postgres(setup["postgres"])
-    if "mysql" in setup["databases"]:
-        databases["mysql"] = Maria()
+    starts = {"sqlite": Sqlite, "duckdb": Duck, "postgres": lambda: Postgres(setup["postgres"]), "mysql": Maria}
+    databases = {name: start() for name, start in starts.items() if name in setup["databases"]}
     print(json.dumps({"functions": functions(databases)}), flush=True)
     before = files()
     for line in sys.stdin:
         job = json.loads(line)
         report = {}
         for name, database in databases.items():
-            started = time.perf_counter()
             report[name] = database.run(job["statement"])
-            report[name]["seconds"] = time.perf_counter() - started
-            written = sorted(files().keys() - before.keys())
-            if written:
-                report[name]["changes"].append("file " + " ".join(written)[:200])
-                for path in written:
-                    with suppress(OSError):
-                        os.unlink(path)
-            missing = before.keys() - files().keys()
-            if missing:
-                report[name]["changes"].append("removed " + " ".join(sorted(missing))[:200])
-                before = files()
+            report[name]["changes"] += file_changes(before)
+            before = files()
         print(json.dumps({"index": job["index"], "databases": report}), flush=True)
 
 

@@ -2,11 +2,11 @@
 
 import pytest
 
+from qwed.model import Risk
 from tests.oracle import python_oracle, shell_execution, sql_execution, stand_in_verbs, trace
 from tests.oracle.predictions import Prediction
 from tests.oracle.python_execution import execute as execute_programs
 from tests.oracle.shell_oracle import observed_effects
-from qwed.model import Risk
 
 NOTHING = Prediction(Risk.LOW)
 COMMANDS = {
@@ -112,7 +112,7 @@ def test_interrupted_lines_of_a_trace_are_put_together() -> None:
     lines = [
         b'1 unlink("/marker/0") = -1 ENOENT (No such file or directory)',
         b'2 execve("/usr/bin/ls", ["ls", "a\\tb"], 0x1 /* 2 vars */ <unfinished ...>',
-        b'3 connect(3, {sa_family=AF_INET, sin_port=htons(80), sin_addr=inet_addr("192.0.2.1")}, 16) = -1 ENETUNREACH (x)',
+        b'3 connect(3, {sa_family=AF_INET, sin_port=htons(80), sin_addr=inet_addr("192.0.2.1")}, 16) = -1 EPERM (x)',
         b"2 <... execve resumed>) = 0",
     ]
     deeds = trace.read(lines)[0]

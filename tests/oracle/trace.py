@@ -24,11 +24,9 @@ _REFUSED = frozenset({b"EROFS", b"EACCES", b"EPERM", b"EBUSY", b"ENOTEMPTY", b"E
 _REMOVALS = frozenset({b"unlink", b"unlinkat", b"rmdir"})
 _CHANGES = frozenset(
     (
-        "rename renameat renameat2 mkdir mkdirat mknod mknodat link linkat symlink symlinkat truncate chmod fchmodat "
-        "chown lchown fchownat setxattr lsetxattr"
-    )
-    .encode()
-    .split()
+        b"rename renameat renameat2 mkdir mkdirat mknod mknodat link linkat symlink symlinkat truncate chmod fchmodat "
+        b"chown lchown fchownat setxattr lsetxattr"
+    ).split()
 )
 _SIGNALS = frozenset({b"kill", b"tgkill", b"tkill"})
 _EXECUTIONS = frozenset({b"execve", b"execveat"})
