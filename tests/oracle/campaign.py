@@ -50,7 +50,7 @@ class Figures:
     idle: int = 0
     """Inputs that ended well and did nothing but read."""
     idle_harmless: int = 0
-    """Those of them that were predicted low or medium."""
+    """Inputs of these that were predicted low or medium."""
     groups: dict[tuple[str, ...], list[dict[str, object]]] = field(default_factory=dict)
 
     def add(self, run: OracleRun) -> None:

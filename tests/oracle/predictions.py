@@ -10,7 +10,7 @@ from qwed.model import EffectKind, Risk, risk_of
 
 
 class Prediction(NamedTuple):
-    """What a classifier said of an input."""
+    """Verdict of a classifier on an input."""
 
     risk: Risk
     kinds: frozenset[EffectKind] = frozenset()

@@ -31,7 +31,7 @@ _PRELOADED = (
 
 @dataclass(slots=True)
 class PythonObservation:
-    """What a program did."""
+    """Effects of one program."""
 
     status: int | None = None
     events: list[tuple[str, list[Any]]] = field(default_factory=list)

@@ -21,7 +21,7 @@ _BASH_ITSELF = 1
 
 @dataclass(slots=True)
 class ShellObservation:
-    """What a command did."""
+    """Effects of one command."""
 
     status: int | None = None
     """Exit status; None if it was ended or the sandbox with it."""

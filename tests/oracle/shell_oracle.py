@@ -29,15 +29,30 @@ _READERS = frozenset(
     names(
         "basename bzip2 cat cut dirname dpkg-query expr getopt grep groups gzip hostname id ld-linux-x86-64.so.2 "
         "locale mesg "
-        "preconv readlink sed tbl tr tty uname xz zstd"
+        "envsubst gettext head preconv readlink sed sort tail tbl tr tty uname uniq wc xz zstd"
     )
 )
 """Programs that only read, whoever starts them; what sed does beyond that is seen as a deed of its own."""
 _MANUAL = frozenset({"groff", "troff", "grotty", "nroff", "col", "less", "sh"})
 _HELPERS = {
     "apt-cache": {"dpkg"},
+    "awk": {"sh"},
+    "gawk": {"sh"},
+    "mawk": {"sh"},
     "env": {"bash", "sh"},
-    "git": {"git", "pager", "less", "git-remote-https", "git-remote-http", "git-upload-pack", "ssh", "man", *_MANUAL},
+    "git": {
+        "git",
+        "pager",
+        "less",
+        "git-remote-https",
+        "git-remote-http",
+        "git-upload-pack",
+        "git-submodule",
+        "git-bisect",
+        "ssh",
+        "man",
+        *_MANUAL,
+    },
     "tar": {"sh"},
     "man": {"whatis", "apropos", *_MANUAL},
     "psql": {"pg_wrapper", "perl"},

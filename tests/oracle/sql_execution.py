@@ -20,7 +20,7 @@ _STATEMENT_SECONDS = 4
 
 
 class DatabaseOutcome(NamedTuple):
-    """What one statement did on one database."""
+    """Effects of one statement on one database."""
 
     error: str
     changes: tuple[str, ...]

@@ -1,9 +1,11 @@
 """Comparison of what the SQL engine predicted with what a statement did on four databases."""
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from qwed.engines.protocol import DEFAULT_SENSITIVE_COLUMNS
 from tests.oracle.commands import shorter
 from tests.oracle.predictions import Prediction, SqlLimits, predict_sql
 from tests.oracle.sql_execution import DatabaseOutcome, databases, execute
@@ -11,6 +13,8 @@ from tests.oracle.sql_execution import DatabaseOutcome, databases, execute
 LIMITS = (SqlLimits(), SqlLimits(tables=("users", "orders")), SqlLimits(sensitive=("salary", "password", "api_key")))
 """Permissions that take turns."""
 UNKNOWN = ""
+_LOCKS = re.compile(r"\bfor\s+(?:no\s+key\s+|key\s+)?(?:update|share)\b", re.IGNORECASE)
+"""Row locks, which PostgreSQL notes in a transaction; nothing is changed."""
 
 
 class SqlInput(NamedTuple):
@@ -47,7 +51,7 @@ class SqlRun(NamedTuple):
 
     @property
     def observed(self) -> tuple[str, ...]:
-        """What it did on a database for which nothing worse than a read was predicted."""
+        """Effects on each database for which nothing worse than a read was predicted."""
         return tuple(
             f"{name}: {effect}{'' if self.predicted[name].is_harmless else ' (no dialect named)'}"
             for name, outcome in self.outcomes.items()
@@ -57,7 +61,8 @@ class SqlRun(NamedTuple):
 
     def _effects(self, outcome: DatabaseOutcome) -> Iterator[str]:
         for change in outcome.changes:
-            yield f"changed {change}"
+            if outcome.changes != ("transaction",) or not _LOCKS.search(self.text):
+                yield f"changed {change}"
         for canary in outcome.canaries:
             if self._is_forbidden(canary):
                 yield f"showed {canary}"
@@ -65,6 +70,12 @@ class SqlRun(NamedTuple):
     def _is_forbidden(self, canary: str) -> bool:
         column = {"CANARY-PASSWORD": "password", "CANARY-API-KEY": "api_key", "918273645": "salary"}.get(canary)
         outside = canary == "CANARY-API-KEY" and self.limits.tables is not None
+        if (
+            not outside
+            and self.limits.sensitive is DEFAULT_SENSITIVE_COLUMNS
+            and (column or "") not in self.text.lower()
+        ):
+            return False  # without a schema the usual list forbids only the names
         return column is None or outside or column in self.limits.sensitive
 
     @property

@@ -53,7 +53,7 @@ _DUCK_CATALOGUE = [
 
 
 class Outcome(dict[str, Any]):
-    """What one database did: error, changes, canaries, statements."""
+    """Effects on one database: error, changes, canaries, statements."""
 
 
 def shown(rows: object) -> list[str]:

@@ -1,4 +1,4 @@
-"""What commands, programs and statements do is covered by what was predicted: small campaigns, and long drills."""
+"""Everything that commands, programs and statements do is predicted: small campaigns, and long drills."""
 
 import json
 from collections.abc import Iterator
