@@ -20,6 +20,9 @@ _AWS_READS = names("describe list get head lookup search filter batch-get select
 VERBS: Mapping[str, VerbTable] = {
     name: VerbTable(frozenset(row["valued"]), frozenset(row["reads"])) for name, row in read_json("verbs").items()
 }
+_VALUED_COMPOSE = frozenset(
+    names("-f --file -p --project-name --env-file --profile --project-directory --ansi --parallel --progress")
+)
 _SAME = {"pip3": "pip", "docker-compose": "docker"}
 _VALUED_AWS = frozenset(
     names(
@@ -40,7 +43,8 @@ def deed(arguments: Sequence[str]) -> str:
     table = VERBS.get(_SAME.get(name, name))
     if table is None or {"--help", "-h", "--version"} & {*arguments}:
         return ""
-    words = operands(arguments[1:], table.valued)
+    compose = _VALUED_COMPOSE if name == "docker-compose" or "compose" in arguments else frozenset()
+    words = operands(arguments[1:], table.valued | compose)
     if name == "docker-compose" and words:
         words = ["compose", *words]
     if not words or words[0] in table.reads or " ".join(words[:2]) in table.reads:
