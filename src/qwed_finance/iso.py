@@ -8,7 +8,13 @@ from typing import Any
 from qwed.model.currency import CURRENCIES
 from qwed.packs.check import PackCheck
 from qwed.packs.result import CheckStatus, Result, unverifiable_on_error
-from qwed_finance._iso.message import MessageMismatchError, ParsedMessage, candidate_messages, parse_message
+from qwed_finance._iso.message import (
+    MessageMismatchError,
+    ParsedMessage,
+    candidate_messages,
+    common_name,
+    parse_message,
+)
 from qwed_finance._iso.node import MessageIssue
 from qwed_finance._iso.rules import RULES, apply_rules
 from qwed_finance._iso.xml_reader import MessageTooLargeError, XmlRejectedError
@@ -39,8 +45,11 @@ class ISOGuard:
         self._schemas = None if schemas is None else Path(schemas)
 
     @unverifiable_on_error(ISOResult)
-    def verify_payment_message(self, message: Any, msg_type: Any = "pacs.008") -> ISOResult:
-        """Verify that the message is of its type and that every IBAN, BIC, amount, count and sum in it is right."""
+    def verify_payment_message(self, message: Any, msg_type: Any = None) -> ISOResult:
+        """Verify that the message is of its type and that every IBAN, BIC, amount, count and sum in it is right.
+
+        Without a type the message is judged as what its namespace says, and the result names it.
+        """
         try:
             parsed = parse_message(message, msg_type)
         except XmlRejectedError as error:
@@ -57,14 +66,13 @@ class ISOGuard:
 
 
 def _rejected_result(msg_type: Any, rule: str, message: str) -> ISOResult:
-    definitions = candidate_messages(msg_type)
     issue = MessageIssue(path="/", rule=rule, message=message, by_hand=(f"look at the message: {message}",))
     return ISOResult(
         status=CheckStatus.FAILED,
         message=message,
         rule=f"{rule}: {RULES[rule]}",
         by_hand=issue.by_hand,
-        msg_type=definitions[0].name if len(definitions) == 1 else definitions[0].family,
+        msg_type=common_name(candidate_messages(msg_type)),
         issues=(issue,),
     )
 
@@ -119,7 +127,7 @@ def _by_hand(parsed: ParsedMessage, issues: tuple[MessageIssue, ...]) -> tuple[s
     return (first_step, *parsed.issues.confirmed[:_MAX_STEPS])
 
 
-def _check_payment_message(message: Any, msg_type: Any = "pacs.008") -> Result:
+def _check_payment_message(message: Any, msg_type: Any = None) -> Result:
     return ISOGuard().verify_payment_message(message, msg_type)
 
 

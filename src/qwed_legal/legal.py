@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from qwed.packs.check import PackCheck
 from qwed.packs.result import CheckStatus, Result, UnreadableInputError, unknown_name_error, unverifiable_on_error
+from qwed.packs.tolerances import bound_parameters
 from qwed_legal.deadline import DeadlineGuard, DeadlineResult
 from qwed_legal.fairness import FairnessGuard, FairnessResult, LlmClient
 from qwed_legal.liability import CapResult, IndemnityResult, LiabilityGuard, TieredResult
@@ -42,7 +43,7 @@ class LegalGuard:
         country: str = "US",
         state: str | None = None,
         *,
-        tolerance_percent: Any = 0.01,
+        tolerance_percent: Any = 0,
         require_disclosure: bool = True,
         require_human_review: bool = False,
         allowed_models: Iterable[str] | None = None,
@@ -158,7 +159,10 @@ class LegalGuard:
         if problem:
             return name, Result.unverifiable(problem, pack_check.takes)
         defaults = {key: value for key, value in self._defaults.items() if key in pack_check.optional}
-        return name, pack_check.ask(**{**defaults, **values})
+        # The checks may come from whom they judge, so they make the options of the guard stricter at most.
+        if defaults.get("allowed_models") is not None:
+            values.pop("allowed_models", None)
+        return name, pack_check.ask(**{**defaults, **bound_parameters(values, self._defaults).values})
 
 
 def _all_checks() -> Mapping[str, PackCheck]:

@@ -21,7 +21,8 @@ from qwed.packs.value_parsing import number_of
 
 _CENT, _HUNDRED, _HALF = Decimal("0.01"), Decimal(100), Decimal("0.5")
 _MAX_PERCENT = Decimal(1_000_000)
-_MAX_TOLERANCE = Decimal(100)
+_MAX_TOLERANCE = Decimal(10)
+"""Percent; with more, a claim of almost anything would hold."""
 _MAX_TIERS = 1_000
 _BASES = ("base", "base_amount", "amount", "value", "contract_value")
 _PERCENTS = ("percentage", "percent", "cap_percentage", "pct")
@@ -83,10 +84,12 @@ class AmountVerdict(NamedTuple):
 
 
 class LiabilityGuard:
-    """Guard with exact arithmetic; a claim may differ by `tolerance_percent` of the computed amount, and 0.01 means
-    0.01 %."""
+    """Guard with exact arithmetic: a claim must be right to the smallest unit of its currency.
 
-    def __init__(self, tolerance_percent: Any = 0.01) -> None:
+    It may differ by `tolerance_percent` of the computed amount where one is given; 0.01 means 0.01 %.
+    """
+
+    def __init__(self, tolerance_percent: Any = 0) -> None:
         self.tolerance_percent = tolerance_percent
 
     @unverifiable_on_error(CapResult)
@@ -176,7 +179,7 @@ class LiabilityGuard:
     def _tolerance(self) -> Decimal:
         percent = number_of("tolerance_percent", self.tolerance_percent)
         if not 0 <= percent <= _MAX_TOLERANCE:
-            raise UnreadableInputError("`tolerance_percent` must be from 0 to 100")
+            raise UnreadableInputError(f"`tolerance_percent` must be from 0 to {_MAX_TOLERANCE}")
         return percent
 
 
@@ -274,16 +277,16 @@ def _sum(parts: Sequence[Decimal]) -> Decimal:
     return total
 
 
-def _check_cap(contract_value: Any, cap_percentage: Any, claimed_cap: Any, tolerance_percent: Any = 0.01) -> CapResult:
+def _check_cap(contract_value: Any, cap_percentage: Any, claimed_cap: Any, tolerance_percent: Any = 0) -> CapResult:
     return LiabilityGuard(tolerance_percent).verify_cap(contract_value, cap_percentage, claimed_cap)
 
 
-def _check_tiers(tiers: Any, claimed_total: Any, tolerance_percent: Any = 0.01) -> TieredResult:
+def _check_tiers(tiers: Any, claimed_total: Any, tolerance_percent: Any = 0) -> TieredResult:
     return LiabilityGuard(tolerance_percent).verify_tiered_liability(tiers, claimed_total)
 
 
 def _check_indemnity(
-    annual_fee: Any, multiplier: Any, claimed_limit: Any, tolerance_percent: Any = 0.01
+    annual_fee: Any, multiplier: Any, claimed_limit: Any, tolerance_percent: Any = 0
 ) -> IndemnityResult:
     return LiabilityGuard(tolerance_percent).verify_indemnity_limit(annual_fee, multiplier, claimed_limit)
 

@@ -4,7 +4,7 @@ import hashlib
 import hmac
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -34,8 +34,8 @@ _RISKS = {"content_hash": Risk.HIGH, "allowed_model": Risk.HIGH, "disclosure": R
 class ProvenanceResult(Result):
     """Checks that the text and its record passed, and the risk of relying on them."""
 
-    checks_passed: tuple[str, ...] = ()
-    checks_failed: tuple[str, ...] = ()
+    checks_passed: list[str] = field(default_factory=list)
+    checks_failed: list[str] = field(default_factory=list)
     risk: str = Risk.HIGH.word
     """`low` if every check passed, `high` if the text or the model differs from the recorded or allowed one."""
 
@@ -83,8 +83,8 @@ class ProvenanceGuard:
             message="; ".join(check.message for check in failed) or f"all {len(checks)} checks passed",
             rule=_RULE,
             by_hand=tuple(check.message for check in checks),
-            checks_passed=tuple(check.name for check in checks if check.passed),
-            checks_failed=tuple(check.name for check in failed),
+            checks_passed=[check.name for check in checks if check.passed],
+            checks_failed=[check.name for check in failed],
             risk=max((_RISKS.get(check.name, Risk.MEDIUM) for check in failed), default=Risk.LOW).word,
         )
 

@@ -30,6 +30,7 @@ PERMISSIONS: Json = {
     "allowed_functions": ["fiscal_quarter"],
     "allowed_paths": ["/srv/data"],
     "allowed_domains": ["example.com"],
+    "tolerances": ["tolerance=0.5", "tolerance_days=2", "strict_mode=false"],
 }
 BUDGET: Json = {
     "max_daily_cost_usd": 100.5,
@@ -133,6 +134,11 @@ BAD_FIELDS: list[tuple[Json, str]] = [
     ({"permissions": {"sensitive_columns": 3}}, "sensitive_columns"),
     ({"permissions": {"allowed_paths": [7]}}, "allowed_paths"),
     ({"permissions": {"allowed_domains": "example.com"}}, "allowed_domains"),
+    ({"permissions": {"tolerances": {"tolerance": 1}}}, "tolerances"),
+    ({"permissions": {"tolerances": ["tolerance"]}}, "`tolerance`"),
+    ({"permissions": {"tolerances": ["tolerance=-1"]}}, "`tolerance=-1`"),
+    ({"permissions": {"tolerances": ["tolerance=nan"]}}, "`tolerance=nan`"),
+    ({"permissions": {"tolerances": ["rounding=1"]}}, "`rounding=1`"),
     ({"budget": []}, "`budget`"),
     ({"budget": {"max_cost": 1}}, "`max_cost`"),
     ({"budget": {"max_daily_cost_usd": "1_000"}}, "max_daily_cost_usd"),

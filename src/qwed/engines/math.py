@@ -21,6 +21,7 @@ from qwed.engines._math.syntax import parse
 from qwed.engines._math.syntax_tree import MathRefusalError, clip, free_names
 from qwed.engines._math.time_limit import TimeLimitExceededError, clear_limits, run_within
 from qwed.engines._math.tokens import ARITY
+from qwed.engines._math.tolerance import parse_tolerance
 from qwed.engines._math.units import verify_units
 from qwed.engines._math.verify_claim import verify_claim
 from qwed.engines.arithmetic import verify_quick
@@ -92,7 +93,9 @@ def verify(request: EngineRequest) -> Verdict:
     if not isinstance(query, str):
         return refused_verdict(MathRefusalError("syntax_valid", "the query must be text"))
     try:
-        return run_within(SECONDS, _answer, query, request.parameters) or refused_verdict(undecided(query))
+        tolerance = parse_tolerance(request.parameters, request.policy.tolerances)
+        parameters = {**request.parameters, "tolerance": tolerance}
+        return run_within(SECONDS, _answer, query, parameters) or refused_verdict(undecided(query))
     except MathRefusalError as refusal:
         return refused_verdict(_refine_refusal(query, refusal))
     except TimeLimitExceededError:

@@ -5,6 +5,7 @@ declares as its text. A call that is not possible is BLOCKED, and the answer lis
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from qwed.engines._packs.limits import refuse_size
@@ -12,8 +13,10 @@ from qwed.engines._packs.to_json import to_json
 from qwed.engines.protocol import EngineRequest
 from qwed.model import Status, Verdict
 from qwed.model.suggestions import closest_names, did_you_mean
+from qwed.model.tolerances import parse_tolerances
 from qwed.packs.check import PackCheck
 from qwed.packs.result import CheckStatus, Result
+from qwed.packs.tolerances import bound_parameters
 
 _STATUS = {
     CheckStatus.VERIFIED: Status.VERIFIED,
@@ -41,9 +44,17 @@ def pack_engine(engine: str, checks: Mapping[str, PackCheck]) -> Callable[[Engin
         error = _take_query(check, values, request.query) or _argument_error(check, values)
         if error:
             return _blocked(engine, error, operations=_describe_checks({check.name: check}))
-        return _answer(engine, check, values)
+        bounded = bound_parameters(values, parse_tolerances(request.policy.tolerances))
+        return _with_notes(_answer(engine, check, bounded.values), bounded.notes)
 
     return verify
+
+
+def _with_notes(verdict: Verdict, notes: tuple[str, ...]) -> Verdict:
+    """Return the verdict with the notes on what was asked for and is not permitted."""
+    if not notes:
+        return verdict
+    return replace(verdict, message="; ".join((verdict.message, *notes)), result={**verdict.result, "notes": [*notes]})
 
 
 def _unknown_operation(operation: Any, checks: Mapping[str, PackCheck]) -> str:

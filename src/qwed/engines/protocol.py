@@ -33,6 +33,8 @@ class DataPolicy:
     """Dialect of the database that executes the query; None if it is not known."""
     allowed_functions: tuple[str, ...] = ()
     """Functions of the database itself that the agent may call, beside those that only compute."""
+    tolerances: tuple[str, ...] = ()
+    """How far a request may loosen the judgement of its claim, such as `tolerance_days=2`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

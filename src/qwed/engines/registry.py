@@ -46,7 +46,7 @@ _IDENTITY, _LENGTHS = "sin(x)^2 + cos(x)^2 = 1", "5 km + 300 m = 5.3 km"
 
 ENGINES: dict[str, EngineRow] = _by_name(
     (
-        EngineRow(name="math", module="qwed.engines.math", version=4, warm=_queries(_IDENTITY, _LENGTHS)),
+        EngineRow(name="math", module="qwed.engines.math", version=5, warm=_queries(_IDENTITY, _LENGTHS)),
         EngineRow(name="logic", module="qwed.engines.logic", version=3),
         EngineRow(
             name="code",
@@ -70,14 +70,14 @@ ENGINES: dict[str, EngineRow] = _by_name(
             warm=_queries("ls -l"),
             batch_size=_SEVERAL,
         ),
-        EngineRow(name="fact", module="qwed.engines.fact", version=4),
+        EngineRow(name="fact", module="qwed.engines.fact", version=5),
         EngineRow(name="stats", module="qwed.engines.stats"),
         EngineRow(name="image", module="qwed.engines.image", version=2),
         EngineRow(name="consensus", module="qwed.engines.consensus", version=2),
-        EngineRow(name="legal", module="qwed.engines.legal", extra="legal", cacheable=False),
-        EngineRow(name="finance", module="qwed.engines.finance", extra="finance"),
-        EngineRow(name="ucp", module="qwed.engines.ucp", extra="ucp"),
-        EngineRow(name="tax", module="qwed.engines.tax", extra="tax"),
+        EngineRow(name="legal", module="qwed.engines.legal", version=2, extra="legal", cacheable=False),
+        EngineRow(name="finance", module="qwed.engines.finance", version=2, extra="finance"),
+        EngineRow(name="ucp", module="qwed.engines.ucp", version=2, extra="ucp"),
+        EngineRow(name="tax", module="qwed.engines.tax", version=2, extra="tax"),
     )
 )
 

@@ -1,8 +1,8 @@
 """Path guard: decide from the text of a path if it is inside the allowed roots, outside, or unresolvable.
 
 `resolve` does not touch the file system, so it does not follow symbolic links; code that opens the file uses
-`resolve_on_disk`. A path is checked in every form that a later reader may decode it to (percent-decoded, full-width,
-backslashes); the worst form counts.
+`resolve_on_disk`, and a guard on the machine of the files `resolve_through_links`. A path is checked in every form that
+a later reader may decode it to (percent-decoded, full-width, backslashes); the worst form counts.
 """
 
 import os
@@ -11,12 +11,14 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+from glob import has_magic, iglob
+from itertools import islice
 from typing import NamedTuple
 
 from qwed.guards._path.normal_forms import DRIVE, MAX_LENGTH, decoded_forms
 from qwed.guards._path.sensitive import is_sensitive as _is_sensitive
 
-__all__ = ["MAX_LENGTH", "PathFinding", "PathLocation", "resolve", "resolve_on_disk"]
+__all__ = ["MAX_LENGTH", "PathFinding", "PathLocation", "resolve", "resolve_on_disk", "resolve_through_links"]
 
 
 class PathLocation(StrEnum):
@@ -73,6 +75,40 @@ def resolve_on_disk(target: str, allowed_paths: tuple[str, ...] | None, *, start
         )
     on_disk = resolve(real, roots)
     return PathFinding(on_disk.location, on_disk.path, by_text.sensitive or on_disk.sensitive, on_disk.reason)
+
+
+def resolve_through_links(target: str, allowed_paths: tuple[str, ...] | None) -> PathFinding:
+    """Return the worse of the location by text and the location on disk with every symbolic link followed.
+
+    A relative path is taken from each allowed path, and from the current directory if that is inside one. A pattern is
+    taken for every file that it matches now.
+    """
+    by_text = resolve(target, allowed_paths)
+    if by_text.location is not PathLocation.INSIDE:
+        return by_text
+    roots = () if allowed_paths is None else tuple(map(_real_root, filter(None, allowed_paths)))
+    here = os.getcwd()
+    starts = [*roots, here] if not roots or _is_inside(here, _compile_roots(roots)) else roots
+    findings = [by_text]
+    for start in [here] if os.path.isabs(os.path.expanduser(target)) else starts:
+        matches = _matching_paths(target, start)
+        if matches is None:
+            reason = f"it matches more than {_MAX_MATCHES} files, which are not all followed"
+            return PathFinding(PathLocation.UNRESOLVABLE, by_text.path, by_text.sensitive, reason)
+        findings += [resolve_on_disk(match, allowed_paths, start=start) for match in matches]
+    worst = max(findings, key=lambda finding: _SEVERITY[finding.location])
+    return PathFinding(worst.location, by_text.path, any(finding.sensitive for finding in findings), worst.reason)
+
+
+def _matching_paths(target: str, start: str) -> list[str] | None:
+    """Return the path itself, and the files that it matches as a pattern; None if they are too many."""
+    if not has_magic(target):
+        return [target]
+    matches = list(islice(iglob(os.path.expanduser(target), root_dir=start, include_hidden=True), _MAX_MATCHES + 1))
+    return None if len(matches) > _MAX_MATCHES else [target, *matches]
+
+
+_MAX_MATCHES = 1_000
 
 
 def _real_root(root: str) -> str:

@@ -150,8 +150,6 @@ class SkillProvenanceGuard:
             yield _Finding(f"digest algorithm `{match[1]}` is not supported, use {', '.join(DIGEST_LENGTHS)}")
         elif len(match[2]) != DIGEST_LENGTHS[match[1]]:
             yield _Finding(f"`digest` has {len(match[2])} hex digits, {match[1]} has {DIGEST_LENGTHS[match[1]]}")
-        elif len(set(match[2].lower())) == 1:
-            yield _Finding("`digest` is a placeholder, not the digest of anything")
 
 
 def _compare_digest(digest: Any, content: bytes | None) -> Iterator[_Finding]:

@@ -33,6 +33,8 @@ class Permissions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     allowed_functions: tuple[str, ...] | None = None
     allowed_paths: tuple[str, ...] | None = None
     allowed_domains: tuple[str, ...] | None = None
+    tolerances: tuple[str, ...] | None = None
+    """How far a request may loosen the judgement of its claim; nothing by default."""
 
 
 class AgentLimits(msgspec.Struct, frozen=True, kw_only=True):

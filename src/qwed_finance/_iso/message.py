@@ -14,6 +14,8 @@ from qwed_finance._iso.xml_reader import MAX_BYTES, parse_xml
 
 _PREFERRED = ("08", "02", "03", "09", "10", "12", "11", "13", "14", "15")
 """Versions in order of use; a JSON object without a namespace is parsed as the first version that it fits."""
+_ASSUMED = "pacs.008"
+"""Family of a JSON object that has neither a type, nor a namespace, nor a root element."""
 _NAME = re.compile(r"[a-z]{4}\.[0-9]{3}(?:\.[0-9]{3}\.[0-9]{2})?", re.ASCII)
 
 
@@ -31,7 +33,9 @@ class MessageMismatchError(Exception):
 
 
 def candidate_messages(msg_type: Any) -> list[MessageDefinition]:
-    """Return the messages that a name means: one if it has a version, otherwise all versions."""
+    """Return the messages that a name means: one if it has a version, otherwise all versions; all messages for None."""
+    if msg_type is None:
+        return sorted(message_definitions().values(), key=lambda definition: (definition.family, _rank(definition)))
     if not isinstance(msg_type, str):
         raise UnreadableInputError("`msg_type` must be a text such as `pacs.008` or `pacs.008.001.08`")
     name = msg_type.strip().lower().replace("_", ".")
@@ -39,13 +43,20 @@ def candidate_messages(msg_type: Any) -> list[MessageDefinition]:
         definition for definition in message_definitions().values() if name in (definition.name, definition.family)
     ]
     if not _NAME.fullmatch(name) or not definitions:
-        families = sorted({definition.family for definition in message_definitions().values()})
-        versions = [definition.name for definition in message_definitions().values() if definition.family == name[:8]]
-        raise unknown_name_error("message type", msg_type, versions or families)
-    return sorted(definitions, key=lambda definition: _rank(definition.name[-2:]))
+        raise unknown_name_error("message type", msg_type, _versions_of(name[:8]) or _families())
+    return sorted(definitions, key=_rank)
 
 
-def _rank(version: str) -> int:
+def _families() -> list[str]:
+    return sorted({definition.family for definition in message_definitions().values()})
+
+
+def _versions_of(family: str) -> list[str]:
+    return [definition.name for definition in message_definitions().values() if definition.family == family]
+
+
+def _rank(definition: MessageDefinition) -> int:
+    version = definition.name[-2:]
     return _PREFERRED.index(version) if version in _PREFERRED else len(_PREFERRED)
 
 
@@ -82,28 +93,41 @@ def _message_of_namespace(namespace: str, definitions: list[MessageDefinition]) 
         )
     name = namespace.removeprefix(NAMESPACE)
     definition = message_definitions().get(name)
-    if definition is None and name[:8] == definitions[0].family:
-        raise unknown_name_error(
-            "version",
-            name,
-            [candidate.name for candidate in message_definitions().values() if candidate.family == name[:8]],
-        )
+    if definition is None and any(candidate.family == name[:8] for candidate in definitions):
+        raise unknown_name_error("version", name, _versions_of(name[:8]))
+    requested = common_name(definitions)
+    if definition is None and requested is None:
+        raise unknown_name_error("message type", name, _families())
     if definition is None or definition not in definitions:
-        raise MessageMismatchError(f"it is in the namespace of `{name[:40]}`, not of `{_requested_name(definitions)}`")
+        raise MessageMismatchError(f"it is in the namespace of `{name[:40]}`, not of `{requested}`")
     return definition
 
 
-def _requested_name(definitions: list[MessageDefinition]) -> str:
-    return definitions[0].name if len(definitions) == 1 else definitions[0].family
+def common_name(definitions: list[MessageDefinition]) -> str | None:
+    """Return the name of the only message, the family of several, or None if they have no family in common."""
+    if len(definitions) == 1:
+        return definitions[0].name
+    families = {definition.family for definition in definitions}
+    return definitions[0].family if len(families) == 1 else None
 
 
 def _parse_json(content: Mapping[Any, Any], definitions: list[MessageDefinition]) -> ParsedMessage:
     namespace = namespace_of(content)
     if namespace is not None:
         return _parse_json_as(content, _message_of_namespace(namespace, definitions))
+    if common_name(definitions) is None:
+        definitions = _family_of_root(content, definitions)
     if len(definitions) == 1:
         return _parse_json_as(content, definitions[0])
     return _parse_json_as(content, _best_match(content, definitions))
+
+
+def _family_of_root(content: Mapping[Any, Any], definitions: list[MessageDefinition]) -> list[MessageDefinition]:
+    """Return the messages whose root element the object has, or those of the assumed family."""
+    inner = content.get("Document", content)
+    names = frozenset(name for name in inner if isinstance(name, str)) if isinstance(inner, Mapping) else frozenset()
+    matching = [definition for definition in definitions if definition.root in names]
+    return matching or [definition for definition in definitions if definition.family == _ASSUMED]
 
 
 def _best_match(content: Mapping[Any, Any], definitions: list[MessageDefinition]) -> MessageDefinition:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from qwed.guards import shell
-from qwed.guards.path import PathLocation, resolve
+from qwed.guards.path import PathLocation, resolve_through_links
 from qwed.model import Effect, EffectKind, Record, Risk, risk_of
 
 _WRITING = frozenset({"write", "append", "create", "edit", "modify", "update", "overwrite", "mkdir", "touch"})
@@ -42,8 +42,8 @@ class SystemGuard:
     """Permits commands to read files that are not sensitive, and to write inside the allowed paths.
 
     Without `allowed_paths` any file that is not sensitive may be read, and none written; with them nothing outside is
-    read either. A command never deletes; a single file inside the allowed paths may be deleted by name.
-    `blocked_commands` are names of programs that are always refused.
+    read either. Symbolic links are followed before paths are compared. A command never deletes; a single file inside
+    the allowed paths may be deleted by name. `blocked_commands` are names of programs that are always refused.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class SystemGuard:
 
     def _unresolvable(self, filepath: str) -> str:
         """Return why the path does not name one plain file, or nothing; a command may name several."""
-        resolved = resolve(filepath, self._allowed)
+        resolved = resolve_through_links(filepath, self._allowed)
         return f"`{filepath[:128]}`: {resolved.reason}" if resolved.location is PathLocation.UNRESOLVABLE else ""
 
     def _command_refusal(self, effect: Effect) -> str:
@@ -99,13 +99,13 @@ class SystemGuard:
             return text
         if self._allowed is None:
             return f"{text}, and no allowed paths are given"
-        resolved = resolve(effect.target, self._allowed)
+        resolved = resolve_through_links(effect.target, self._allowed)
         if resolved.sensitive:
             return f"{text}, which is sensitive"
         return "" if resolved.location is PathLocation.INSIDE else f"{text}, which is not inside the allowed paths"
 
     def _read_refusal(self, target: str) -> str:
-        resolved = resolve(target, self._allowed)
+        resolved = resolve_through_links(target, self._allowed)
         if resolved.sensitive:
             return f"reads the sensitive file `{target[:128]}`"
         if self._allowed is not None and resolved.location is not PathLocation.INSIDE:

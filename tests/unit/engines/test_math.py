@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from qwed.engines._math.time_limit import run_within
 from qwed.engines.math import verify, verify_math_expression
-from qwed.engines.protocol import EngineRequest
+from qwed.engines.protocol import DataPolicy, EngineRequest
 from qwed.model import Status
 from qwed_new.engines import math_engine
 from tests.support.case_tables import each, rows
@@ -20,6 +20,10 @@ TRUE, FALSE = rows("math_true.jsonl"), rows("math_false.jsonl")
 
 def ask(query, **parameters):
     return verify(EngineRequest(query=query, parameters=parameters))
+
+
+def ask_permitted(query, *tolerances, **parameters):
+    return verify(EngineRequest(query=query, parameters=parameters, policy=DataPolicy(tolerances=tolerances)))
 
 
 def ask_row(row):
@@ -242,20 +246,70 @@ def test_what_is_neither_proven_nor_refuted_is_inconclusive(query):
 def test_a_tolerance_relaxes_the_equality_of_constants_and_is_stated():
     verdict = ask("10000*(1+0.075/4)**20 = 14499.48", tolerance=0.01)
     assert verdict.status is Status.VERIFIED
-    assert verdict.result["tolerance"] == "0.01"
+    assert verdict.result["tolerance"] == "0.005"
     assert verdict.checks_passed[-1] == "equal_within_tolerance"
-    assert "holds within 0.01, not exactly" in verdict.message
+    assert "holds within 0.005, not exactly" in verdict.message
 
 
 def test_a_tolerance_does_not_cover_what_lies_outside_it():
     verdict = ask("10000*(1+0.075/4)**20 = 14490.97", tolerance="0.01")
     assert verdict.status is Status.FAILED
-    assert verdict.result["tolerance"] == "0.01"
+    assert verdict.result["tolerance"] == "0.005"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "2+2 = 5",
+        "5/2 = 3",
+        "0.1 = 0.2",
+        "2/3 = 0.66",
+        "pi = 3.15",
+        "60 mph = 97 km/h",
+        "sqrt(2) = sqrt(3)",
+        "0 = 0.06",
+        "355/113 = pi",
+        "10 = 3.2 pi",
+        "1e3 = 1.2e3",
+        "12.5% = 12.6%",
+        "96.5 km/h = 60 mph",
+        "[[1.01]] = [[1.0]]",
+    ],
+)
+def test_a_tolerance_reaches_no_further_than_the_digits_of_the_claim(query):
+    for tolerance in (1_000_000, "0.1", 1):
+        assert not ask(query, tolerance=tolerance).verified
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "pi = 3.14",
+        "3.14 = pi",
+        "2/3 = 0.67",
+        "60 mph = 96.6 km/h",
+        "1/3 = 33.3%",
+        "6.022e6 = 6.02e6",
+        "-pi = -3.14",
+        "1000*e = 2,718.28",
+        "20 degC = 68.0 degF",
+    ],
+)
+def test_with_a_tolerance_the_digits_of_a_claim_are_what_it_states(query):
+    assert ask(query, tolerance=1_000_000).verified
+    assert "degC" in query or not ask(query).verified
+
+
+def test_the_permissions_say_how_far_a_tolerance_reaches():
+    assert ask_permitted("2+2 = 5", "tolerance=1", tolerance=1_000_000).verified
+    assert not ask_permitted("2+2 = 5", "tolerance=0.99", tolerance=1_000_000).verified
+    assert not ask_permitted("2+2 = 5", "tolerance=1", tolerance="0.5").verified
+    assert not ask_permitted("2+2 = 5", "tolerance=1").verified
 
 
 def test_the_edge_of_a_tolerance_is_exact():
-    assert ask("0.1 = 0.2", tolerance="0.1").verified
-    assert not ask("0.1 = 0.2", tolerance="0.09999999999999999999").verified
+    assert ask_permitted("0.1 = 0.2", "tolerance=1", tolerance="0.1").verified
+    assert not ask_permitted("0.1 = 0.2", "tolerance=1", tolerance="0.09999999999999999999").verified
     assert ask("pi = 3.14", tolerance="0.002").verified
     assert not ask("pi = 3.14", tolerance="0.0015").verified
 

@@ -271,7 +271,7 @@ def test_what_is_no_message_is_never_verified_and_never_raises(content: Any) -> 
         assert result.message
 
 
-@each("msg_type", ["pacs.009", "pacs", "", None, 8, "pacs.008.001", "pacs.008.001.99", "pain.001.001.02", "a" * 10**6])
+@each("msg_type", ["pacs.009", "pacs", "", True, 8, "pacs.008.001", "pacs.008.001.99", "pain.001.001.02", "a" * 10**6])
 def test_an_unknown_type_or_version_hears_which_are_known(msg_type: Any) -> None:
     result = verify(text_of("pacs.008.001.08-sepa.xml"), msg_type)
     assert result.status is CheckStatus.UNVERIFIABLE
@@ -286,6 +286,25 @@ def test_a_message_is_what_it_is_called() -> None:
                 assert verify(text_of(name), family).status is CheckStatus.FAILED
     assert verify(text_of("pacs.008.001.08-sepa.xml"), "pacs.008.001.10").status is CheckStatus.FAILED
     assert verify(text_of("pacs.008.001.08-sepa.xml"), "PACS_008").verified
+
+
+def test_a_message_without_a_requested_type_is_judged_by_its_namespace() -> None:
+    guard = ISOGuard()
+    for name in SAMPLES:
+        result = guard.verify_payment_message(text_of(name))
+        assert result.verified, (name, result.message)
+        assert result.msg_type == name[:15]
+        assert result.msg_type in result.message
+    unknown = guard.verify_payment_message(text_of(SAMPLES[0]).replace(SAMPLES[0][:15], "pacs.009.001.08"))
+    assert unknown.status is CheckStatus.UNVERIFIABLE
+    assert set(unknown.known) == set(FAMILIES)
+    assert guard.verify_payment_message("<Document/>").status is CheckStatus.FAILED
+
+
+def test_an_object_without_a_namespace_is_judged_by_its_root_element() -> None:
+    result = ISOGuard().verify_payment_message({"CstmrCdtTrfInitn": {"GrpHdr": {"MsgId": "M"}}})
+    assert result.msg_type is not None
+    assert result.msg_type.startswith("pain.001")
 
 
 def test_what_is_given_twice_is_a_warning() -> None:

@@ -64,10 +64,20 @@ def test_the_options_of_the_guard_hold_for_its_checks_unless_a_check_says_otherw
     assert LegalGuard("DE").verify([five]).verified
     assert not LegalGuard().verify([five]).verified
     assert LegalGuard().verify([five | {"country": "DE"}]).verified
+
+
+def test_a_check_makes_the_options_of_the_guard_stricter_and_never_looser():
     near = CAP | {"claimed_cap": "10000000.01"}
-    assert LegalGuard().verify([near]).verified
-    assert not LegalGuard(tolerance_percent=0).verify([near]).verified
-    assert LegalGuard(tolerance_percent=0).verify([near | {"tolerance_percent": 1}]).verified
+    assert not LegalGuard().verify([near]).verified
+    assert LegalGuard(tolerance_percent=1).verify([near]).verified
+    assert not LegalGuard(tolerance_percent=1).verify([near | {"tolerance_percent": 0}]).verified
+    assert not LegalGuard().verify([near | {"tolerance_percent": 1}]).verified
+    text = {"check": "provenance", "content": "plain", "provenance": {}}
+    reviewed = LegalGuard(require_human_review=True, allowed_models=["a"])
+    loosened = reviewed.verify(
+        [text | {"require_human_review": False, "require_disclosure": False, "allowed_models": ["b"]}]
+    )
+    assert {"human_review", "disclosure", "allowed_model"} <= {*loosened.results[0].checks_failed}
 
 
 def test_every_verb_is_the_one_of_its_guard():

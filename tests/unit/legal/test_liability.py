@@ -39,11 +39,12 @@ def test_what_is_no_amount_is_unverifiable(row):
 
 
 def test_a_claim_within_the_tolerance_is_told_apart_from_an_exact_one():
-    exact = LiabilityGuard().verify_cap(1_000_000, 100, 1_000_000)
-    near = LiabilityGuard().verify_cap(1_000_000, 100, "1000000.01")
+    exact = LiabilityGuard(0.01).verify_cap(1_000_000, 100, 1_000_000)
+    near = LiabilityGuard(0.01).verify_cap(1_000_000, 100, "1000000.01")
     assert (exact.verified, exact.exact, near.verified, near.exact) == (True, True, True, False)
     assert near.message == "the cap is 1000000 and 1000000.01 is claimed: off by 0.01, within 100.00"
-    assert not LiabilityGuard(0).verify_cap(1_000_000, 100, "1000000.01").verified
+    assert not LiabilityGuard().verify_cap(1_000_000, 100, "1000000.01").verified
+    assert not LiabilityGuard(100).verify_cap(1_000_000, 100, 0).verified
 
 
 def test_the_fields_say_what_was_computed():

@@ -30,7 +30,7 @@ def ask(row: dict[str, Any]) -> ProvenanceResult:
 @each("row", rows("provenance_true.jsonl"))
 def test_a_text_with_a_complete_record_is_verified(row):
     result = ask(row)
-    assert (result.status, result.checks_failed, result.risk) == (CheckStatus.VERIFIED, (), "low"), result
+    assert (result.status, result.checks_failed, result.risk) == (CheckStatus.VERIFIED, [], "low"), result
     assert len(result.by_hand) == len(result.checks_passed)
 
 
@@ -44,7 +44,7 @@ def test_a_defect_of_the_text_or_its_record_is_found_by_name(row):
 @each("row", rows("provenance_hostile.jsonl"))
 def test_what_is_no_text_or_no_record_is_unverifiable(row):
     result = ask(row)
-    assert (result.status, result.risk, result.checks_passed) == (CheckStatus.UNVERIFIABLE, "high", ()), result
+    assert (result.status, result.risk, result.checks_passed) == (CheckStatus.UNVERIFIABLE, "high", []), result
 
 
 def test_the_example_of_the_seed_is_verified():
@@ -58,7 +58,7 @@ def test_the_example_of_the_seed_is_verified():
         },
     )
     assert result["verified"]
-    assert result["checks_passed"] == ("content_hash", "model_id", "generation_timestamp", "disclosure")
+    assert result["checks_passed"] == ["content_hash", "model_id", "generation_timestamp", "disclosure"]
 
 
 def test_every_change_of_one_letter_is_found():
@@ -89,4 +89,4 @@ def test_over_the_wire_the_clock_is_the_real_one():
         "generation_timestamp": "2999-01-01T00:00:00Z",
     }
     result = CHECKS["provenance"].ask(content=content, provenance=record)
-    assert result["checks_failed"] == ("generation_timestamp",)
+    assert result["checks_failed"] == ["generation_timestamp"]

@@ -129,6 +129,28 @@ def test_allowed_paths_bound_files(path, operation, allowed):
     assert SystemGuard(allowed_paths=["/srv/app"]).verify_file_access(path, operation).verified is allowed
 
 
+def test_a_link_leads_where_it_points(tmp_path, monkeypatch):
+    (tmp_path / "allowed" / "sub").mkdir(parents=True)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "f").touch()
+    for name, target in (("out", tmp_path / "other"), ("in", tmp_path / "allowed" / "sub"), ("shadow", "/etc/shadow")):
+        (tmp_path / "allowed" / name).symlink_to(target)
+    (tmp_path / "alias").symlink_to(tmp_path / "allowed")
+    guard = SystemGuard(allowed_paths=[str(tmp_path / "allowed")])
+    inside = tmp_path / "allowed"
+    for path in (inside / "in" / "new", inside / "sub" / "f", tmp_path / "alias" / "f", "in/f", "sub/f"):
+        assert guard.verify_file_access(str(path), "write").verified or path == tmp_path / "alias" / "f", path
+    for path in (inside / "out" / "f", inside / "out", inside / "shadow", "out/f", "sub/../out/f", inside / "o*" / "f"):
+        for operation in ("read", "write", "delete"):
+            assert not guard.verify_file_access(str(path), operation).verified, (path, operation)
+    for command in (f"cat {inside}/out/f", "cat out/f", f"cat {inside}/*/f", f"cp {inside}/sub/f {inside}/out/g"):
+        assert not guard.verify_shell_command(command).verified, command
+    assert guard.verify_shell_command(f"cat {inside}/sub/f").verified
+    monkeypatch.chdir(inside)
+    assert not SystemGuard().verify_file_access("shadow").verified
+    assert SystemGuard(allowed_paths=[str(tmp_path / "alias")]).verify_file_access(f"{tmp_path}/alias/sub/f").verified
+
+
 def test_one_path_given_as_text_is_one_path():
     assert SystemGuard(allowed_paths="/srv/app").verify_file_access("/srv/app/a", "write").verified
     assert not SystemGuard(allowed_paths="/srv/app").verify_file_access("/a", "write").verified

@@ -11,6 +11,7 @@ from qwed.kernel.tools import ACTION_TYPES, TOOL_CALL, Tool
 from qwed.kernel.views.activity_views import ActivityView
 from qwed.kernel.views.agent_views import View
 from qwed.model import EffectKind
+from qwed.model.tolerances import LOOSENING, VALUE
 from qwed.model.tool_name import ALL_OF_SERVER
 from qwed.reports.report_data import ReportData
 
@@ -45,6 +46,7 @@ ToolEntry = Annotated[
     ),
 ]
 ToolEntries = Annotated[list[ToolEntry], Meta(max_length=1000)]
+ToleranceEntry = Annotated[str, Meta(pattern=rf"^(?:{'|'.join(LOOSENING)})={VALUE}$")]
 
 
 class RequestShape(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -154,6 +156,7 @@ class PermissionsShape(RequestShape):
     allowed_functions: Entries | None = None
     allowed_paths: Entries | None = None
     allowed_domains: Entries | None = None
+    tolerances: Annotated[list[ToleranceEntry], Meta(max_length=1000)] | None = None
 
 
 class RegisterShape(RequestShape):

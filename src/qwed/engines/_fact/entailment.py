@@ -75,7 +75,12 @@ def _relate_negated(evidence: Clause, claim: Clause) -> Relation | None:
 
 
 def _is_identical(one: Item, other: Item) -> bool:
-    return _is_same(one, other) and one.slot == other.slot
+    return _is_same(one, other) and _bare(one.slot) == _bare(other.slot)
+
+
+def _bare(slot: Quantity | DateSlot | None) -> Quantity | DateSlot | None:
+    """Return the slot without the spelling of its number."""
+    return slot._replace(has_commas=False) if isinstance(slot, Quantity) else slot
 
 
 def _relate_positive(evidence: Clause, claim: Clause) -> Relation | None:

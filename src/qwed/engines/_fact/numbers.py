@@ -1,10 +1,10 @@
 """Numbers of the fact engine: quantities with units and bounds, compared as intervals."""
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
+from qwed.engines._fact.numerals import Numeral, numeral_of, plain_numeral
 from qwed.engines._fact.text import FactToken
 
 SAME, APART, UNSURE = "same", "apart", "unsure"
@@ -72,9 +72,11 @@ _BOUNDS: dict[tuple[str, ...], str] = {
     }.items()
     for phrase in some.split("|")
 }
-_CODE = re.compile(r"\D?0\d")
-_MINUS = str.maketrans("\u2212\u2013", "--")
+_MINUS = ("-", "\u2212", "\u2013")
 _CLOSE, _FAR = Fraction(5, 100), Fraction(20, 100)
+
+
+Interval = tuple[Fraction | None, Fraction | None]
 
 
 class Quantity(NamedTuple):
@@ -86,6 +88,20 @@ class Quantity(NamedTuple):
     written: str = ""
     approximate: bool = False
     open: bool = False
+    version: Interval | None = None
+    """Interval of the version numbers, where it differs."""
+    grouped: Interval | None = None
+    """Interval with points as separators of thousands, where it differs."""
+    has_commas: bool = False
+
+
+class Amount(NamedTuple):
+    """A number with its unit, and the index after it."""
+
+    number: Numeral
+    unit: str
+    written: str
+    end: int
 
 
 class ParsedQuantity(NamedTuple):
@@ -105,26 +121,45 @@ def quantity_at(tokens: Sequence[FactToken], at: int) -> ParsedQuantity | None:
     amount = _amount(tokens, at)
     if amount is None:
         return None
-    value, unit, written, at = amount
-    at, bound = _suffix(tokens, at, bound)
-    return ParsedQuantity(_bounded(bound, value, unit, written), at - start)
+    at, bound = _suffix(tokens, amount.end, bound)
+    low = None if bound in ("<", "<=") else amount.number
+    high = None if bound in (">", ">=") else amount.number
+    slot = _quantity(low, high, amount)._replace(approximate=bound == "~", open=bound in ("<", ">"))
+    return ParsedQuantity(slot, at - start)
+
+
+def _quantity(low: Numeral | None, high: Numeral | None, amount: Amount) -> Quantity:
+    intervals: list[Interval] = [
+        (None if low is None else low[reading], None if high is None else high[reading]) for reading in range(3)
+    ]
+    usual, version, grouped = intervals
+    return Quantity(
+        *usual,
+        amount.unit,
+        amount.written,
+        version=version if version != usual else None,
+        grouped=grouped if grouped != usual else None,
+        has_commas=amount.number.has_commas,
+    )
 
 
 def _range(tokens: Sequence[FactToken], at: int) -> ParsedQuantity | None:
     """Parse `between 5 and 10`, `5 to 10` or `5-10 km`; `5 to 10 million` is ambiguous and not a range."""
     between = tokens[at].text == "between" if at < len(tokens) else False
     first = _amount(tokens, at + between)
-    if first is None or first[3] >= len(tokens):
+    if first is None or first.end >= len(tokens):
         return None
-    joined = tokens[first[3]].text in (("and",) if between else ("to", "-", "\u2013"))
-    second = _amount(tokens, first[3] + 1) if joined else None
-    if second is None or (first[1] and first[1] != second[1]):
+    joined = tokens[first.end].text in (("and",) if between else ("to", "-", "\u2013"))
+    second = _amount(tokens, first.end + 1) if joined else None
+    if second is None or (first.unit and first.unit != second.unit):
         return None
-    scaled = [any(token.text in _SCALES for token in tokens[a:b]) for a, b in ((at, first[3]), (first[3], second[3]))]
-    low = first[0] if first[1] else first[0] * _UNITS.get(second[2], ("", Fraction(1)))[1]
-    if scaled[0] != scaled[1] or low > second[0]:
+    spans = (tokens[at : first.end], tokens[first.end : second.end])
+    scaled = [any(token.text in _SCALES for token in span) for span in spans]
+    factor = _UNITS.get(second.written, ("", Fraction(1)))[1]
+    low = first.number if first.unit or not second.unit else first.number.times(factor)
+    if scaled[0] != scaled[1] or low.usual > second.number.usual:
         return None
-    return ParsedQuantity(Quantity(low, second[0], second[1], second[2]), second[3] - at)
+    return ParsedQuantity(_quantity(low, second.number, second), second.end - at)
 
 
 def _bound(tokens: Sequence[FactToken], at: int) -> tuple[int, str]:
@@ -144,13 +179,7 @@ def _suffix(tokens: Sequence[FactToken], at: int, bound: str) -> tuple[int, str]
     return (at + 1, ">=") if not bound and words[:1] == ("+",) else (at, bound)
 
 
-def _bounded(bound: str, value: Fraction, unit: str, written: str) -> Quantity:
-    low = None if bound in ("<", "<=") else value
-    high = None if bound in (">", ">=") else value
-    return Quantity(low, high, unit, written, bound == "~", bound in ("<", ">"))
-
-
-def _amount(tokens: Sequence[FactToken], at: int) -> tuple[Fraction, str, str, int] | None:
+def _amount(tokens: Sequence[FactToken], at: int) -> Amount | None:
     if at >= len(tokens):
         return None
     currency = _CURRENCIES.get(tokens[at].text, "") if tokens[at].kind == "sign" else ""
@@ -160,28 +189,28 @@ def _amount(tokens: Sequence[FactToken], at: int) -> tuple[Fraction, str, str, i
         return None
     value, at = number
     if currency:
-        return value, currency, currency, at
+        return Amount(value.times(1), currency, currency, at)
     return _with_unit(tokens, at, value)
 
 
-def _with_unit(tokens: Sequence[FactToken], at: int, value: Fraction) -> tuple[Fraction, str, str, int]:
+def _with_unit(tokens: Sequence[FactToken], at: int, number: Numeral) -> Amount:
     words = [token.text for token in tokens[at : at + 3]] + ["", "", ""]
     if words[0] in ("percentage", "percent") and words[1] in ("point", "points"):
-        return value, "point", "percentage-points", at + 2
+        return Amount(number.times(1), "point", "percentage-points", at + 2)
     if words[:2] == ["per", "cent"]:
-        return value, "percent", "percent", at + 2
+        return Amount(number.times(1), "percent", "percent", at + 2)
     if words[0] == "°" and words[1] in ("c", "f"):
-        return value, {"c": "celsius", "f": "fahrenheit"}[words[1]], words[1], at + 2
+        return Amount(number.times(1), {"c": "celsius", "f": "fahrenheit"}[words[1]], words[1], at + 2)
     if words[:2] == ["us", "dollars"] or (words[0] in ("us", "u.s") and words[1] in ("dollars", "dollar")):
-        return value, "usd", "usd", at + 2
+        return Amount(number.times(1), "usd", "usd", at + 2)
     skip = words[0] == "-" and words[1] in _UNITS
     word = words[1] if skip else words[0]
     if word in _CURRENCIES:
-        return value, _CURRENCIES[word], _CURRENCIES[word], at + 1
+        return Amount(number.times(1), _CURRENCIES[word], _CURRENCIES[word], at + 1)
     if word in _UNITS and _is_unit_spelling(tokens[at + skip]):
         unit, factor = _UNITS[word]
-        return value * factor, unit, word, at + 1 + skip
-    return value, "", "", at
+        return Amount(number.times(factor), unit, word, at + 1 + skip)
+    return Amount(number, "", "", at)
 
 
 def _is_unit_spelling(token: FactToken) -> bool:
@@ -190,25 +219,26 @@ def _is_unit_spelling(token: FactToken) -> bool:
     return len(written) > _SYMBOL or written == written.lower() or written in _CAPITAL_UNITS
 
 
-def _plain(tokens: Sequence[FactToken], at: int, scales: Mapping[str, int]) -> tuple[Fraction, int] | None:
+def _plain(tokens: Sequence[FactToken], at: int, scales: Mapping[str, int]) -> tuple[Numeral, int] | None:
     """Parse digits or number words, with a scale such as `million`."""
     token = tokens[at] if at < len(tokens) else None
     if token is None:
         return None
     if token.kind == "number":
-        # `0123` is a code, not a number.
-        if _CODE.match(token.text):
+        digits = token.text.lstrip("".join(_MINUS))
+        value, at = numeral_of(digits), at + 1
+        if value is None:
             return None
-        value, at = Fraction(token.text.replace(",", "").translate(_MINUS)), at + 1
+        value = value.negated() if token.text.startswith(_MINUS) else value
     elif token.text in ("a", "an") and at + 1 < len(tokens) and tokens[at + 1].text in _WHOLE:
-        value, at = Fraction(1), at + 1
+        value, at = plain_numeral(1), at + 1
     else:
         spelt = _spelled_number(tokens, at)
         if spelt is None:
             return None
-        value, at = spelt
+        value, at = plain_numeral(spelt[0]), spelt[1]
     while at < len(tokens) and tokens[at].text in scales:
-        value, at = value * scales[tokens[at].text], at + 1
+        value, at = value.times(scales[tokens[at].text]), at + 1
     return value, at
 
 
@@ -253,7 +283,27 @@ def ordinal_of(token: FactToken) -> int | None:
 
 
 def compare_quantities(evidence: Quantity, claim: Quantity) -> str:
-    """Compare the evidence's number with the claim's: SAME, APART or UNSURE."""
+    """Compare the evidence's number with the claim's: SAME, APART or UNSURE, also if the readings disagree."""
+    if evidence.has_commas and _compare(evidence, claim) == SAME:
+        # The source separates thousands by commas, so the point of the claim is a decimal point.
+        claim = claim._replace(grouped=None)
+    comparisons = {_compare(*pair) for pair in _reading_pairs(evidence, claim)}
+    return comparisons.pop() if len(comparisons) == 1 else UNSURE
+
+
+def _reading_pairs(evidence: Quantity, claim: Quantity) -> Iterator[tuple[Quantity, Quantity]]:
+    """Yield both numbers in each reading that one of them has."""
+    yield evidence, claim
+    for one, other in ((evidence.version, claim.version), (evidence.grouped, claim.grouped)):
+        if one is not None or other is not None:
+            yield _in_reading(evidence, one), _in_reading(claim, other)
+
+
+def _in_reading(quantity: Quantity, interval: Interval | None) -> Quantity:
+    return quantity if interval is None else quantity._replace(low=interval[0], high=interval[1])
+
+
+def _compare(evidence: Quantity, claim: Quantity) -> str:
     if evidence.unit != claim.unit:
         money = {evidence.unit, claim.unit} <= set(_CURRENCIES.values())
         return APART if money and evidence[:2] == claim[:2] else UNSURE

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from qwed.engines._fact.lexicon import BACK_REFERENCES, BLOCKING, DENIALS, FALSEHOOD_TITLES, FORWARD_REFERENCES, FRAMES
+from qwed.engines._fact.numerals import RUN
 from qwed.guards.text_scan import has_invisible
 from qwed.model.unicode_normal import normalize
 
@@ -22,10 +23,10 @@ _TOKEN = re.compile(
       | (?P<slashed>\d{1,4}(?:/\d{1,4}){1,2})
       | (?P<ordinal>\d+(?:st|nd|rd|th)\b)
       | (?P<decade>\d{4}s\b)
-      | (?P<number>(?:(?<![\w)\]%])[-\u2212\u2013])?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)
+      | (?P<number>(?:(?<![\w)\]%])[-\u2212\u2013])?NUMERAL)
       | (?P<dotted>(?:[A-Za-z]\.){2,})
       | (?P<word>[^\W\d_]+(?:[-'\u2019][^\W\d_]+)*)
-      | (?P<sign>[^\s\w]|_)""",
+      | (?P<sign>[^\s\w]|_)""".replace("NUMERAL", RUN),
     re.VERBOSE,
 )
 _ABBREVIATIONS = frozenset(

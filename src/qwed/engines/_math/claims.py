@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any
 
@@ -22,6 +21,7 @@ from qwed.engines._math.size_limits import Expr, is_tame, terms
 from qwed.engines._math.syntax_tree import Claim, MathNode, MathRefusalError, clip, iter_nodes, subtract
 from qwed.engines._math.time_limit import run_within
 from qwed.engines._math.to_sympy import SympyConverter, format_value, require_finite, variables_of
+from qwed.engines._math.tolerance import Tolerance
 from qwed.model import Verdict
 
 _SECONDS = 2
@@ -46,15 +46,15 @@ def simplify(node: MathNode, names: tuple[str, ...], facts: Facts = NO_FACTS) ->
     return value, where_defined(converter)
 
 
-def decide_claim(claim: Claim, tolerance: object = None, facts: Facts = NO_FACTS) -> Verdict:
+def decide_claim(claim: Claim, tolerance: Tolerance | None = None, facts: Facts = NO_FACTS) -> Verdict:
     """Return the verdict on the claim."""
     if variables_of(claim):
         return _proof_verdict(claim, decide(claim, _with_binomial_facts(claim, facts)))
     sides = convert_sides(claim, {})
     if tolerance is not None and claim.sign == "=":
-        return _verify_equal_within(claim, sides, _parse_tolerance(tolerance))
+        return _verify_equal_within(claim, sides, tolerance.bounded(claim))
     if tolerance is not None and claim.sign == "!=":
-        return _verify_different_within(claim, sides, _parse_tolerance(tolerance))
+        return _verify_different_within(claim, sides, tolerance.requested)
     return _constant_verdict(claim, sides)
 
 
@@ -125,7 +125,7 @@ def _shorten(text: str) -> str:
 
 
 def _verify_equal_within(claim: Claim, sides: Sides, tolerance: Fraction) -> Verdict:
-    """Verify that two constants are equal up to the requested tolerance, which the verdict states."""
+    """Verify that two constants are equal up to the tolerance, which the verdict states."""
     stated: Mapping[str, Any] = {"tolerance": format_rational(tolerance).exact}
     exact = compare("=", sides)
     left, right = _format_sides(sides)
@@ -149,17 +149,3 @@ def _is_within(claim: Claim, sides: Sides, tolerance: Fraction) -> bool:
     if above is None or below is None:
         raise undecided(claim.text)
     return above and below
-
-
-def _parse_tolerance(tolerance: object) -> Fraction:
-    problem = MathRefusalError("parameters_valid", f"tolerance {clip(str(tolerance))} must be a number of zero or more")
-    if isinstance(tolerance, bool) or not isinstance(tolerance, int | float | str | Decimal):
-        raise problem
-    try:
-        # repr is the shortest decimal that means this double, so 0.01 is one hundredth exactly
-        exact = Decimal(repr(tolerance)) if isinstance(tolerance, float) else Decimal(tolerance)
-    except InvalidOperation:
-        raise problem from None
-    if not exact.is_finite() or exact < 0 or abs(exact.adjusted()) > 100 or len(exact.as_tuple().digits) > 100:
-        raise problem
-    return Fraction(exact)

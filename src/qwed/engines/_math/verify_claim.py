@@ -24,10 +24,11 @@ from qwed.engines._math.syntax_tree import (
     negate,
 )
 from qwed.engines._math.to_sympy import format_value, value_of
+from qwed.engines._math.tolerance import Tolerance
 from qwed.model import Status, Verdict
 
 
-def verify_claim(claim: Claim, tolerance: object = None, facts: Facts = NO_FACTS) -> Verdict:
+def verify_claim(claim: Claim, tolerance: Tolerance | None = None, facts: Facts = NO_FACTS) -> Verdict:
     """Return the verdict on a claim or a chain of them; a bare expression is computed."""
     if claim.right is None:
         return evaluate(claim, facts)
@@ -36,7 +37,7 @@ def verify_claim(claim: Claim, tolerance: object = None, facts: Facts = NO_FACTS
     return _verify_chain(claim, tolerance, facts)
 
 
-def _verify_chain(claim: Claim, tolerance: object, facts: Facts) -> Verdict:
+def _verify_chain(claim: Claim, tolerance: Tolerance | None, facts: Facts) -> Verdict:
     """Verify all links; one that fails decides, regardless of the others."""
     verdicts, refusal = [], None
     for link in (claim._replace(also=()), *claim.also):
@@ -80,7 +81,7 @@ def _format_matrix(table: Matrix) -> str:
     return f"[{', '.join('[' + ', '.join(row) + ']' for row in rows)}]"
 
 
-def _verify_link(claim: Claim, tolerance: object, facts: Facts) -> Verdict:
+def _verify_link(claim: Claim, tolerance: Tolerance | None, facts: Facts) -> Verdict:
     if claim.right is None:
         raise undecided(claim.text)
     if not (needs_resolving(claim.left) or needs_resolving(claim.right)):
@@ -130,7 +131,7 @@ def _differentiate_sides(claim: Claim) -> Claim:
     return claim._replace(left=sides[0], right=sides[1])
 
 
-def _verify_resolved(claim: Claim, tolerance: object, facts: Facts) -> Verdict:
+def _verify_resolved(claim: Claim, tolerance: Tolerance | None, facts: Facts) -> Verdict:
     resolver = Resolver(facts)
     left = resolver.resolve(claim.left)
     right = resolver.resolve(claim.right if claim.right is not None else claim.left)
@@ -166,7 +167,7 @@ def _verify_infinite(claim: Claim, left: MathNode, right: MathNode) -> Verdict:
     )
 
 
-def _verify_entries(claim: Claim, left: Value, right: Value, tolerance: object, facts: Facts) -> Verdict:
+def _verify_entries(claim: Claim, left: Value, right: Value, tolerance: Tolerance | None, facts: Facts) -> Verdict:
     if not (isinstance(left, Matrix) and isinstance(right, Matrix)):
         return failed_verdict(f"{clip(claim.text)} does not hold: one side is a matrix, the other a number", {})
     if left.size != right.size:

@@ -16,6 +16,7 @@ from qwed.kernel.request import quoted
 from qwed.kernel.services import Services
 from qwed.model import ErrorCode, Event, MoneyError, Trust, micros_from
 from qwed.model.ids import new_id
+from qwed.model.tolerances import parse_tolerances
 from qwed.model.tool_name import ALL_OF_SERVER, server_of_wildcard
 from qwed.store.agent import Agent, AgentLimits, AgentStatus, Permissions
 from qwed.store.change_parts import AgentAdded
@@ -168,7 +169,8 @@ def _permissions_of(raw: Any) -> Permissions | Problem:
             return _bad(f"`permissions.allowed_engines`: unknown engine {quoted(engine)}: known are {names}")
     # Permissions are stored for ever and must not contain a secret; a schema works without it.
     schema = redacted_text(permissions.schema_ddl)
-    refusal = _refuse_lists(permissions) or _refuse_patterns(permissions) or _refuse_dialect(permissions.dialect)
+    refusal = _refuse_lists(permissions) or _refuse_patterns(permissions)
+    refusal = refusal or _refuse_dialect(permissions.dialect) or _refuse_tolerances(permissions)
     return refusal or msgspec.structs.replace(permissions, schema_ddl=schema)
 
 
@@ -200,6 +202,14 @@ def _refuse_dialect(dialect: str | None) -> Problem | None:
     if dialect is None or dialect_named(dialect):
         return None
     return _bad(f"`permissions.dialect`: unknown dialect {quoted(dialect)}: known are {', '.join(KNOWN_DIALECTS)}")
+
+
+def _refuse_tolerances(permissions: Permissions) -> Problem | None:
+    try:
+        parse_tolerances(permissions.tolerances or ())
+    except ValueError as error:
+        return _bad(f"`permissions.tolerances`: {error}")
+    return None
 
 
 def _is_valid_list(entries: tuple[str, ...]) -> bool:

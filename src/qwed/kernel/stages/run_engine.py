@@ -156,4 +156,5 @@ def _policy_of(case: Case) -> DataPolicy:
         max_rows=allowed.max_rows,
         dialect=allowed.dialect,
         allowed_functions=allowed.allowed_functions or (),
+        tolerances=allowed.tolerances or (),
     )
