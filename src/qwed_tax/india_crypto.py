@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from qwed.packs.check import PackCheck
 from qwed.packs.result import CheckStatus, Result, UnreadableInputError, status_of, unverifiable_on_error
@@ -61,10 +61,18 @@ def _one_of(name: str, value: Any) -> Fraction:
     return exact
 
 
-def _heads(losses: Any, gains: Any) -> IndiaCryptoResult | None:
-    """Return whether losses may be set off, for amounts by head of income; None for plain amounts."""
+class _Amounts(NamedTuple):
+    lost: Fraction
+    won: Fraction
+    """Gains from virtual digital assets."""
+    set_off: str = ""
+    """Message if losses are set off that may not be."""
+
+
+def _amounts_of(losses: Any, gains: Any) -> _Amounts:
+    """Return the amounts, given plainly or by head of income."""
     if not isinstance(losses, Mapping) and not isinstance(gains, Mapping):
-        return None
+        return _Amounts(_sum_of("losses", losses), _sum_of("gains", gains))
     if not isinstance(losses, Mapping) or not isinstance(gains, Mapping) or len(losses) + len(gains) > _MOST:
         raise UnreadableInputError("write `losses` and `gains` both as amounts, or both by head as in {`VDA`: 5000}")
     if not all(isinstance(head, str) for head in (*losses, *gains)):
@@ -77,10 +85,10 @@ def _heads(losses: Any, gains: Any) -> IndiaCryptoResult | None:
         raise UnreadableInputError(
             "neither side has a virtual digital asset, write its head as `VDA`; other set off is not checked"
         )
-    if not lost or not won:
-        return _result(sum(lost.values(), Fraction(0)), assets, CheckStatus.VERIFIED, "there is nothing to set off")
-    said = f"losses of {', '.join(lost)} may not be set off against gains of {', '.join(won)}"
-    return _result(sum(lost.values(), Fraction(0)), assets, CheckStatus.FAILED, said)
+    message = (
+        f"losses of {', '.join(lost)} may not be set off against gains of {', '.join(won)}" if lost and won else ""
+    )
+    return _Amounts(sum(lost.values(), Fraction(0)), assets, message)
 
 
 def _is_asset(head: str) -> bool:
@@ -99,14 +107,12 @@ def verify_india_crypto(
     claimed_tds: Any = None,
 ) -> IndiaCryptoResult:
     """Check the claimed tax on the gains, without set-off of losses."""
-    by_head = _heads(losses, gains)
-    if by_head is not None:
-        return by_head
-    lost, won = _sum_of("losses", losses), _sum_of("gains", gains)
+    lost, won, set_off = _amounts_of(losses, gains)
     sale = None if consideration is None else not_negative("consideration", consideration, _INR)
     if claimed_tds is not None and sale is None:
         raise UnreadableInputError("`claimed_tds` needs `consideration`, the amount that the asset was sold for")
     checks = (
+        set_off,
         _wrong("claimed_taxable", claimed_taxable, (won,)),
         _wrong("claimed_tax", claimed_tax, (won * RATE, _with_cess(won))),
         _wrong("claimed_total", claimed_total, (_with_cess(won),)),

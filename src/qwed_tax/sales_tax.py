@@ -10,7 +10,7 @@ from qwed.packs.check import PackCheck
 from qwed.packs.result import Result, UnreadableInputError, status_of, unknown_name_error, unverifiable_on_error
 from qwed.packs.value_parsing import day_of
 from qwed_tax.money import agrees, amount_of, exactly, money, percent, places_of, rate_of, rounded
-from qwed_tax.tables.sales import LAST_DAY, RATES, SOURCE, STATES, SalesTaxRate
+from qwed_tax.tables.sales import HIGHEST, LAST_DAY, RATES, SOURCE, STATES, SalesTaxRate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +27,9 @@ class SalesTaxResult(Result):
     place: str | None = None
 
 
+_USD = "USD"
+_HIGHEST_ABROAD = Fraction(30, 100)
+"""No country has a general rate of value added or sales tax above it; the highest is 27 %."""
 _NAMES = {name.casefold(): code for code, name in STATES.items()} | {code.casefold(): code for code in STATES}
 
 
@@ -61,18 +64,30 @@ def _span(rates: tuple[SalesTaxRate, ...]) -> str:
     return f"{rates[0].since} to {last}"
 
 
+def _anywhere_says(rate: Fraction, currency: Any) -> tuple[bool, str]:
+    """Return whether a rate may be charged anywhere, and a sentence about it."""
+    if rate > _HIGHEST_ABROAD:
+        raise UnreadableInputError(
+            f"{percent(rate)} is above every rate that is known, write `place`, a US state", STATES
+        )
+    if currency == _USD and rate > HIGHEST:
+        return False, f"no place in the US has a sales tax of {percent(rate)}, the highest is below {percent(HIGHEST)}"
+    return True, ""
+
+
 def _place_says(code: str, general: SalesTaxRate, rate: Fraction) -> tuple[bool, str]:
     """Return whether a rate may be charged in the state, and a sentence about it."""
     named = f"the general rate of {STATES[code]} is {percent(general.rate)}"
     if rate == general.rate:
         more = "; local rates are not in it" if general.local else ""
         return True, f"{named}{more}"
-    if rate > general.rate and general.local:
+    if general.rate < rate <= general.highest:
         return (
             True,
             f"{named}, the other {percent(rate - general.rate)} must be local rates, which are not in the table",
         )
-    why = "lower than that" if rate < general.rate else "there are no local rates"
+    above = f"local rates add {percent(general.local)} at most" if general.local else "there are no local rates"
+    why = "lower than that" if rate < general.rate else above
     return False, f"{named}: {percent(rate)} is not charged there, {why}"
 
 
@@ -88,12 +103,15 @@ def verify_sales_tax(
 ) -> SalesTaxResult:
     """Check that the tax is `rate` of `amount`, and with `place` that the rate is charged there."""
     places = places_of(currency)
+    if place is not None and currency != _USD:
+        raise UnreadableInputError("`currency` must be USD for a US state")
     base = amount_of("amount", amount, currency)
     code = None if place is None else state_of(place)
     general = None if code is None else _general(code, date)
     chosen = general.rate if rate is None and general is not None else rate_of("rate", rate)
     sale = _Sale(base, chosen, amount_of("claimed_tax", claimed_tax, currency), currency, places, code)
-    allowed, said = (True, "") if code is None or general is None else _place_says(code, general, chosen)
+    judged = _anywhere_says(chosen, currency) if code is None or general is None else _place_says(code, general, chosen)
+    allowed, said = judged
     return _result(sale, allowed, said)
 
 
