@@ -42,6 +42,13 @@ class Computation(NamedTuple):
     """True if the value is a fraction, such as an interest rate."""
     label: str = ""
     """Name of the value, if a claim could mean one of several."""
+    period: str = ""
+    """Period that the value belongs to, such as `month` for a monthly payment."""
+
+    @property
+    def stated_period(self) -> str:
+        """Return the period that a text may state: rates are annual."""
+        return "year" if self.rate else self.period
 
 
 @contextmanager

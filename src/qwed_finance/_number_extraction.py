@@ -11,6 +11,7 @@ from qwed.model.currency import CURRENCIES
 from qwed.packs.amount_parsing import ClaimedAmount, parse_claimed_amount
 from qwed.packs.result import UnreadableInputError
 from qwed_finance._decimal import to_builtin_number
+from qwed_finance._stated_period import ClaimScope, require_period, require_scope
 
 MAX_TEXT = 10_000
 MAX_NUMBERS = 400
@@ -63,7 +64,7 @@ _DIRECTION_MARKS = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _DIGITS = frozenset("0123456789)%")
 _OPERATORS = frozenset(("*", "/", "^", "+", "\u00d7", "\u00f7"))
 _OPERATOR_AFTER = re.compile(
-    r"\s{0,3}(?:[*/^+\u00d7\u00f7]|x\s{0,2}[0-9(]|[-\u2212]\s{0,2}[$\u20ac\u00a3\u20b9(]?[0-9])"
+    r"\s{0,3}(?:[*^+\u00d7\u00f7]|/(?!\s?(?:year|month|mo|yr|quarter|week|day)\b)|x\s{0,2}[0-9(]|[-\u2212]\s{0,2}[$\u20ac\u00a3\u20b9(]?[0-9])"
 )
 _MARKS = str.maketrans(dict.fromkeys('`{}\\_"[]|', " "))
 _STARS = re.compile(r"\*\*|(?<!\S)\*(?=\S)|(?<=\S)\*(?!\S)")
@@ -83,7 +84,13 @@ class NumberMatch(NamedTuple):
 
 
 def extract_claim(
-    name: str, value: Any, *, rate: bool, labels: Mapping[str, Sequence[str]], inputs: Collection[Decimal]
+    name: str,
+    value: Any,
+    *,
+    rate: bool,
+    labels: Mapping[str, Sequence[str]],
+    inputs: Collection[Decimal],
+    scope: ClaimScope,
 ) -> ClaimedAmount:
     """Return the claim in `value`: a number, an amount, or a text with one unambiguous value."""
     if not isinstance(value, str):
@@ -96,11 +103,17 @@ def extract_claim(
         matches = find_numbers(value, labels)
         if not matches and not any(character.isalpha() for character in value):
             raise
-    return select_claim(name, matches, value, rate=rate, inputs=inputs)
+    return select_claim(name, matches, value, rate=rate, inputs=inputs, scope=scope)
 
 
 def select_claim(
-    name: str, matches: Sequence[NumberMatch], text: str, *, rate: bool, inputs: Collection[Decimal]
+    name: str,
+    matches: Sequence[NumberMatch],
+    text: str,
+    *,
+    rate: bool,
+    inputs: Collection[Decimal],
+    scope: ClaimScope,
 ) -> ClaimedAmount:
     """Return the claim among the numbers of a text. Raise UnreadableInputError for no claim or several."""
     candidates = [number for number in matches if number.claim.percent is rate or (rate and _can_be_rate(number))]
@@ -114,7 +127,10 @@ def select_claim(
         raise UnreadableInputError(
             f"`{name}` contains no value, or several: end it with one, as in `the answer is $1,264.14`"
         )
-    before = strip_markup(text)[max(0, chosen.start - _CONTEXT_LENGTH) : chosen.start]
+    plain = strip_markup(text)
+    require_period(name, plain, chosen.start, chosen.end, scope.period)
+    require_scope(name, plain, chosen.start, chosen.end, scope)
+    before = plain[max(0, chosen.start - _CONTEXT_LENGTH) : chosen.start]
     if _VAGUE.search(before):
         raise UnreadableInputError(f"`{name}` contains no exact value, write one such as `$1,264.14`")
     if _LOSS.search(before) and not chosen.claim.percent:

@@ -11,10 +11,21 @@ from qwed_finance import bonds, interest, loans, sums
 from qwed_finance._arguments import parse_annuity, parse_bond, parse_coupon_day_count, parse_loan, select_readings
 from qwed_finance._compare import judge_claim
 from qwed_finance._currency import single_currency
-from qwed_finance._decimal import Computation, parse_amount, parse_rate, parse_years, reject_overflow, to_builtin_number
+from qwed_finance._decimal import (
+    FINE,
+    TWELVE,
+    Computation,
+    parse_amount,
+    parse_rate,
+    parse_years,
+    reject_overflow,
+    to_builtin_number,
+)
 from qwed_finance._number_extraction import ANSWER_LABELS, extract_claim
+from qwed_finance._stated_period import ClaimScope
 from qwed_finance.cashflows import excel_npv, irr, npv, parse_days, parse_flows, xnpv
 from qwed_finance.day_counts import parse_day_count
+from qwed_finance.loans import Loan
 from qwed_finance.result import FinanceResult
 
 _MAX_PRECISION = 10
@@ -23,7 +34,23 @@ _IRR_LABELS = ("internal rate of return", "irr")
 _PAYMENT_LABELS = ("monthly payment", "monthly instalment", "monthly installment", "emi", "payment")
 _INTEREST_LABELS = ("total interest", "interest")
 _APR_LABELS = ("annual percentage rate", "apr", "effective annual rate", "effective rate", "ear", "apy")
-_AMOUNT_LABELS = ("future value", "present value", "amount", "value", "interest", "balance")
+_TOTAL_LABELS = (
+    *("future value", "present value", "amount with interest", "amount including interest", "total with interest"),
+    *("amount", "value", "balance", "total"),
+)
+_INTEREST_ALONE_LABELS = (
+    "total interest",
+    "compound interest",
+    "simple interest",
+    "interest earned",
+    "interest alone",
+    "interest",
+)
+_AMOUNT_LABELS = (*_TOTAL_LABELS, *_INTEREST_ALONE_LABELS)
+_OTHER_LABELS = ("interest", "total interest", "total paid", "total cost", "principal", "loan amount", "balance")
+_RATE_LABELS = ("interest rate", "monthly rate", "annual rate", "discount rate", "rate")
+"""Labels of quantities that no check but their own asks for."""
+_NO_SCOPE = ClaimScope()
 
 
 class FinanceVerifier:
@@ -64,7 +91,7 @@ class FinanceVerifier:
             negative = computation._replace(
                 value=computation.value.copy_negate(), label="the payment with a minus, as Excel's PMT has it"
             )
-            return self._judge(llm_output, [computation], loan[:2], _PAYMENT_LABELS, [negative])
+            return self._judge(llm_output, [computation], loan[:2], _PAYMENT_LABELS, [negative], _scope_of(loan))
 
     @single_currency
     def verify_total_interest(
@@ -77,9 +104,10 @@ class FinanceVerifier:
         with reject_overflow():
             in_cents = loans.interest_of_schedule(loan, decimals)
             if convention == "schedule":
-                return self._judge(llm_output, [in_cents], loan[:2], _INTEREST_LABELS)
+                return self._judge(llm_output, [in_cents], loan[:2], _INTEREST_LABELS, scope=_scope_of(loan))
             hint = in_cents._replace(label=f"that {in_cents.label}: ask with convention `schedule`")
-            return self._judge(llm_output, loans.total_interest(loan, decimals), loan[:2], _INTEREST_LABELS, [hint])
+            readings = loans.total_interest(loan, decimals)
+            return self._judge(llm_output, readings, loan[:2], _INTEREST_LABELS, [hint], _scope_of(loan))
 
     @single_currency
     def verify_amortization(
@@ -115,7 +143,8 @@ class FinanceVerifier:
         frequency = interest.parse_compounding(compounding)
         with reject_overflow():
             readings = select_readings(interest.compound_interest(exact, yearly, years, frequency), value)
-            return self._judge(llm_output, readings, (exact, yearly, years), _AMOUNT_LABELS)
+            scope = ClaimScope(months=FINE.multiply(years, TWELVE), rate=yearly)
+            return self._judge_labelled(llm_output, readings, (exact, yearly, years), scope)
 
     @single_currency
     def verify_simple_interest(
@@ -129,7 +158,8 @@ class FinanceVerifier:
         )
         with reject_overflow():
             readings = select_readings(interest.simple_interest(exact, yearly, duration), value)
-            return self._judge(llm_output, readings, (exact, yearly, duration), _AMOUNT_LABELS)
+            scope = ClaimScope(months=FINE.multiply(duration, TWELVE), rate=yearly)
+            return self._judge_labelled(llm_output, readings, (exact, yearly, duration), scope)
 
     @single_currency
     def verify_interest(
@@ -245,11 +275,42 @@ class FinanceVerifier:
         inputs: Sequence[Decimal],
         labels: Sequence[str],
         hints: Sequence[Computation] = (),
+        scope: ClaimScope = _NO_SCOPE,
+        others: Sequence[str] = (),
     ) -> FinanceResult:
-        precision = self._decimals()
-        names = {"asked": (*labels, *ANSWER_LABELS)}
-        claim = extract_claim("llm_output", llm_output, rate=readings[0].rate, labels=names, inputs=inputs)
-        return judge_claim(claim, readings, precision, hints)
+        asked = (*labels, *ANSWER_LABELS)
+        others = (*others, *_OTHER_LABELS, *(() if readings[0].rate else _RATE_LABELS))
+        names = {"asked": asked, "other": [word for word in others if word not in asked]}
+        scope = scope._replace(period=readings[0].stated_period)
+        claim = extract_claim("llm_output", llm_output, rate=readings[0].rate, labels=names, inputs=inputs, scope=scope)
+        return judge_claim(claim, readings, self._decimals(), hints)
+
+    def _judge_labelled(
+        self, llm_output: Any, readings: Sequence[Computation], inputs: Sequence[Decimal], scope: ClaimScope
+    ) -> FinanceResult:
+        """Judge an amount with interest, or the interest alone: the text says which, or it may be either."""
+        if len(readings) == 1 or not isinstance(llm_output, str):
+            labels = _AMOUNT_LABELS if len(readings) > 1 else _labels_of(readings[0])
+            return self._judge(llm_output, readings, inputs, labels, scope=scope)
+        results: list[FinanceResult] = []
+        for reading in readings:
+            try:
+                results.append(
+                    self._judge(llm_output, [reading], inputs, _labels_of(reading), (), scope, _AMOUNT_LABELS)
+                )
+            except UnreadableInputError:
+                continue
+        if not results:
+            return self._judge(llm_output, readings, inputs, _AMOUNT_LABELS, scope=scope)
+        return next((result for result in results if result.verified), results[0])
+
+
+def _scope_of(loan: Loan) -> ClaimScope:
+    return ClaimScope(months=Decimal(loan.months), rate=loan.rate)
+
+
+def _labels_of(reading: Computation) -> Sequence[str]:
+    return _INTEREST_ALONE_LABELS if reading.label == "the interest alone" else _TOTAL_LABELS
 
 
 def _check_function(method: str) -> Callable[..., FinanceResult]:

@@ -56,14 +56,15 @@ def monthly_payment(loan: Loan) -> Computation:
     exact = require_max_value(level_payment(loan))
     if loan.rate == 0:
         step = f"without interest: {loan.principal:f} / {loan.months} = {format_step(exact)}"
-        return Computation(exact, "P / n", PAYMENT_RULE, (step,), loan.principal)
+        return Computation(exact, "P / n", PAYMENT_RULE, (step,), loan.principal, period="month")
     shrunk = FINE.power(FINE.add(ONE, loan.monthly), -loan.months)
     steps = (
         f"i = {loan.rate:f} / 12 = {format_step(loan.monthly)}",
         f"(1 + i)^-{loan.months} = {format_step(shrunk)}",
         f"{loan.principal:f} x i / (1 - {format_step(shrunk)}) = {format_step(exact)}",
     )
-    return Computation(exact, "P * i / (1 - (1 + i)^-n), i = annual rate / 12", PAYMENT_RULE, steps, loan.principal)
+    formula = "P * i / (1 - (1 + i)^-n), i = annual rate / 12"
+    return Computation(exact, formula, PAYMENT_RULE, steps, loan.principal, period="month")
 
 
 def total_interest(loan: Loan, decimals: int) -> tuple[Computation, Computation]:
@@ -137,7 +138,13 @@ def schedule_line(loan: Loan, month: int, part: str, decimals: int) -> tuple[Com
     )
     return tuple(
         Computation(
-            require_max_value(getattr(row, part)), _LINE_FORMULAS[part], rule, steps, loan.principal, label=label
+            require_max_value(getattr(row, part)),
+            _LINE_FORMULAS[part],
+            rule,
+            steps,
+            loan.principal,
+            label=label,
+            period="" if part == "balance" else "month",
         )
         for row, label in ((exact, "of the unrounded payment"), (in_cents, "of a schedule in cents"))
     )

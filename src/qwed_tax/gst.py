@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date as date_type
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -47,7 +48,7 @@ class _GstQuery(NamedTuple):
         return Fraction(self.half) * 2 if self.halves else self.base * self.rate / 100
 
 
-_UNNAMED = "US"
+_UNNAMED, _INDIA = "US", "IN"
 _INTRA, _INTER = "intra_state", "inter_state"
 _SUPPLIES = {"intra": _INTRA, "intrastate": _INTRA, "inter": _INTER, "interstate": _INTER}
 
@@ -86,15 +87,21 @@ def _halves_of(country: str | None, supply: Any, split: tuple[Any, Any], igst: A
 
 
 def _rows(country: str, on: Any) -> tuple[GstRates, ...]:
-    """Return the rates of the day, or all rates ever without a day."""
+    """Return the rates of the day, or the present ones without a day."""
     if on is None:
-        return GST[country]
+        return tuple(row for row in GST[country] if row.until == date_type.max)
     day = day_of("date", on)
     return tuple(row for row in GST[country] if row.since <= day < row.until)
 
 
 def _slabs(country: str, on: Any) -> list[Fraction]:
-    return sorted({slab for row in _rows(country, on) for slab in row.slabs})
+    """Return the rates; without a day also earlier general ones that some goods still have."""
+    kept = _ever(country) & SPECIAL.keys() if on is None and country == _INDIA else frozenset[Fraction]()
+    return sorted({slab for row in _rows(country, on) for slab in row.slabs} | kept)
+
+
+def _ever(country: str) -> frozenset[Fraction]:
+    return frozenset(slab for row in GST[country] for slab in row.slabs)
 
 
 def _rate_rule(query: _GstQuery, on: Any) -> tuple[bool, str]:
@@ -111,6 +118,10 @@ def _rate_rule(query: _GstQuery, on: Any) -> tuple[bool, str]:
     if query.country == "IN" and query.rate in SPECIAL and not _has_ended(query.rate, on):
         raise UnreadableInputError(
             f"{plain(query.rate)} % is for {SPECIAL[query.rate]} alone; {known}", map(plain, slabs)
+        )
+    if on is None and query.rate in _ever(query.country):
+        raise UnreadableInputError(
+            f"{plain(query.rate)} % was a rate of {query.country} earlier, write `date`; {known}"
         )
     return False, known
 
@@ -146,6 +157,8 @@ def verify_gst(
 ) -> GstResult:
     """Check that the tax is the rate of the amount and that the country has this rate on that day."""
     code = _country_of(jurisdiction if country is None else country)
+    if code is None and country is not None:
+        raise unknown_name_error("country with GST", country, GST)
     currency = CURRENCY.get(code or "") or parse_claimed_amount("amount", amount).currency
     halves = _halves_of(code, supply, (claimed_cgst, claimed_sgst), claimed_igst)
     asked = _GstQuery(code, amount_of("amount", amount, currency), _percent_of(rate_percent), halves)

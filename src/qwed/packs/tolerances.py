@@ -35,7 +35,7 @@ def _limit(name: str, limits: Mapping[str, Any]) -> Decimal:
 
 
 def _number(value: Any) -> Decimal | None:
-    if isinstance(value, bool):
+    if isinstance(value, bool | Decimal):
         return Decimal(value)
     try:
         return parse_number(value)

@@ -15,6 +15,7 @@ from qwed_finance._banking.solution import LABELS, OTHER_LABELS, Solution
 from qwed_finance._compare import judge_claim
 from qwed_finance._decimal import to_builtin_number
 from qwed_finance._number_extraction import ANSWER_LABELS, MAX_TEXT, NumberMatch, find_numbers, select_claim
+from qwed_finance._stated_period import ClaimScope
 from qwed_finance.result import FinanceResult
 
 MAX_SCENARIO = 4_000
@@ -96,7 +97,8 @@ def _find_claim(solution: Solution, key: str, text: str, *, needed: bool) -> Cla
         return None
     if not is_only:
         numbers = labelled
-    return select_claim("llm_output", numbers, text, rate=rate, inputs=solution.inputs)
+    scope = ClaimScope(solution.quantities[key][0].stated_period)
+    return select_claim("llm_output", numbers, text, rate=rate, inputs=solution.inputs, scope=scope)
 
 
 def _has_candidate(numbers: Sequence[NumberMatch], inputs: frozenset[Decimal], *, rate: bool) -> bool:

@@ -30,7 +30,8 @@ class SalesTaxRate(NamedTuple):
 _OPEN = date(2027, 1, 1)
 """Later rates are unknown."""
 
-# Code, name, percent, `+` and the most that local taxes add, rounded up, or `=` where there are none; first day if later than 2019-01-01, last day if there is one.
+# Code, name, percent, `+` with the most that local taxes add (rounded up) or `=` where there are none, first day if
+# later than 2019-01-01, last day if there is one.
 _TABLE = """
 AL Alabama 4 +9
 AK Alaska 0 +8

@@ -1,0 +1,110 @@
+"""Period that a text states for a value: `$500 a year` and `the weekly payment is $500` are no monthly payments."""
+
+import re
+from decimal import Decimal
+from typing import NamedTuple
+
+from qwed.packs.result import UnreadableInputError
+
+_PERIODS = {
+    "day": ("day", "days", "daily", "diem"),
+    "week": ("week", "weeks", "weekly", "wk"),
+    "two weeks": ("biweekly", "bi-weekly", "fortnight", "fortnightly"),
+    "half month": ("semimonthly", "semi-monthly"),
+    "month": ("month", "months", "monthly", "mo", "mth", "pm", "m"),
+    "two months": ("bimonthly", "bi-monthly"),
+    "quarter": ("quarter", "quarters", "quarterly", "qtr"),
+    "half year": ("semiannual", "semi-annual", "semiannually", "semi-annually", "half-year", "half-yearly"),
+    "year": ("year", "years", "yearly", "annual", "annually", "annum", "yr", "pa", "a"),
+    "decade": ("decade", "decades"),
+    "hour": ("hour", "hours", "hourly", "hr"),
+}
+_PERIOD_OF = {word: period for period, words in _PERIODS.items() for word in words}
+_NOUN = "|".join(sorted((word for word in _PERIOD_OF if not word.endswith("ly")), key=len, reverse=True))
+_ADJECTIVE = "|".join(
+    sorted((word for word in _PERIOD_OF if word.endswith("ly") or "annual" in word), key=len, reverse=True)
+)
+_TIMES = r"(?P<many>two\s|three\s|four\s|six\s|other\s|[2-9]\s)?"
+_RATIO = rf"(?:/\s?|per\s|each\s|every\s|an?\s|p\.\s?){_TIMES}(?P<noun>{_NOUN})\b"
+_BEFORE = re.compile(
+    rf"\b(?P<adjective>{_ADJECTIVE})\b|\b(?:per|each|every)\s{_TIMES}(?P<noun>{_NOUN})\b", re.IGNORECASE
+)
+_AFTER = re.compile(
+    rf"[\s,(]{{0,3}}(?:(?:paid|payable|due|charged|billed|in\stotal)\s)?"
+    rf"(?P<times>(?:once|twice|(?:two|three|four|[2-9])\stimes)\s)?(?:(?P<adjective>{_ADJECTIVE})\b|{_RATIO})",
+    re.IGNORECASE,
+)
+_COMPOUNDING = re.compile(r"\bcompound(?:ed|ing)\s[\w-]+|\b[\w-]+\scompounding\b", re.IGNORECASE)
+_OTHER_QUANTITY = re.compile(
+    rf"\b(?:{_ADJECTIVE}|{_NOUN})\s(?:(?:interest|nominal|percentage|discount)\s)*"
+    r"(?:rates?\b|percentage\syield|income|debts?|cash\sflows?|basis|periods?|payments\b|instal?lments\b)",
+    re.IGNORECASE,
+)
+"""Phrases in which the period belongs to another quantity than an amount."""
+_CLAUSE_START = re.compile(r"[.;:,(\n](?!\d)|\d[\d,.]*\s?%?(?!\d)")
+_SEVERAL = re.compile(
+    r"\b(?:two|three|four|five|six|half)\s(?:\w+\s)?(?:payments?|instal?lments?)\sof\s{0,2}\Z", re.IGNORECASE
+)
+_TERM = r"(?P<number>[0-9]{1,4}(?:\.[0-9]{1,6})?)(?P<unit>\s?%|[\s-]?years?\b|[\s-]?months?\b)"
+_SCOPE_AFTER = re.compile(
+    rf"(?:\s(?:(?:a|per|each|every)\s)?(?:month|year|monthly|annually))?,?\s(?:for|over|after|at)\s{_TERM}",
+    re.IGNORECASE,
+)
+_SCOPE_BEFORE = re.compile(rf"\b(?:for|over|after|in)\s{_TERM}[^.;,:\n0-9]{{0,40}}\Z", re.IGNORECASE)
+_CONTEXT = 120
+_TWELVE = Decimal(12)
+
+
+class ClaimScope(NamedTuple):
+    """Period, term and rate of the value that is asked for, which a text may repeat but not change."""
+
+    period: str = ""
+    """`month` for a monthly payment; empty for a value that belongs to no period."""
+    months: Decimal | None = None
+    rate: Decimal | None = None
+
+
+def require_period(name: str, text: str, start: int, end: int, period: str) -> None:
+    """Raise UnreadableInputError if the text states the number at `start` for another period than `period`."""
+    before, after = text[max(0, start - _CONTEXT) : start], text[end : end + _CONTEXT]
+    for stated in (_period_before(before, period), _period_after(after)):
+        if stated not in ("", period):
+            wanted = f"the value of one {period}" if period else "no value of a period"
+            raise UnreadableInputError(f"`{name}` states the value of one {stated}, and {wanted} is asked for")
+
+
+def _period_before(before: str, period: str) -> str:
+    """Return the period stated in the clause that leads to the number, the deviating one if there are several."""
+    starts = [match.end() for match in _CLAUSE_START.finditer(before)]
+    clause = before[max(starts, default=0) :]
+    if _SEVERAL.search(clause):
+        return "part of the payment"
+    clause = _COMPOUNDING.sub(" ", clause)
+    if period != "year" and not (period and "payments" in clause.lower()):
+        clause = _OTHER_QUANTITY.sub(" ", clause)
+    periods = [_period_of(match) for match in _BEFORE.finditer(clause)]
+    return next((stated for stated in periods if stated != period), periods[-1] if periods else "")
+
+
+def _period_after(after: str) -> str:
+    match = _AFTER.match(after)
+    if match is None:
+        return ""
+    times = (match["times"] or "once").strip().lower()
+    return _period_of(match) if times == "once" else f"payment made {times} a {_period_of(match)}"
+
+
+def _period_of(match: re.Match[str]) -> str:
+    period = _PERIOD_OF[(match["adjective"] or match["noun"]).lower()]
+    return f"{match['many'].strip()} {period}s" if match["many"] else period
+
+
+def require_scope(name: str, text: str, start: int, end: int, scope: ClaimScope) -> None:
+    """Raise UnreadableInputError if the text is about another term or rate, as in `$500 for 15 years`."""
+    before = _SCOPE_BEFORE.search(text[max(0, start - _CONTEXT) : start])
+    for match in filter(None, (before, _SCOPE_AFTER.match(text, end))):
+        number, unit = Decimal(match["number"]), match["unit"].strip(" -").lower()
+        known = scope.rate if unit == "%" else scope.months
+        stated = number / 100 if unit == "%" else number * _TWELVE if unit.startswith("year") else number
+        if known is not None and stated != known:
+            raise UnreadableInputError(f"`{name}` is about `{match[0].strip()[:40]}`, which is not what was asked")
