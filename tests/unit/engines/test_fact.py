@@ -34,6 +34,30 @@ def test_what_the_context_states_is_verified_with_its_sentence(row):
     assert row["context"][evidence["start"] : evidence["end"]] == evidence["sentence"]
 
 
+@each("row", rows("fact_numerals.jsonl"), ids=label)
+def test_a_number_is_supported_only_in_every_reading_of_its_spelling(row):
+    verdict = ask(row["claim"], row["context"])
+    assert (verdict.status is Status.VERIFIED) is row["supported"], verdict.message
+
+
+@pytest.mark.parametrize(
+    ("claim", "context"),
+    [
+        ("The price is 1 Euro.", "The price is 1.000 Euro."),
+        ("The price is 1000 Euro.", "The price is 1.000 Euro."),
+        ("The price is 1.000 Euro.", "The price is 1,000 Euro."),
+        ("Python 3.1 is supported.", "Python 3.10 is supported."),
+        ("Clause 7.1 limits liability.", "Clause 7.10 limits liability."),
+        ("The address is 10.0.0.1.", "The address is 10.0.0.10."),
+        ("The fee is $100 annually.", "The fee is $100 monthly."),
+        ("The fee is 1 CHF.", "The fee is 1 000 CHF."),
+    ],
+)
+def test_an_ambiguous_number_is_undecided(claim, context):
+    for pair in ((claim, context), (context, claim)):
+        assert ask(*pair).status is Status.INCONCLUSIVE, pair
+
+
 @each("row", rows("fact_refuted.jsonl"), ids=label)
 def test_what_the_context_contradicts_fails_with_the_slot(row):
     verdict = ask(row["claim"], row["context"])

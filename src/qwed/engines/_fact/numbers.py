@@ -1,6 +1,6 @@
 """Numbers of the fact engine: quantities with units and bounds, compared as intervals."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -128,11 +128,17 @@ def quantity_at(tokens: Sequence[FactToken], at: int) -> ParsedQuantity | None:
     return ParsedQuantity(slot, at - start)
 
 
+_READINGS: tuple[Callable[[Numeral], Fraction], ...] = (
+    lambda number: number.usual,
+    lambda number: number.version,
+    lambda number: number.grouped,
+)
+
+
 def _quantity(low: Numeral | None, high: Numeral | None, amount: Amount) -> Quantity:
-    intervals: list[Interval] = [
-        (None if low is None else low[reading], None if high is None else high[reading]) for reading in range(3)
-    ]
-    usual, version, grouped = intervals
+    usual, version, grouped = (
+        (None if low is None else one(low), None if high is None else one(high)) for one in _READINGS
+    )
     return Quantity(
         *usual,
         amount.unit,
@@ -337,6 +343,9 @@ def _intervals(evidence: Quantity, claim: Quantity) -> str:
         return SAME if evidence.open == claim.open else UNSURE
     if _before(evidence, claim, claim.open) or _before(claim, evidence, claim.open):
         return APART
+    if _is_range(evidence) and _is_range(claim):
+        # `2019-2020` and `3 to 5 days` name both ends, so a wider range is another one.
+        return UNSURE
     low = claim.low is None or (
         evidence.low is not None and _inside(evidence.low, claim.low, claim.open, evidence.open)
     )
@@ -344,6 +353,10 @@ def _intervals(evidence: Quantity, claim: Quantity) -> str:
         evidence.high is not None and _inside(claim.high, evidence.high, claim.open, evidence.open)
     )
     return SAME if low and high else UNSURE
+
+
+def _is_range(quantity: Quantity) -> bool:
+    return quantity.low is not None and quantity.high is not None and quantity.low != quantity.high
 
 
 def _inside(greater: Fraction, less: Fraction, claim_open: bool, evidence_open: bool) -> bool:
