@@ -274,6 +274,7 @@ def test_a_tolerance_does_not_cover_what_lies_outside_it():
         "12.5% = 12.6%",
         "96.5 km/h = 60 mph",
         "[[1.01]] = [[1.0]]",
+        "3/4 = 0.7",
     ],
 )
 def test_a_tolerance_reaches_no_further_than_the_digits_of_the_claim(query):
@@ -293,6 +294,7 @@ def test_a_tolerance_reaches_no_further_than_the_digits_of_the_claim(query):
         "-pi = -3.14",
         "1000*e = 2,718.28",
         "20 degC = 68.0 degF",
+        "3/4 = 0.8",
     ],
 )
 def test_with_a_tolerance_the_digits_of_a_claim_are_what_it_states(query):

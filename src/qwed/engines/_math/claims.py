@@ -21,7 +21,7 @@ from qwed.engines._math.size_limits import Expr, is_tame, terms
 from qwed.engines._math.syntax_tree import Claim, MathNode, MathRefusalError, clip, iter_nodes, subtract
 from qwed.engines._math.time_limit import run_within
 from qwed.engines._math.to_sympy import SympyConverter, format_value, require_finite, variables_of
-from qwed.engines._math.tolerance import Tolerance
+from qwed.engines._math.tolerance import Tolerance, is_truncated
 from qwed.model import Verdict
 
 _SECONDS = 2
@@ -129,7 +129,7 @@ def _verify_equal_within(claim: Claim, sides: Sides, tolerance: Fraction) -> Ver
     stated: Mapping[str, Any] = {"tolerance": format_rational(tolerance).exact}
     exact = compare("=", sides)
     left, right = _format_sides(sides)
-    if exact or not _is_within(claim, sides, tolerance):
+    if exact or not _is_within(claim, sides, tolerance) or _is_truncated(claim, sides):
         verdict = comparison_verdict(claim, bool(exact), left, right)
         return replace(verdict, result={**verdict.result, **stated})
     about = _shorten(left.exact) if not left.approximate else f"about {left.approximate}"
@@ -137,6 +137,14 @@ def _verify_equal_within(claim: Claim, sides: Sides, tolerance: Fraction) -> Ver
     return verified_verdict(
         message, {"left": left.exact, "right": right.exact, **stated}, check="equal_within_tolerance"
     )
+
+
+def _is_truncated(claim: Claim, sides: Sides) -> bool:
+    values = [_as_rational(side) for side in (sides.left, sides.right)]
+    if not all(value.is_Rational for value in values):
+        return False
+    left, right = (Fraction(int(value.p), int(value.q)) for value in values)
+    return is_truncated(claim, left, right)
 
 
 def _is_within(claim: Claim, sides: Sides, tolerance: Fraction) -> bool:

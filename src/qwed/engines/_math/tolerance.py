@@ -41,6 +41,12 @@ def parse_tolerance(parameters: Mapping[str, Any], entries: tuple[str, ...] = ()
     return Tolerance(_exact(requested), Fraction(parse_tolerances(entries).get(_NAME, 0)))
 
 
+def is_truncated(claim: Claim, left: Fraction, right: Fraction) -> bool:
+    """Return True if the number that the claim states is half a unit too small, as in `3/4 = 0.7`."""
+    stated, exact = (right, left) if _QUANTITY.fullmatch(claim.right_text) else (left, right)
+    return abs(exact) - abs(stated) == stated_precision(claim) != 0
+
+
 def stated_precision(claim: Claim) -> Fraction:
     """Return half a unit of the last decimal of the number that the claim states; 0 if it states none."""
     # Quantities are compared in the unit of the right side, so only the right side may have one here.
