@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from decimal import Decimal
 
+from qwed.model.currency import CURRENCIES
 from qwed.packs.amount_parsing import ClaimedAmount
 from qwed.packs.result import UnreadableInputError, status_of
 from qwed_finance._decimal import (
@@ -30,6 +31,7 @@ def judge_claim(
     _require_kind(claim, readings[0])
     for reading in (*readings, *hints):
         require_max_value(reading.value)
+    precision = min(precision, CURRENCIES.get(claim.currency, precision))
     match = next((reading for reading in readings if is_rounded_to(claim, reading, precision)), None)
     best = match or readings[0]
     claimed, computed = round_claim_and_value(claim, best, precision)
