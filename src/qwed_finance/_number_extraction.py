@@ -10,6 +10,7 @@ from unicodedata import category
 from qwed.model.currency import CURRENCIES
 from qwed.packs.amount_parsing import ClaimedAmount, parse_claimed_amount
 from qwed.packs.result import UnreadableInputError
+from qwed_finance._claim_clause import require_known_clause
 from qwed_finance._decimal import to_builtin_number
 from qwed_finance._stated_period import ClaimScope, require_period, require_scope
 
@@ -137,6 +138,7 @@ def select_claim(
         raise UnreadableInputError(f"`{name}` states a loss: write the value with its sign")
     if _NEGATION.search(before):
         raise UnreadableInputError(f"`{name}` negates the value: write what it is")
+    require_known_clause(name, plain, chosen.start, chosen.end)
     return chosen.claim
 
 

@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from qwed.packs.result import UnreadableInputError
+from qwed_finance._claim_clause import last_clause
 
 _PERIODS = {
     "day": ("day", "days", "daily", "diem"),
@@ -27,7 +28,9 @@ _ADJECTIVE = "|".join(
 _TIMES = r"(?P<many>two\s|three\s|four\s|six\s|other\s|[2-9]\s)?"
 _RATIO = rf"(?:/\s?|per\s|each\s|every\s|an?\s|p\.\s?){_TIMES}(?P<noun>{_NOUN})\b"
 _BEFORE = re.compile(
-    rf"\b(?P<adjective>{_ADJECTIVE})\b|\b(?:per|each|every)\s{_TIMES}(?P<noun>{_NOUN})\b", re.IGNORECASE
+    rf"\b(?P<adjective>{_ADJECTIVE})\b"
+    rf"|\b(?:(?:per|each|every)\s{_TIMES}|(?:in|over|during)\s(?:an?|one)\s)(?P<noun>{_NOUN})\b",
+    re.IGNORECASE,
 )
 _AFTER = re.compile(
     rf"[\s,(]{{0,3}}(?:(?:paid|payable|due|charged|billed|in\stotal)\s)?"
@@ -41,7 +44,9 @@ _OTHER_QUANTITY = re.compile(
     re.IGNORECASE,
 )
 """Phrases in which the period belongs to another quantity than an amount."""
-_CLAUSE_START = re.compile(r"[.;:,(\n](?!\d)|\d[\d,.]*\s?%?(?!\d)")
+_CLAUSE_START = re.compile(r"[.;:,(\n](?!\d)|(?<!every\s)(?<!\d)\d[\d,.]*\s?%?(?!\d)")
+_LEAD = re.compile(r"(?:\A|[.;:\n])\s{0,3}(?P<words>[A-Za-z-]{1,20}(?:\s[A-Za-z-]{1,20}){0,2}),[^,.;:\n]*\Z")
+"""Adverbial before a comma, such as `Annually, you pay`."""
 _SEVERAL = re.compile(
     r"\b(?:two|three|four|five|six|half)\s(?:\w+\s)?(?:payments?|instal?lments?)\sof\s{0,2}\Z", re.IGNORECASE
 )
@@ -50,7 +55,9 @@ _SCOPE_AFTER = re.compile(
     rf"(?:\s(?:(?:a|per|each|every)\s)?(?:month|year|monthly|annually))?,?\s(?:for|over|after|at)\s{_TERM}",
     re.IGNORECASE,
 )
-_SCOPE_BEFORE = re.compile(rf"\b(?:for|over|after|in)\s{_TERM}[^.;,:\n0-9]{{0,40}}\Z", re.IGNORECASE)
+_SCOPE_BEFORE = re.compile(
+    rf"\b(?:for|over|after|in|on|at|with|using)\s(?:\w+\s){{0,4}}?{_TERM}[^.;\n0-9]{{0,60}}\Z", re.IGNORECASE
+)
 _CONTEXT = 120
 _TWELVE = Decimal(12)
 
@@ -62,6 +69,18 @@ class ClaimScope(NamedTuple):
     """`month` for a monthly payment; empty for a value that belongs to no period."""
     months: Decimal | None = None
     rate: Decimal | None = None
+
+    @property
+    def terms(self) -> tuple[Decimal, ...]:
+        """Return the term in months."""
+        return () if self.months is None else (self.months,)
+
+    def rates(self, stated: Decimal) -> tuple[Decimal, ...]:
+        """Return the rate of a year, and that of a month with the decimals of the percentage that was stated."""
+        if self.rate is None:
+            return ()
+        unit = Decimal(1).scaleb(int(stated.as_tuple().exponent) - 2)
+        return self.rate, (self.rate / _TWELVE).quantize(unit)
 
 
 def require_period(name: str, text: str, start: int, end: int, period: str) -> None:
@@ -75,8 +94,8 @@ def require_period(name: str, text: str, start: int, end: int, period: str) -> N
 
 def _period_before(before: str, period: str) -> str:
     """Return the period stated in the clause that leads to the number, the deviating one if there are several."""
-    starts = [match.end() for match in _CLAUSE_START.finditer(before)]
-    clause = before[max(starts, default=0) :]
+    lead = _LEAD.search(before)
+    clause = f"{lead['words'] if lead else ''} {last_clause(before, _CLAUSE_START)}"
     if _SEVERAL.search(clause):
         return "part of the payment"
     clause = _COMPOUNDING.sub(" ", clause)
@@ -104,7 +123,7 @@ def require_scope(name: str, text: str, start: int, end: int, scope: ClaimScope)
     before = _SCOPE_BEFORE.search(text[max(0, start - _CONTEXT) : start])
     for match in filter(None, (before, _SCOPE_AFTER.match(text, end))):
         number, unit = Decimal(match["number"]), match["unit"].strip(" -").lower()
-        known = scope.rate if unit == "%" else scope.months
+        known = scope.rates(number) if unit == "%" else scope.terms
         stated = number / 100 if unit == "%" else number * _TWELVE if unit.startswith("year") else number
-        if known is not None and stated != known:
+        if known and stated not in known:
             raise UnreadableInputError(f"`{name}` is about `{match[0].strip()[:40]}`, which is not what was asked")
