@@ -53,7 +53,7 @@ _VAGUE = re.compile(
 _NEGATIVE = re.compile(r"(?P<digit>[0-9)%]\s{0,3})?\b(?:minus|negative)\s{1,3}\Z", re.IGNORECASE)
 _DECREASE_BEFORE = re.compile(
     r"\b(?:(?:decrease|decline|drop|fall|reduction|loss) of"
-    r"|(?:decreased|declined|dropped|fell|fallen|down) by|down)\s\Z",
+    r"|(?:decreased|declined|dropped|fell|fallen|lost|down)(?: by)?)\s\Z",
     re.IGNORECASE,
 )
 """Words before a percentage that make it negative."""
@@ -138,7 +138,8 @@ def select_claim(
         raise UnreadableInputError(f"`{name}` states a loss: write the value with its sign")
     if _NEGATION.search(before):
         raise UnreadableInputError(f"`{name}` negates the value: write what it is")
-    require_known_clause(name, plain, chosen.start, chosen.end)
+    numbers = (*inputs, *scope.counts) if scope.months is not None else ()
+    require_known_clause(name, plain, chosen.start, chosen.end, numbers)
     return chosen.claim
 
 

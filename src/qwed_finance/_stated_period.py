@@ -25,7 +25,7 @@ _NOUN = "|".join(sorted((word for word in _PERIOD_OF if not word.endswith("ly"))
 _ADJECTIVE = "|".join(
     sorted((word for word in _PERIOD_OF if word.endswith("ly") or "annual" in word), key=len, reverse=True)
 )
-_TIMES = r"(?P<many>two\s|three\s|four\s|six\s|other\s|[2-9]\s)?"
+_TIMES = r"(?P<many>two\s|three\s|four\s|six\s|other\s|[0-9]{1,2}\s)?"
 _RATIO = rf"(?:/\s?|per\s|each\s|every\s|an?\s|p\.\s?){_TIMES}(?P<noun>{_NOUN})\b"
 _BEFORE = re.compile(
     rf"\b(?P<adjective>{_ADJECTIVE})\b"
@@ -33,30 +33,42 @@ _BEFORE = re.compile(
     re.IGNORECASE,
 )
 _AFTER = re.compile(
-    rf"[\s,(]{{0,3}}(?:(?:paid|payable|due|charged|billed|in\stotal)\s)?"
+    rf"[\s,(\u2013-]{{0,3}}(?:(?:that|which)\sis\s)?(?:(?:paid|payable|due|charged|billed|in\stotal|on\san?)\s)?"
     rf"(?P<times>(?:once|twice|(?:two|three|four|[2-9])\stimes)\s)?(?:(?P<adjective>{_ADJECTIVE})\b|{_RATIO})",
     re.IGNORECASE,
 )
+_REMARK = re.compile(
+    rf"\.\s(?:This|That|It)\s[^.\n]{{0,40}}?(?P<times>(?!))?(?:\b(?P<adjective>{_ADJECTIVE})\b|\b{_RATIO})",
+    re.IGNORECASE,
+)
+"""Remark in the next sentence, such as `This is the annual payment`."""
 _COMPOUNDING = re.compile(r"\bcompound(?:ed|ing)\s[\w-]+|\b[\w-]+\scompounding\b", re.IGNORECASE)
 _OTHER_QUANTITY = re.compile(
-    rf"\b(?:{_ADJECTIVE}|{_NOUN})\s(?:(?:interest|nominal|percentage|discount)\s)*"
+    rf"%\s(?:{_ADJECTIVE})\b|\b(?:{_ADJECTIVE}|{_NOUN})\s(?:(?:interest|nominal|percentage|discount)\s)*"
     r"(?:rates?\b|percentage\syield|income|debts?|cash\sflows?|basis|periods?|payments\b|instal?lments\b)",
     re.IGNORECASE,
 )
 """Phrases in which the period belongs to another quantity than an amount."""
 _CLAUSE_START = re.compile(r"[.;:,(\n](?!\d)|(?<!every\s)(?<!\d)\d[\d,.]*\s?%?(?!\d)")
+_SENTENCE_START = re.compile(r"[.;!?\n](?=\s)")
 _LEAD = re.compile(r"(?:\A|[.;:\n])\s{0,3}(?P<words>[A-Za-z-]{1,20}(?:\s[A-Za-z-]{1,20}){0,2}),[^,.;:\n]*\Z")
 """Adverbial before a comma, such as `Annually, you pay`."""
 _SEVERAL = re.compile(
     r"\b(?:two|three|four|five|six|half)\s(?:\w+\s)?(?:payments?|instal?lments?)\sof\s{0,2}\Z", re.IGNORECASE
 )
-_TERM = r"(?P<number>[0-9]{1,4}(?:\.[0-9]{1,6})?)(?P<unit>\s?%|[\s-]?years?\b|[\s-]?months?\b)"
+_COUNTED = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_NUMBER_WORDS = dict(zip(_COUNTED, range(1, 13), strict=True))
+_NUMBER_WORDS |= {"fifteen": 15, "twenty": 20, "twenty-five": 25, "thirty": 30, "forty": 40}
+_TERM = (
+    rf"(?P<number>[0-9]{{1,4}}(?:\.[0-9]{{1,6}})?|\b(?:{'|'.join(_NUMBER_WORDS)}))"
+    r"(?P<unit>\s?%|[\s-]?years?\b|[\s-]?months?\b)"
+)
 _SCOPE_AFTER = re.compile(
-    rf"(?:\s(?:(?:a|per|each|every)\s)?(?:month|year|monthly|annually))?,?\s(?:for|over|after|at)\s{_TERM}",
+    rf"(?:\s(?:(?:a|per|each|every)\s)?(?:month|year|monthly|annually))?,?\s(?:for|over|after|at)\s(?:\w+\s){{0,4}}?{_TERM}",
     re.IGNORECASE,
 )
 _SCOPE_BEFORE = re.compile(
-    rf"\b(?:for|over|after|in|on|at|with|using)\s(?:\w+\s){{0,4}}?{_TERM}[^.;\n0-9]{{0,60}}\Z", re.IGNORECASE
+    rf"\b(?:for|over|after|in|on|at|with|using|of)\s(?:\w+\s){{0,4}}?{_TERM}[^.;\n0-9]{{0,60}}\Z", re.IGNORECASE
 )
 _CONTEXT = 120
 _TWELVE = Decimal(12)
@@ -69,6 +81,11 @@ class ClaimScope(NamedTuple):
     """`month` for a monthly payment; empty for a value that belongs to no period."""
     months: Decimal | None = None
     rate: Decimal | None = None
+
+    @property
+    def counts(self) -> tuple[Decimal, ...]:
+        """Return the term in months, quarters, half years and years."""
+        return () if self.months is None else tuple(self.months / length for length in (1, 3, 6, 12))
 
     @property
     def terms(self) -> tuple[Decimal, ...]:
@@ -94,8 +111,10 @@ def require_period(name: str, text: str, start: int, end: int, period: str) -> N
 
 def _period_before(before: str, period: str) -> str:
     """Return the period stated in the clause that leads to the number, the deviating one if there are several."""
+    # A total is often named after a monthly payment in the same sentence, but a payment has one period.
+    clause = last_clause(before, _SENTENCE_START if period == "month" else _CLAUSE_START)
     lead = _LEAD.search(before)
-    clause = f"{lead['words'] if lead else ''} {last_clause(before, _CLAUSE_START)}"
+    clause = f"{lead['words'] if lead else ''} {clause}"
     if _SEVERAL.search(clause):
         return "part of the payment"
     clause = _COMPOUNDING.sub(" ", clause)
@@ -106,7 +125,7 @@ def _period_before(before: str, period: str) -> str:
 
 
 def _period_after(after: str) -> str:
-    match = _AFTER.match(after)
+    match = _AFTER.match(after) or _REMARK.match(after)
     if match is None:
         return ""
     times = (match["times"] or "once").strip().lower()
@@ -122,8 +141,12 @@ def require_scope(name: str, text: str, start: int, end: int, scope: ClaimScope)
     """Raise UnreadableInputError if the text is about another term or rate, as in `$500 for 15 years`."""
     before = _SCOPE_BEFORE.search(text[max(0, start - _CONTEXT) : start])
     for match in filter(None, (before, _SCOPE_AFTER.match(text, end))):
-        number, unit = Decimal(match["number"]), match["unit"].strip(" -").lower()
+        number, unit = _number_of(match["number"].lower()), match["unit"].strip(" -").lower()
         known = scope.rates(number) if unit == "%" else scope.terms
         stated = number / 100 if unit == "%" else number * _TWELVE if unit.startswith("year") else number
         if known and stated not in known:
             raise UnreadableInputError(f"`{name}` is about `{match[0].strip()[:40]}`, which is not what was asked")
+
+
+def _number_of(text: str) -> Decimal:
+    return Decimal(_NUMBER_WORDS.get(text, text))
