@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from qwed.packs.result import UnreadableInputError
 from qwed_finance._claim_clause import last_clause
+from qwed_finance._decimal import FINE, TWELVE, percent_to_fraction
 
 _PERIODS = {
     "day": ("day", "days", "daily", "diem"),
@@ -71,7 +72,6 @@ _SCOPE_BEFORE = re.compile(
     rf"\b(?:for|over|after|in|on|at|with|using|of)\s(?:\w+\s){{0,4}}?{_TERM}[^.;\n0-9]{{0,60}}\Z", re.IGNORECASE
 )
 _CONTEXT = 120
-_TWELVE = Decimal(12)
 
 
 class ClaimScope(NamedTuple):
@@ -85,7 +85,7 @@ class ClaimScope(NamedTuple):
     @property
     def counts(self) -> tuple[Decimal, ...]:
         """Return the term in months, quarters, half years and years."""
-        return () if self.months is None else tuple(self.months / length for length in (1, 3, 6, 12))
+        return () if self.months is None else tuple(FINE.divide(self.months, Decimal(n)) for n in (1, 3, 6, 12))
 
     @property
     def terms(self) -> tuple[Decimal, ...]:
@@ -97,7 +97,7 @@ class ClaimScope(NamedTuple):
         if self.rate is None:
             return ()
         unit = Decimal(1).scaleb(int(stated.as_tuple().exponent) - 2)
-        return self.rate, (self.rate / _TWELVE).quantize(unit)
+        return self.rate, FINE.quantize(FINE.divide(self.rate, TWELVE), unit)
 
 
 def require_period(name: str, text: str, start: int, end: int, period: str) -> None:
@@ -143,7 +143,8 @@ def require_scope(name: str, text: str, start: int, end: int, scope: ClaimScope)
     for match in filter(None, (before, _SCOPE_AFTER.match(text, end))):
         number, unit = _number_of(match["number"].lower()), match["unit"].strip(" -").lower()
         known = scope.rates(number) if unit == "%" else scope.terms
-        stated = number / 100 if unit == "%" else number * _TWELVE if unit.startswith("year") else number
+        stated = percent_to_fraction(number) if unit == "%" else number
+        stated = FINE.multiply(number, TWELVE) if unit.startswith("year") else stated
         if known and stated not in known:
             raise UnreadableInputError(f"`{name}` is about `{match[0].strip()[:40]}`, which is not what was asked")
 

@@ -51,7 +51,15 @@ _OTHER_PAYMENTS = tuple(
     f"{kind} payment"
     for kind in ("down", "total", "final", "last", "first", "balloon", "interest-only", "max", "maximum")
 )
-_OTHER_LABELS = ("interest", "total interest", "total paid", "total cost", "principal", "loan amount", "balance")
+_OTHER_LABELS: tuple[str, ...] = (
+    "interest",
+    "total interest",
+    "total paid",
+    "total cost",
+    "principal",
+    "loan amount",
+    "balance",
+)
 _OTHER_LABELS += _OTHER_PAYMENTS
 _RATE_LABELS = ("interest rate", "monthly rate", "annual rate", "discount rate", "rate")
 """Labels of quantities that no check but their own asks for."""

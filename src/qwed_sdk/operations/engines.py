@@ -146,7 +146,7 @@ def verify_math(
         expression: The claim, such as `2 + 2 = 4`, or an expression with `operation`.
         operation: Computation to apply to the expression, such as `derivative`.
         claimed_result: Result that the computation must have.
-        tolerance: Largest accepted difference.
+        tolerance: Largest accepted difference, within the digits that the claim states.
         assumptions: What holds for the variables, such as `{"x": "positive"}`.
         unit: Unit of the result.
         options: `timeout_ms` (1,000 to 60,000; 30,000 by default) and `include_attestation`.

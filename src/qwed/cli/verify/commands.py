@@ -75,7 +75,9 @@ def _math(
         typer.Option(metavar="NAME", help="derivative, integral, simplify, solve or evaluate, with --claimed-result"),
     ] = None,
     claimed_result: Annotated[str | None, typer.Option(metavar="TEXT", help="expected result of the operation")] = None,
-    tolerance: Annotated[str | None, typer.Option(metavar="NUMBER", help="maximum difference of the two sides")] = None,
+    tolerance: Annotated[
+        str | None, typer.Option(metavar="NUMBER", help="maximum difference, within the claim's digits")
+    ] = None,
     assume: Annotated[
         list[str] | None, typer.Option(metavar="TEXT", help="assumption about a variable, such as `x > 0`; repeatable")
     ] = None,
