@@ -159,11 +159,17 @@ def _name(tokens: Sequence[FactToken], at: int, before: Sequence[Item]) -> tuple
     return Item(text, text, capital=True), end - at
 
 
+_DIGIT_KINDS = frozenset({"number", "clock", "slashed", "iso", "decade"})
+"""Kinds of tokens that have no endings: as labels they equal only the same spelling."""
+
+
 def _is_name(token: FactToken) -> bool:
     return token.capital and (token.text not in _NEVER_NAMES or (token.written.isupper() and len(token.written) > 1))
 
 
 def _word(token: FactToken) -> Item:
+    if token.kind in _DIGIT_KINDS:
+        return Item(token.text, token.text)
     sense = stem(token.text)
     upper = token.written.isupper() and len(token.written) > 1
     return Item(sense.stem, token.text, sense.past, _is_name(token), upper, mixed=_mixed_case(token.written))

@@ -1,6 +1,7 @@
 """Clauses of the fact engine: assertions of a sentence, in active voice and canonical order."""
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from qwed.engines._fact.clause_tokens import Item, items_of
@@ -245,6 +246,8 @@ def _contrast_clauses(tokens: Sequence[FactToken]) -> list[Sequence[FactToken]]:
 
 def _without_brackets(tokens: Sequence[FactToken]) -> Sequence[FactToken]:
     """Remove names and numbers in brackets; other bracketed remarks may retract the sentence."""
+    if any(_continues_label(*pair) for pair in pairwise(tokens)):
+        return tokens
     outside, depth = [], 0
     for token in tokens:
         depth += token.text in ("(", "[")
@@ -254,6 +257,12 @@ def _without_brackets(tokens: Sequence[FactToken]) -> Sequence[FactToken]:
             return tokens
         depth -= token.text in (")", "]") and depth > 0
     return outside if depth == 0 else tokens
+
+
+def _continues_label(number: FactToken, bracket: FactToken) -> bool:
+    """Return True for the bracket of `12(2)`, which belongs to the number before it."""
+    glued = number.start + len(number.written) == bracket.start
+    return glued and number.kind == "number" and bracket.text in ("(", "[")
 
 
 _REMARKS = frozenset({"formerly", "born", "known", "also", "as", "called", "and", "of", "the", "in"})
