@@ -11,6 +11,7 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from qwed.model.defaults import expand_home
 from qwed.model.money import MAX_MICROS, MoneyError, micros_from
+from qwed.model.tolerances import parse_tolerances
 
 VERSION = "2"
 """Part of every policy hash: raise it when the meaning of a setting or the effect of a policy changes."""
@@ -71,6 +72,8 @@ class Settings:
     max_upload_bytes: int = 10_485_760
     """Maximum size of a file to verify, before it is encoded; not subject to `max_body_bytes`."""
     startup_hooks_allow: frozenset[str] = frozenset()
+    tolerances: tuple[str, ...] = ()
+    """How far a request without an agent may loosen the judgement of its claim, such as `tolerance_days=2`."""
 
     llm_base_url: str = ""
     """OpenAI-compatible provider that translates sentences; none by default."""
@@ -139,6 +142,12 @@ def _boolean(text: str) -> bool:
 
 def _hashes(text: str) -> frozenset[str]:
     return frozenset(part.strip().lower() for part in text.split(",") if part.strip())
+
+
+def _tolerances(text: str) -> tuple[str, ...]:
+    entries = tuple(part.strip() for part in text.split(",") if part.strip())
+    parse_tolerances(entries)
+    return entries
 
 
 def _price(text: str) -> int:
@@ -263,6 +272,7 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "engine_price_usd": _price,
     "engine_workers": _workers,
     "startup_hooks_allow": _hashes,
+    "tolerances": _tolerances,
     "witness": _witnesses,
     "witness_seconds": _positive,
     "trust_max_denial_rate": _share,

@@ -56,6 +56,7 @@ GOOD: dict[str, tuple[str, Any]] = {
     "batch_ttl_seconds": ("63", 63),
     "content_retention_days": ("90", 90),
     "startup_hooks_allow": (" AB , cd,,", frozenset({"ab", "cd"})),
+    "tolerances": ("tolerance=0.5, strict_mode=false,", ("tolerance=0.5", "strict_mode=false")),
 }
 
 BAD: dict[str, list[str]] = {
@@ -76,6 +77,7 @@ BAD: dict[str, list[str]] = {
     "webhook_allow_private": ["sometimes"],
     "witness": ["syslog", "file:", "stdout;stderr", "ftp://example.com", "stdout,https://"],
     "witness_seconds": ["0", "a minute"],
+    "tolerances": ["1", "tolerance", "tolerance=-1", "rounding=1"],
     "rate_limit_per_key": ["60/s"],
     "max_in_flight": ["0", "-1"],
     "max_in_flight_mb": ["0", "256MB"],

@@ -1,6 +1,7 @@
 """The `/verify/*` flow: choose the engine, run it, build the response, attest it on request."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import msgspec
@@ -156,8 +157,9 @@ def _redactor_of(verification: VerificationRequest) -> Redactor:
 
 async def verdict_on(request: VerificationRequest, organisation_id: str, services: Services) -> Verdict:
     """Return the verdict, cached or new; raise PoolFull if no engine worker is available."""
+    engine_request = _with_tolerances(request.request, services.settings.tolerances)
     question = VerdictRequest(
-        organisation_id, request.engine, request.digest, request.request, organisation_id, request.options.seconds
+        organisation_id, request.engine, request.digest, engine_request, organisation_id, request.options.seconds
     )
     verdict_or_future = services.engines.ask(question)
     if not isinstance(verdict_or_future, Future):
@@ -165,6 +167,10 @@ async def verdict_on(request: VerificationRequest, organisation_id: str, service
     verdict = await verdict_or_future
     services.engines.learn(question, verdict)
     return verdict
+
+
+def _with_tolerances(request: EngineRequest, tolerances: tuple[str, ...]) -> EngineRequest:
+    return replace(request, policy=replace(request.policy, tolerances=tolerances)) if tolerances else request
 
 
 async def _attest(request: VerificationRequest, verdict: Verdict, actor: Actor, services: Services) -> str | Problem:
