@@ -29,6 +29,10 @@ def _names_in(node: exp.Expr) -> list[str]:
         return [item.name for item in node.expressions if isinstance(item, exp.Literal) and item.is_string]
     if isinstance(node, exp.StructExtract):
         return [node.expression.name]
+    if isinstance(node, exp.JSONBExtract | exp.JSONBExtractScalar) and isinstance(node.expression, exp.Literal):
+        return [name.strip(' "') for name in node.expression.name.strip("{}").split(",")]
+    if isinstance(node, exp.Alias) and isinstance(node.args.get("alias"), exp.Placeholder):
+        return [node.args["alias"].name]  # `data:name` of Snowflake, where no dialect is known.
     return [str(node.this)] if isinstance(node, exp.JSONPathKey) else []
 
 

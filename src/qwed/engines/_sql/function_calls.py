@@ -8,6 +8,7 @@ from sqlglot import Token, TokenType, exp
 
 from qwed.engines._sql.function_names import is_pure
 from qwed.engines._sql.parse import ParsedSql
+from qwed.engines._sql.readings import BEFORE_A_NAME
 from qwed.engines._sql.table_names import normal_name
 
 _GRAMMAR = frozenset(
@@ -24,6 +25,14 @@ _GRAMMAR = frozenset(
     """.split()  # noqa: SIM905 - a table of words reads better than a list of literals
 )
 """Words that may stand before a parenthesis without being called."""
+_CONTEXTUAL = frozenset(
+    """
+    option options within keep include pattern define measures sample settings force ignore use generated always
+    identity only exclude rename final prewhere asof apply semi anti at path root percent nulls
+    overlaps over partition index key cluster
+    """.split()  # noqa: SIM905 - a table of words reads better than a list of literals
+)
+"""Words of the grammar that may also be the name of a function, where an expression begins."""
 _SAMPLING_METHODS = frozenset({"system", "bernoulli", "block", "reservoir"})
 _SAMPLING = frozenset({"tablesample", "sample"})
 _BUILT_IN_SCHEMAS = {"pg_catalog": ("", "postgres", "redshift", "materialize", "risingwave"), "safe": ("", "bigquery")}
@@ -67,6 +76,8 @@ def _is_word(token: Token, text: str) -> bool:
 def _is_grammar(name: str, before: Token | None) -> bool:
     if name in _SAMPLING_METHODS:
         return before is not None and before.text.lower() in _SAMPLING
+    if name in _CONTEXTUAL and before is not None and before.token_type in BEFORE_A_NAME:
+        return False
     return name in _GRAMMAR or " " in name or "\n" in name
 
 

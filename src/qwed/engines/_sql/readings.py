@@ -21,7 +21,7 @@ _BATCH_WORDS = frozenset(
     """.split()  # noqa: SIM905 - a table of words reads better than a list of literals
 )
 _WRITING_WORDS = frozenset({"into", "replace", "call", "do", "copy", "load", "attach", "install", "pragma"})
-_BEFORE_A_NAME = frozenset(
+BEFORE_A_NAME = frozenset(
     {
         *(TokenType.COMMA, TokenType.DOT, TokenType.ALIAS, TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.COLON),
         *(TokenType.SELECT, TokenType.DISTINCT, TokenType.ALL, TokenType.FROM, TokenType.JOIN, TokenType.TABLE),
@@ -125,6 +125,6 @@ def _next_statement(parsed: ParsedSql) -> str:
     if not names:
         return ""
     for before, word in pairwise(parsed.tokens):
-        if before.token_type not in _BEFORE_A_NAME and word.text.lower() in names:
+        if before.token_type not in BEFORE_A_NAME and word.text.lower() in names:
             return word.text
     return ""
