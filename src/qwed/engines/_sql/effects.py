@@ -7,15 +7,13 @@ from sqlglot import exp
 
 from qwed.engines._sql.commands import DANGEROUS_FUNCTION, FILE_ACCESS, SHELL, classify_command, dangerous_calls
 from qwed.engines._sql.constant_folding import ignores_rows, values_under
-from qwed.engines._sql.function_names import is_pure, row_functions
+from qwed.engines._sql.function_names import is_pure, table_readers
 from qwed.engines._sql.functions import (
-    NAMED_CALLS,
     CallKind,
     call_name,
     classify_call,
     effects_of_call,
     file_effects,
-    function_effect,
 )
 from qwed.engines._sql.table_names import StatementNames, is_file, is_remote, may_be_file, table_name
 from qwed.model import Effect, EffectKind
@@ -249,13 +247,9 @@ def _admin(node: exp.Expr, names: StatementNames, summary: StatementEffects) -> 
 def _source(node: exp.Expr, _names: StatementNames, summary: StatementEffects) -> _TableEffects:
     is_call = isinstance(node.this, exp.TableFromRows) and isinstance(node.this.this, exp.Func)
     source = node.this.this if isinstance(node.this, exp.Table) else None
-    if (
-        isinstance(source, NAMED_CALLS)
-        and source.name.lower() not in row_functions()
-        and function_effect(source) is None
-    ):
-        summary.unknown_sources.append(source.name.lower())
-        yield Effect(EffectKind.UNRESOLVED, source.name.lower()), node
+    if isinstance(source, exp.Func) and call_name(source) in table_readers():
+        summary.unknown_sources.append(call_name(source))
+        yield Effect(EffectKind.UNRESOLVED, call_name(source)), node
     elif not is_call and not isinstance(node.this, _SOURCES):
         summary.unknown_sources.append(node.this.key if isinstance(node.this, exp.Expr) else node.key)
         yield Effect(EffectKind.UNRESOLVED, summary.unknown_sources[-1]), node

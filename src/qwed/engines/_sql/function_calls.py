@@ -19,7 +19,7 @@ _GRAMMAR = frozenset(
     sets values returning check unique key primary references foreign default tablesample sample pivot unpivot for
     window qualify return semi anti cross apply outer inner full natural asof match_recognize pattern define measures
     prewhere final exclude rename columns materialized at collate div xor overlaps conflict constraint duplicate prior
-    option include options index force ignore use keep explain analyze insert update delete merge columns settings
+    option include options index force ignore use keep explain analyze insert columns settings
     generated always identity autoincrement auto_increment only glob match percent row rows set nulls array both
     leading trailing path root
     """.split()  # noqa: SIM905 - a table of words reads better than a list of literals

@@ -32,9 +32,9 @@ def _data() -> "_FunctionData":
 
 
 @cache
-def row_functions() -> frozenset[str]:
-    """Return the functions that may stand in place of a table; others may read a table that an argument names."""
-    return _data()[0]["rows"]
+def table_readers() -> frozenset[str]:
+    """Return the functions that read a table named by an argument, where they stand in place of a table."""
+    return _data()[0]["table_readers"]
 
 
 @cache
@@ -43,7 +43,7 @@ def pure_names(dialect: str) -> frozenset[str]:
     rows, inherits, absent = _data()
     parents = inherits.get(dialect, "").split()
     if dialect not in rows and not parents:
-        return frozenset().union(*(names for name, names in rows.items() if name != "rows"))
+        return frozenset().union(*(names for name, names in rows.items() if name != "table_readers"))
     own = (rows.get(name, frozenset()) for name in ("common", "types", dialect, *parents))
     return frozenset().union(*own) - absent.get(dialect, frozenset())
 
