@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import NamedTuple
 
 from qwed.model import EffectKind
-from qwed.model.tool_name import base_tool_name
+from qwed.model.tool_name import base_tool_name, server_of
 
 INTERACT, DISPATCH, UNKNOWN = "interact", "dispatch", "unknown"
 """Meanings without an effect: a deed of medium risk; one that a parameter names; a name that nothing is known of."""
@@ -63,6 +63,12 @@ class _Lexicon(NamedTuple):
     """Last words that make one of `before_about` a noun."""
     before_about: frozenset[str]
     endings: frozenset[str]
+    """Last words of names without a verb that are read."""
+    endings_after_known: frozenset[str]
+    reading_nouns: frozenset[str]
+    """Verbs that read, and that are nouns after an unknown word."""
+    known: frozenset[str]
+    """Every word, with which a name may begin."""
     rules: tuple[_ObjectRule, ...]
     joining: frozenset[str]
     phrases: frozenset[str]
@@ -82,7 +88,8 @@ def meaning_of(name: str) -> str:
         return UNKNOWN  # a malformed name: it is not known which part is the server
     words = _with_phrases(words_of(base[:_MAX_NAME]))
     clauses = list(_clauses(words))
-    meanings = [_meaning_of_clause(clause) for clause in clauses]
+    server_words = frozenset(words_of(server_of(name) or ""))
+    meanings = [_meaning_of_clause(clause, server_words) for clause in clauses]
     # `list_files_and_folders` joins two things, `get_and_frobnicate` two deeds.
     later = [
         meaning
@@ -134,22 +141,37 @@ def _with_phrases(words: list[str]) -> list[str]:
     return joined
 
 
-def _meaning_of_clause(words: list[str]) -> str:
-    verbs = _verbs_in(words)
+def _meaning_of_clause(words: list[str], server_words: frozenset[str]) -> str:
+    verbs = _verbs_in(words, server_words)
     if not verbs:
-        verbs = [("", EffectKind.READ.value if words[-1] in _lexicon().endings else UNKNOWN)]
+        verbs = [("", EffectKind.READ.value if _ends_like_read(words, server_words) else UNKNOWN)]
     parts = frozenset((*words, *(part for word in words for part in word.split("_"))))
     return worst_of(_in_context(verb, meaning, parts) for verb, meaning in verbs)
 
 
-def _verbs_in(words: list[str]) -> list[tuple[str, str]]:
+def _ends_like_read(words: list[str], server_words: frozenset[str]) -> bool:
+    """Return True if a name without a verb ends in what it shows."""
+    lexicon = _lexicon()
+    if words[-1] in lexicon.endings:
+        return True
+    return words[-1] in lexicon.endings_after_known and _begins_known(words, server_words)
+
+
+def _begins_known(words: list[str], server_words: frozenset[str]) -> bool:
+    first = words[0]
+    return first in server_words or first in _lexicon().known or first.removesuffix("s") in _lexicon().known
+
+
+def _verbs_in(words: list[str], server_words: frozenset[str]) -> list[tuple[str, str]]:
     """Return the words that are verbs here, with their meanings."""
     lexicon = _lexicon()
+    begins_known = len(words) == 1 or _begins_known(words, server_words)
     verbs: list[tuple[str, str]] = []
     has_verb, is_about = False, words[-1] in lexicon.about
     for word in words:
         meaning = _meaning_of_word(word)
         is_noun = (has_verb and word in lexicon.nouns) or (is_about and word in lexicon.before_about)
+        is_noun = is_noun or (not begins_known and word == words[-1] and word in lexicon.reading_nouns)
         if meaning is not None and not is_noun:
             verbs.append((word, meaning))
             has_verb = has_verb or meaning not in (INTERACT, DISPATCH)
@@ -162,6 +184,8 @@ def _meaning_of_word(word: str) -> str | None:
     plain = word if word in verbs else word.rstrip(_DIGITS)
     if plain in verbs:
         return verbs[plain]
+    if plain in _lexicon().known:
+        return None
     for prefix in _PREFIXES:
         rest = plain.removeprefix(prefix)
         if rest != plain and verbs.get(rest, "READ") not in ("READ", INTERACT, DISPATCH):
@@ -199,19 +223,20 @@ def _lexicon() -> _Lexicon:
     raw = tomllib.loads(files("qwed.kernel").joinpath("data/tool_verbs.toml").read_text("utf-8"))
     rules = tuple(map(_rule_of, raw["objects"]))
     verbs = _verbs_of(raw["verbs"])
-    about = frozenset(raw["nouns"]["about"].split())
-    terms = frozenset(verbs).union(
-        raw["nouns"]["ending"].split(), *(rule.words | rule.unless for rule in rules), _PHRASES
-    )
+    nouns = {name: frozenset(words.split()) for name, words in raw["nouns"].items()}
+    known = frozenset(verbs).union(*nouns.values(), *(rule.words | rule.unless for rule in rules))
     return _Lexicon(
         verbs,
-        frozenset(raw["nouns"]["after_verb"].split()),
-        about,
-        frozenset(raw["nouns"]["before_about"].split()),
-        about.union(raw["nouns"]["ending"].split()),
+        nouns["after_verb"],
+        nouns["about"],
+        nouns["before_about"],
+        nouns["about"] | nouns["ending"],
+        nouns["ending_after_known"],
+        nouns["reads_as_noun"],
+        known,
         rules,
         frozenset(raw["joining"]["words"].split()),
-        frozenset(term for term in terms if "_" in term),
+        frozenset(term for term in known | _PHRASES if "_" in term),
     )
 
 

@@ -186,13 +186,25 @@ def members(action: Action) -> Iterator[Member]:
         pairs = value.items() if isinstance(value, Mapping) else enumerate(value)
         for key, item in pairs:
             seen += 1
+            place = (*path, key)
             if isinstance(value, Mapping):
-                yield Member((*path, key), classify_name(str(key)), item, value)
-            inner, place = item, (*path, key)
-            if isinstance(item, str) and place.count(EMBEDDED) < MAX_LEVELS:
-                inner, place = embedded_value(item), (*place, EMBEDDED)
+                yield Member(place, classify_name(str(key)), item, value)
+            elif isinstance(item, list | tuple):
+                yield Member(place, classify_name(_last_name(path)), item, {})
+            inner_place, inner = _inside(place, item)
             if isinstance(inner, Mapping | list | tuple) and depth < MAX_DEPTH:
-                pending.append((place, inner, depth + 1))
+                pending.append((inner_place, inner, depth + 1))
+
+
+def _inside(place: JsonPath, item: Any) -> tuple[JsonPath, Any]:
+    """Return an item, or the value inside a text."""
+    if isinstance(item, str) and place.count(EMBEDDED) < MAX_LEVELS:
+        return (*place, EMBEDDED), embedded_value(item)
+    return place, item
+
+
+def _last_name(path: JsonPath) -> str:
+    return next((part for part in reversed(path) if isinstance(part, str)), "")
 
 
 def _executable_texts_in(member: Member, tool: ToolName) -> Iterator[ExecutableText]:

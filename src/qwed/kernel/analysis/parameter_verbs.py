@@ -11,13 +11,16 @@ from qwed.model import EffectKind
 _METHOD = re.compile(r"(?:http_|request_|api_)?(?:methods?|verbs?)")
 _OPERATION = re.compile(r"(?:\w+_)?sub_?command|(?:actions?|operations?|ops?)(?:_(?:name|type))?")
 _ACTION = re.compile(r"actions?(?:_(?:name|type))?")
+_OF_EVENTS_TEXT = "audit event events log logs history activity activities trail entries records changes notifications"
+_OF_EVENTS = frozenset(_OF_EVENTS_TEXT.split())
 _FLAG = re.compile(r"[a-z]+|(?:delete|destroy|drop|erase|purge|truncate|wipe)_\w+")
 _ONE_WORD = re.compile(r"[\w.:/-]{1,64}")
 
 
 def parameter_verbs(name: str, action: Action) -> tuple[str, ...]:
     """Return the verbs in the parameters of the call."""
-    reads = read_tool_name(name).reads
+    tool = read_tool_name(name)
+    reads = tool.reads and not tool.words.isdisjoint(_OF_EVENTS)
     return tuple(dict.fromkeys(verb for member in members(action) for verb in _verbs_in(member, reads=reads)))
 
 
@@ -25,7 +28,7 @@ def _verbs_in(member: Member, *, reads: bool) -> Iterator[str]:
     plain, value = member.name.plain, member.value
     if value is True and meaning_of(plain) == EffectKind.DELETE and _FLAG.fullmatch(plain):
         yield plain
-    # For a reading tool, an action is a search term: the log entries about something that was deleted.
+    # For a tool that reads a log, an action is a search term: the entries about something that was deleted.
     if not (_METHOD.fullmatch(plain) or _OPERATION.fullmatch(plain)) or (reads and _ACTION.fullmatch(plain)):
         return
     for item in value if isinstance(value, list | tuple) else (value,):

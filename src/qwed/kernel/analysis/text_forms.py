@@ -35,11 +35,13 @@ _DESTROYING = frozenset(
     ]
 )
 _FIRST = re.compile(
-    r"\s*(?:[A-Za-z_]\w*=\S*\s+)*(?:(?:sudo|doas|nohup|env|time|exec)\s+(?:-\w+\s+)*)*([\w./\\-]{1,128})"
+    r"\s*(?:[A-Za-z_]\w*=\S*\s+)*(?:(?:sudo|doas|nohup|env|time|exec)\s+(?:-\w+\s+)*)*([\w./\\-]{1,128})(?=\s|\Z)"
 )
 _OPTION = re.compile(r"\s--?[A-Za-z][\w-]*|\s/[a-zA-Z]\b")
-_SYNTAX = re.compile(r"&&|\|\||\||;\s*\S|\$\(|\$\{|`|>{1,2}\s*[\w./&~]|<\(|<<")
+_SYNTAX = re.compile(r"&&|\|\||\||;\s*\S|\$\(|\$\{|`|>{1,2}\s*[\w./&~]|<\(|<<|\s<\s*[\w./]|\w@[\w.-]+")
 _PATHLIKE = re.compile(r"\s(?:[~.]{0,2}/\S*|[\w*-]+\.[\w*]+|\*\S*|\S+://\S+|[A-Za-z]:\\\S*|[a-z]+=\S+)")
+_SEPARATOR = re.compile(r"&&|\|\|?|;|\$\(|`")
+_MOST_PARTS = 50
 _FUNCTION = re.compile(r"\s*[\w:.-]{1,64}\s*\(\)\s*\{[^}]*[|;&][^}]*\}")
 _SENTENCE = re.compile(r"[.!?]\s+[A-Z]|\b(?:the|and|is|are|was|that|this|with|please|should|how|why|what|when)\b")
 
@@ -64,6 +66,10 @@ def is_command(text: str) -> bool:
     """Return True if a text has the form of a shell command: a known program with options, a path or shell syntax."""
     if len(text) > _LONGEST:
         return False
+    return any(map(_is_one_command, (text, *_SEPARATOR.split(text, _MOST_PARTS)[1:])))
+
+
+def _is_one_command(text: str) -> bool:
     match = _FIRST.match(text)
     if match is None:
         return _FUNCTION.match(text) is not None
