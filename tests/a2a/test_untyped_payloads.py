@@ -1,6 +1,7 @@
 """Ruling 4.14 in a gateway: a payload is what it is, whatever its type says."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -10,12 +11,13 @@ from qwed_a2a.message import PayloadType
 from qwed_a2a.verdict import VerificationVerdict
 from tests.support.shared_engine_workers import shared_verdicts
 
+Json = dict[str, Any]
 CODE = "import os\nos.system('id')"
 KEYS = ephemeral_keyring()
 INVOICE = {"claimed_total": 5, "line_items": [{"amount": 1}, {"amount": 2}]}
 
 
-def _verdict(kind: PayloadType, payload: dict[str, object], **config: bool) -> VerificationVerdict:
+def _verdict(kind: PayloadType, payload: Json, **config: bool) -> VerificationVerdict:
     interceptor = A2AVerificationInterceptor(InterceptorConfig(**config), signer=KEYS, engines=shared_verdicts())
     message = AgentMessage(sender_agent_id="a", receiver_agent_id="b", payload_type=kind, payload=payload)
     return asyncio.run(interceptor.intercept(message, "trace"))
@@ -34,9 +36,7 @@ def _verdict(kind: PayloadType, payload: dict[str, object], **config: bool) -> V
     ],
     ids=str,
 )
-def test_code_and_invoices_are_judged_whatever_the_type_says(
-    kind: PayloadType, payload: dict[str, object], engine: str
-) -> None:
+def test_code_and_invoices_are_judged_whatever_the_type_says(kind: PayloadType, payload: Json, engine: str) -> None:
     verdict = _verdict(kind, payload, verify_untyped=True)
     assert (verdict.status, verdict.engine_used) == ("blocked", engine)
     assert _verdict(kind, payload).engine_used == "passthrough"
@@ -51,7 +51,7 @@ def test_code_beside_the_code_that_is_declared_is_judged() -> None:
 @pytest.mark.parametrize(
     "payload", [{"text": "good morning"}, {"query": "SELECT id FROM orders"}, {"a": [1, {"b": None}]}]
 )
-def test_a_payload_that_is_nothing_else_passes(payload: dict[str, object]) -> None:
+def test_a_payload_that_is_nothing_else_passes(payload: Json) -> None:
     verdict = _verdict(PayloadType.GENERAL, payload, verify_untyped=True)
     assert (verdict.status, verdict.engine_used) == ("forwarded", "passthrough")
 

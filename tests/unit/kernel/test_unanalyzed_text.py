@@ -1,8 +1,15 @@
 """Recognition of SQL statements in texts other than the query."""
 
+import time
+from contextlib import suppress
+
 import pytest
 
+from qwed.kernel.analysis.addresses import TooManyAddressesError, recipients_in, whole_host
+from qwed.kernel.analysis.embedded_values import embedded_value
+from qwed.kernel.analysis.text_forms import has_code, is_command
 from qwed.kernel.analysis.unanalyzed_text import is_statement
+from qwed.kernel.analysis.unjudged_queries import is_unproven_query
 
 STATEMENTS = [
     "DROP TABLE users",
@@ -76,3 +83,20 @@ def test_a_statement_is_recognised(text: str) -> None:
 @pytest.mark.parametrize("text", PROSE)
 def test_prose_is_not_a_statement(text: str) -> None:
     assert not is_statement(text)
+
+
+HOSTILE = [
+    piece * (65_000 // len(piece)) for piece in ("a", "-", "{", "a-b", "document.", "host=", "a@", "(", "x:", ";rm ")
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:9])
+def test_a_hostile_text_is_read_in_time(text: str) -> None:
+    began = time.process_time()
+    for reads in (is_command, has_code, whole_host, embedded_value):
+        reads(text)
+    is_unproven_query(text[:19_999], frozenset({"sparql"}))
+    is_unproven_query(text[:19_999], frozenset())
+    with suppress(TooManyAddressesError):
+        list(recipients_in(text[:19_999]))
+    assert time.process_time() - began < 2

@@ -49,14 +49,14 @@ _CODE = re.compile(
     r"""\b(?:fetch|eval|Function|importScripts|setTimeout|setInterval|sendBeacon|XMLHttpRequest|WebSocket|require
     |execSync|spawnSync|alert|atob|__import__|exec|compile|getattr|globals|import|open)(?:\(|\s{1,8}\(\s*["'`])
     |\b(?:document|window|localStorage|sessionStorage|navigator|globalThis|process|child_process|chrome|location)
-    (?:\s*\.\s*[A-Za-z_$]\w*){1,8}\s*(?:\(|=[^=])
+    (?:\s*+\.\s*+[A-Za-z_$]\w*+){1,8}+\s*+(?:\(|=[^=])
     |\bdocument\s*\.\s*(?:cookie|domain|forms|body)\b|\b(?:localStorage|sessionStorage|indexedDB)\b
     |\b(?:document|window|globalThis|self)\s*\[\s*["'`]
     |\b(?:os|subprocess|shutil|sys|socket|pickle|ctypes|builtins|importlib|requests|urllib|pathlib)\s*\.\s*[a-z_]\w*\s*\(
     |^\s*(?:import\s+[\w.]+|from\s+[\w.]+\s+import\s+\w)
     |^\s*(?:javascript|vbscript)\s*:|\bthis\s*\.\s*constructor\b|\bconstructor\s*\.\s*constructor\b
     |\b(?:Runtime\s*\.\s*getRuntime|System\s*\.\s*(?:exit|getenv)|T\s*\(\s*java\.|ProcessBuilder|Files\s*\.\s*write)
-    |\{\{.*(?:__class__|__globals__|__subclasses__|config\.|cycler|lipsum).*\}\}
+    |\{\{[^{}]{0,400}(?:__class__|__globals__|__subclasses__|config\.|cycler|lipsum)
     |<\?php\b|<script\b|<%=?\s*\w+\s*[.(]|\#\{\s*[`\w]+\s*[.(]""",
     re.VERBOSE | re.IGNORECASE | re.MULTILINE,
 )

@@ -70,7 +70,7 @@ def _reads_mongo(text: str) -> bool:
 def _reads_sparql(text: str) -> bool:
     plain = re.sub(r"<[^<>\s]*>", "<>", _STRINGS.sub('""', _COMMENTS.sub(" ", text)))
     # `ex:load` is a name, not a verb.
-    words = {word.lower() for word in _WORD.findall(re.sub(r"[\w-]*:[\w.-]+|[?$]\w+", " ", plain))}
+    words = {word.lower() for word in _WORD.findall(re.sub(r"(?<![\w-])[\w-]{0,64}+:[\w.-]++|[?$]\w++", " ", plain))}
     return not words & _SPARQL_CHANGES and "service" not in words
 
 
