@@ -15,8 +15,9 @@ from qwed.guards._secrets.token_patterns import (
     find_disguised_tokens,
     find_split_tokens,
     find_tokens,
+    has_digit,
     long_runs,
-    with_digit,
+    random_words,
 )
 from qwed.guards._secrets.value_heuristics import is_real_value
 from qwed.guards._secrets.wallets import find_key_files, find_seed_phrases
@@ -44,12 +45,13 @@ def find_secrets(text: str) -> tuple[TextFinding, ...]:
 
 def _find_all(text: str, layers: int = 0) -> list[TextFinding]:
     runs = long_runs(text)
-    random = with_digit(runs)
-    findings = [*find_tokens(text, runs, random), *find_private_keys(text), *_userinfo(text), *find_key_files(text)]
-    findings += find_encoded(
-        text, runs, random, lambda inner: layers < MAX_LAYERS and bool(_find_all(inner, layers + 1))
-    )
-    findings += [*find_split_tokens(text), *find_disguised_tokens(text, random)]
+    random = random_words(runs)
+    findings = [*find_tokens(text, runs, random), *find_private_keys(text), *_userinfo(text), *find_split_tokens(text)]
+    if random or has_digit(text):
+        findings += [*find_disguised_tokens(text, random), *find_key_files(text)]
+        findings += find_encoded(
+            text, runs, random, lambda inner: layers < MAX_LAYERS and bool(_find_all(inner, layers + 1))
+        )
     if not runs.isascii():
         findings += find_tokens(latin_letters(text), latin_letters(runs), latin_letters(random))
     if _MARKS.search(text):
@@ -62,8 +64,8 @@ def _find_named(text: str, random: str) -> list[TextFinding]:
     lowered = lower_same_length(text)
     names = name_positions(lowered)
     findings = [*find_assignments(text, lowered, names), *find_special_forms(text, lowered)]
-    findings += find_account_secrets(text, lowered)
-    findings += find_random_values(text, lowered, random)
+    if has_digit(text):
+        findings += [*find_account_secrets(text, lowered), *find_random_values(text, lowered, random)]
     findings += [*find_stated_passwords(text, lowered, names), *find_seed_phrases(text, lowered)]
     return findings
 

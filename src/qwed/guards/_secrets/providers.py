@@ -99,7 +99,7 @@ PROVIDERS: tuple[tuple[str, str, str], ...] = (
     (
         "slack_webhook",
         "hooks.slack.com",
-        r"hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9]+/[A-Za-z0-9]+/(?:\d+/)?[A-Za-z0-9]{16,64}",
+        r"hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9]{1,64}/[A-Za-z0-9]{1,64}/(?:\d{1,24}/)?[A-Za-z0-9]{16,64}",
     ),
     ("discord_webhook", "/api/webhooks/", r"discord(?:app)?\.com/api/webhooks/\d{16,20}/[A-Za-z0-9_-]{50,90}"),
     ("discord_token", ".", r"(?<![\w.-])[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40}(?![\w.-])"),

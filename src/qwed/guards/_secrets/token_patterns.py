@@ -27,11 +27,17 @@ def long_runs(text: str) -> str:
     return "\n".join(word for word in text.split() if len(word) >= _SHORTEST)
 
 
-def with_digit(runs: str) -> str:
-    """Return the words that contain a digit: what is random has one, a name in code seldom."""
-    return "\n".join(word for word in runs.split("\n") if _DIGIT.search(word)) if _DIGIT.search(runs) else ""
+def has_digit(text: str) -> bool:
+    """Return True if the text contains a digit."""
+    return _DIGIT.search(text) is not None
 
 
+def random_words(runs: str) -> str:
+    """Return the words with a digit or with many letters in a row: what is random is one of them, a name seldom."""
+    return "\n".join(word for word in runs.split("\n") if _RANDOM.search(word)) if runs else ""
+
+
+_RANDOM = re.compile("[0-9]|[A-Za-z]{24}")
 _DIGIT = re.compile("[0-9]")
 
 

@@ -56,7 +56,7 @@ def _word_lists() -> dict[str, tuple[tuple[int, int], ...]]:
 
 def find_seed_phrases(text: str, lowered: str) -> Iterator[TextFinding]:
     """Yield every sequence of words that is a seed phrase with a valid checksum."""
-    if len(text) < _SHORTEST * _SHORTEST_WORD - 1 or not _has_run(lowered):
+    if sum(map(text.count, _GAPS)) < _SHORTEST - 1 or not _has_run(lowered):
         return
     lists = _word_lists()
     tried = 0
@@ -91,8 +91,7 @@ _PHRASE = b"\1" * _SHORTEST
 _STRIDE = 3
 _THIRDS = b"\1" * (_SHORTEST // _STRIDE)
 _MARKS = str.maketrans(dict.fromkeys(',"-_.0123456789', " "))
-_SHORTEST_WORD = 2
-"""Characters of the shortest words, with the blank after them."""
+_GAPS = " \n,-_\u3000"
 
 
 def _runs(lowered: str) -> Iterator[list[re.Match[str]]]:
