@@ -18,6 +18,7 @@ from qwed.cli.app import iter_commands
 from qwed.engines._sql.function_names import pure_names
 from qwed.engines._sql.lexer import rules_by_dialect
 from qwed.guards._python import module_names
+from qwed.guards._secrets.token_rules import TOKEN_RULES, vendor_rules
 from qwed.kernel.decision_matrix import STATUS_MATRIX, TRUST_MATRIX
 from qwed.kernel.stages.assess_risk import WEIGHTS
 from qwed.kernel.tool_verbs import verbs_by_meaning
@@ -163,7 +164,18 @@ def _python_modules() -> str:
     return _table(["from", "names", "module and number of names that only compute"], rows)
 
 
+def _secret_kinds() -> str:
+    by_form = sorted({rule.kind for rule in TOKEN_RULES})
+    by_vendor = sorted({rule.kind for rules in vendor_rules().values() for rule in rules})
+    rows = (
+        [name, ", ".join(f"`{kind}`" for kind in kinds)]
+        for name, kinds in (("by its form", by_form), ("beside the name of the vendor", by_vendor))
+    )
+    return _table(["recognised", "kinds of findings"], rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
+    "secret_kinds": _secret_kinds,
     "errors": _errors,
     "routes": _routes,
     "action_types": _action_types,

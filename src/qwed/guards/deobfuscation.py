@@ -13,7 +13,7 @@ from typing import NamedTuple
 from qwed.guards.text_scan import TextFinding
 
 _ESCAPED = re.compile(
-    r"(?P<percent>(?:%[2-7][0-9A-Fa-f])+)|(?P<json>(?:\\u00[2-7][0-9A-Fa-f])+)|(?P<byte>(?:\\x[2-7][0-9A-Fa-f])+)"
+    r"(?P<percent>(?:%[2-7][0-9A-Fa-f])+)|(?P<json>(?:\\u00[2-7][0-9A-Fa-f])+)|(?P<braced>(?:\\u\{[2-7][0-9A-Fa-f]\})+)|(?P<byte>(?:\\x[2-7][0-9A-Fa-f])+)"
     r"|(?P<octal>(?:\\[01][0-7]{2})+)"
     "|(?P<wide>[\uff01-\uff5e]+)|(?P<unseen>[\u00ad\u034f\u180e\u200b-\u200d\u2060-\u2064\ufeff]+)"
     r"|(?P<entity>&(?:amp|lt|gt|quot|apos|#(?:3[2-9]|[4-9]\d|1[01]\d|12[0-6])|#[xX][2-7][0-9A-Fa-f]);)"
@@ -23,6 +23,7 @@ _ESCAPE_STARTS = re.compile("[%\\\\&\u00ad\u034f\u180e\u200b-\u200d\u2060-\u2064
 """First characters of the encodings. They are searched for first: matching a character set is many times faster than
 matching every form, and a search holds the interpreter lock until it ends."""
 _ESCAPES = {"percent": "%", "json": "\\u00", "byte": "\\x"}
+_BRACES = re.compile(r"\\u\{|\}")
 _NARROW = {wide: wide - 0xFEE0 for wide in range(0xFF01, 0xFF5F)}
 
 
@@ -79,6 +80,8 @@ def _decode_run(kind: str, run: str) -> str:
     """Return the characters that a run stands for; all of them take the same number of characters in the run."""
     if kind in _ESCAPES:
         return bytes.fromhex(run.replace(_ESCAPES[kind], "")).decode("ascii")
+    if kind == "braced":
+        return bytes.fromhex(_BRACES.sub("", run)).decode("ascii")
     if kind == "octal":
         return "".join(chr(int(digits, 8)) for digits in run[1:].split("\\"))
     if kind == "entity":

@@ -40,7 +40,7 @@ _VALUE = (
 # Matched against lower-cased text at the places where a name begins.
 _NAMED = re.compile(
     _NAME + r"\\?[\"'`]?\]?\s{0,8}"
-    r"(?P<sign>:\s{0,2}[a-z][\w.\[\]|]{0,32}\s{0,2}=|:=|=>|==?|:|\sis\s"
+    r"(?P<sign>:\s{0,2}[|>][+-]?\s{0,2}\n\s{1,16}|:\s{0,2}[a-z][\w.\[\]|]{0,32}\s{0,2}=|:=|=>|==?|:|\sis\s"
     r"|,?\s{0,24}\\?[\"']?value\\?[\"']?\s{0,4}[:=]|(?<=[\"']),|\{[^}]{0,160}?default\s{0,8}=|>|(?<=\s))(?P<gap>\s{0,8})"
     r"(?:[bfru@$]{1,2}(?=[\"'])|[\"']{2}(?=[\"']))?" + _VALUE
 )

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from qwed.guards._secrets.assignments import MAX_CANDIDATES
 from qwed.guards._secrets.value_heuristics import (
+    has_all_classes,
     is_credentials,
     is_non_secret,
     is_password_like,
@@ -50,7 +51,7 @@ _LOWERED = (
     _pattern(
         "assignment",
         "identified",
-        r"identified\s{1,4}(?:with\s{1,4}\S{1,40}\s{1,4})?by\s{1,4}(?:password\s{1,4})?'([^'\n]{4,128})'",
+        r"identified\s{1,4}(?:with\s{1,4}\S{1,40}\s{1,4})?by\s{1,4}(?:password\s{1,4})?['\"]([^'\"\n]{4,128})['\"]",
     ),
     _pattern("assignment", "requirepass|masterauth", r"(?:requirepass|masterauth)\s{1,4}([^\s\"']{4,128})"),
     _pattern(
@@ -58,6 +59,14 @@ _LOWERED = (
         "creds|credentials|login|zugangsdaten|identifiants|credencia|credenzial|inloggegevens|logowania",
         r"\b(?:creds|credentials|login|zugangsdaten|identifiants|credencia\w{1,4}|credenziali|inloggegevens|logowania)\s?(?:are|is|:|=|with)\s{0,4}[\w.@-]{2,40}\s?[/:]\s?([^\s\"'`,;/]{8,128})(?!/)",
         condition=_is_generated,
+    ),
+    _pattern(
+        "assignment",
+        "root|admin|postgres|svc|zugang|acceso|accesso|acc\u00e8s|konto|account|creds",
+        r"\b(?:root|admin\w{0,12}|postgres|svc[\w-]{0,24}|zugang|acceso|accesso|acc\u00e8s|konto|account|creds)\b"
+        r"[\w ,>-]{0,40}?"
+        r"\s{0,2}[/:]\s{0,2}(?:[\w.@-]{2,40}\s?[/:]\s?)?([!-~]{8,64})",
+        condition=has_all_classes,
     ),
     _pattern(
         "assignment",
@@ -136,9 +145,9 @@ _WRITTEN = (
     ),
     _pattern(
         "assignment",
-        "sshpass|login|mongo|twine|rdesktop",
-        r"(?:sshpass|(?:docker|podman|skopeo|cf|oc|az|buildah|registry)\slogin|mongo\w{0,8}|twine\supload|rdesktop)"
-        r"\b[^\n|;&]{0,160}?\s-p[ =]?[\"']?([^\s\"'$<-][^\s\"'$]{2,127})",
+        "sshpass|login|mongo|twine|rdesktop|usermod|useradd|openssl enc",
+        r"(?:sshpass|user(?:mod|add)|openssl\senc|(?:docker|podman|skopeo|cf|oc|az|buildah|registry)\slogin|mongo\w{0,8}|twine\supload|rdesktop)"
+        r"\b[^\n|;&]{0,160}?\s-[pk][ =]?[\"']?([^\s\"'$<-][^\s\"'$]{2,127})",
     ),
     _pattern(
         "assignment", "_PAT", r"_PAT\s?[:=]\s{0,4}[\"']?([A-Za-z0-9]{20,200})(?![A-Za-z0-9])", condition=looks_random

@@ -87,7 +87,7 @@ def _is_dummy(rule: TokenRule, token: str) -> bool:
 
 
 # Signs at which a token is split: the end of a line, of a string, of a quoted-printable line.
-_JOINTS = re.compile(r"=\r?\n|\\[nrt]|[\s\"'`+\\,;|&]")
+_JOINTS = re.compile(r"=\r?\n|\\[nrt]|</?\w{1,12}>|&#?\w{1,8};|\u2026|[\s\"'`+\\,;|&]")
 _DASHES = re.compile("[-._\u00b7\u2010-\u2015]")
 _WINDOW = 300
 
