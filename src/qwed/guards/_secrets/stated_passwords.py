@@ -97,7 +97,7 @@ def _is_secret(value: str) -> bool:
 
 # Calls, members, addresses and formats are no passwords.
 _CODE = re.compile(
-    r"[\w\])]\(|::|\w->|^[\w.+-]+@[\w-]+\.\w|://|%[sd(]|\\[nrtu]|==|!=|&&|\|\||^\W+\w+\W*$|^--?[a-z]|\.\w{1,4}$|[A-Za-z0-9]-[zZ9]"
+    r"[\w\])]\(|::|\w->|^[\w.+-]+@[\w-]+\.\w|://|%[sd(]|\\[nrtu]|==|!=|&&|\|\||^\W+\w+\W*$|^--?[a-z]|\.\w{1,4}$|[A-Za-z0-9]-[zZ9]|^[\w.-]+:[0-9]{2,5}$"
 )
 
 

@@ -65,7 +65,7 @@ _LOWERED = (
         "root|admin|postgres|svc|zugang|acceso|accesso|acc\u00e8s|konto|account|creds",
         r"\b(?:root|admin\w{0,12}|postgres|svc[\w-]{0,24}|zugang|acceso|accesso|acc\u00e8s|konto|account|creds)\b"
         r"[\w ,>-]{0,40}?"
-        r"\s{0,2}[/:]\s{0,2}(?:[\w.@-]{2,40}\s?[/:]\s?)?([!-~]{8,64})",
+        r"\s{0,2}[/:](?!/)\s{0,2}(?:[\w.@-]{2,40}\s?[/:]\s?)?(?!\S*@)([!-.0-~]{8,64})",
         condition=has_all_classes,
     ),
     _pattern(
@@ -145,9 +145,9 @@ _WRITTEN = (
     ),
     _pattern(
         "assignment",
-        "sshpass|login|mongo|twine|rdesktop|usermod|useradd|openssl enc",
-        r"(?:sshpass|user(?:mod|add)|openssl\senc|(?:docker|podman|skopeo|cf|oc|az|buildah|registry)\slogin|mongo\w{0,8}|twine\supload|rdesktop)"
-        r"\b[^\n|;&]{0,160}?\s-[pk][ =]?[\"']?([^\s\"'$<-][^\s\"'$]{2,127})",
+        "sshpass|login|mongo|twine|rdesktop|usermod|useradd",
+        r"(?:sshpass|user(?:mod|add)|(?:docker|podman|skopeo|cf|oc|az|buildah|registry)\slogin|mongo\w{0,8}|twine\supload|rdesktop)"
+        r"\b[^\n|;&]{0,160}?\s-p[ =]?[\"']?([^\s\"'$<-][^\s\"'$]{2,127})",
     ),
     _pattern(
         "assignment", "_PAT", r"_PAT\s?[:=]\s{0,4}[\"']?([A-Za-z0-9]{20,200})(?![A-Za-z0-9])", condition=looks_random
@@ -155,6 +155,7 @@ _WRITTEN = (
     _pattern("assignment", "7z|rar ", r"\b(?:7za?|rar)\s[^\n|;&]{0,120}?\s-h?p([^\s\"'$-][^\s\"'$]{3,127})"),
     _pattern("okta_token", "SSWS", r"SSWS\s{1,4}(00[A-Za-z0-9_-]{38,42})"),
     _pattern("assignment", "ssh-keygen", r"ssh-keygen\b[^\n|;&]{0,120}?\s-[NP]\s?[\"']?([^\s\"'$-][^\s\"'$]{3,127})"),
+    _pattern("assignment", "openssl", r"openssl\senc\b[^\n|;&]{0,120}?\s-k\s{1,4}[\"']?([^\s\"'$-][^\s\"'$]{3,127})"),
     _pattern("assignment", "redis-cli", r"redis-cli\b[^\n|;&]{0,120}?\s-a\s{1,4}[\"']?([^\s\"'$-][^\s\"'$]{2,127})"),
     _pattern(
         "assignment",
