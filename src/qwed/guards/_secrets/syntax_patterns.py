@@ -62,8 +62,8 @@ _LOWERED = (
     ),
     _pattern(
         "assignment",
-        "root|admin|postgres|svc|zugang|acceso|accesso|acc\u00e8s|konto|account|creds",
-        r"\b(?:root|admin\w{0,12}|postgres|svc[\w-]{0,24}|zugang|acceso|accesso|acc\u00e8s|konto|account|creds)\b"
+        "root |root:|root/|admin:|admin |svc_|svc-|zugang:|zugang |creds ",
+        r"\b(?:root|admin|svc[\w-]{0,24}|zugang|creds)\b"
         r"[\w ,>-]{0,40}?"
         r"\s{0,2}[/:](?!/)\s{0,2}(?:[\w.@-]{2,40}\s?[/:]\s?)?(?!\S*@)([!-.0-~]{8,64})",
         condition=has_all_classes,
