@@ -124,6 +124,7 @@ EXECUTE : joblib.Parallel pulp().solve
 NETWORK : starlette.testclient fastapi.testclient prometheus_client.start_http_server prometheus_client.push_to_gateway
  sklearn.datasets.fetch_lfw_people sklearn.datasets.fetch_olivetti_faces sklearn.datasets.fetch_covtype
  statsmodels.datasets.get_rdataset
+ statsmodels.api.datasets.get_rdataset statsmodels.api.datasets.webuse
 WRITE click().: isolated_filesystem
 UNKNOWN flask().: from_pyfile from_file from_object from_envvar from_prefixed_env open_resource
  open_instance_resource send_static_file
