@@ -218,6 +218,13 @@ def _attribute_getter(analysis: PythonAnalysis, node: ast.Call, scope: Scope, pa
             _report_lookup(analysis, argument, scope, node.lineno, path)
 
 
+def check_applied_names(analysis: PythonAnalysis, node: ast.Call, scope: Scope) -> None:
+    """Check the methods that `frame.apply("name")` calls."""
+    for part in string_eval_calls.flatten_containers([*node.args[:1], *(word.value for word in node.keywords)]):
+        for text in analysis.folder.texts(part, scope):
+            report_named_method(analysis, text, node.lineno)
+
+
 def _reduce(analysis: PythonAnalysis, node: ast.Call, scope: Scope, _path: str) -> None:
     """Check `functools.reduce(getattr, names, value)`, which traverses attributes."""
     if not node.args or "getattr" not in analysis.values.paths(node.args[0], scope) or len(node.args) < 3:

@@ -241,9 +241,15 @@ def _subscript(analysis: PythonAnalysis, node: ast.Subscript, scope: Scope) -> N
     calls.check_namespace_lookup(analysis, node, scope)
     calls.check_environment_lookup(analysis, node, scope)
     mark_type_only(analysis, node.slice if isinstance(node.slice, ast.Attribute) else None)
+    if any(path.partition(".")[0] in _TYPE_LIBRARIES for path in analysis.values.paths(node.value, scope)):
+        check_annotation(analysis, node.slice, scope)
     key = node.slice
     if isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value in INTERNALS:
         analysis.report.add_violation(ViolationKind.REFLECT, key.value, node.lineno)
+
+
+_TYPE_LIBRARIES = words("typing typing_extensions pydantic")
+"""Libraries that evaluate the texts among the arguments of a type."""
 
 
 def _imports(analysis: PythonAnalysis, node: ast.Import, _scope: Scope) -> None:
@@ -337,6 +343,7 @@ def _call(analysis: PythonAnalysis, node: ast.Call, scope: Scope) -> None:
         _method_call(analysis, node, node.func, scope)
     paths = analysis.values.paths(node.func, scope) if isinstance(node.func, ast.Name | ast.Attribute) else frozenset()
     string_eval_calls.check_formulas(analysis, node, scope, paths)
+    string_eval_calls.check_model(analysis, node, scope, paths)
     for path in paths & _TYPE_ARGUMENTS.keys():
         for argument in node.args[_TYPE_ARGUMENTS[path]]:
             mark_type_only(analysis, argument)
@@ -348,6 +355,10 @@ def _call(analysis: PythonAnalysis, node: ast.Call, scope: Scope) -> None:
         analysis.handled.add(id(node.func))
         if isinstance(node.func, ast.Attribute):
             _chain(analysis, node.func)
+
+
+_APPLYING = words("apply agg aggregate transform")
+"""Methods of frames that call a method by its name."""
 
 
 def _note_class_data(analysis: PythonAnalysis, node: ast.Call) -> None:
@@ -372,6 +383,8 @@ _TYPE_ARGUMENTS = {"isinstance": slice(1, 2), "issubclass": slice(1, 2), "typing
 def _method_call(analysis: PythonAnalysis, node: ast.Call, func: ast.Attribute, scope: Scope) -> None:
     if func.attr in ATTRIBUTE_CALLS:
         calls.check_attribute_call(analysis, node, scope)
+    if func.attr in _APPLYING:
+        calls.check_applied_names(analysis, node, scope)
     if func.attr in ("format", "format_map"):
         for text in analysis.folder.texts(func.value, scope):
             _format(analysis, text, node.lineno)

@@ -126,6 +126,7 @@ NETWORK : starlette.testclient fastapi.testclient prometheus_client.start_http_s
  statsmodels.datasets.get_rdataset
  statsmodels.api.datasets.get_rdataset statsmodels.api.datasets.webuse
 WRITE click().: isolated_filesystem
+DESERIALISE : polars().deserialize polars.DataFrame.deserialize polars.LazyFrame.deserialize polars.Expr.deserialize
 UNKNOWN flask().: from_pyfile from_file from_object from_envvar from_prefixed_env open_resource
  open_instance_resource send_static_file
 UNKNOWN jinja2().: compile compile_templates compile_expression dump add_extension

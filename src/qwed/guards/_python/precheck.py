@@ -34,7 +34,7 @@ MAX_BINDINGS = 8_000
 MAX_LOOPS = 1_000
 MAX_FORMULA_BINDINGS, MAX_FORMULA_LOOPS = 400, 50
 """Limits for programs whose texts are followed to sympy."""
-RISKY_KEYWORDS = KEYWORD_VIOLATIONS.keys() | {"printer", "these"}
+RISKY_KEYWORDS = KEYWORD_VIOLATIONS.keys() | {"printer", "these", "formula"}
 _TEXT_LIBRARIES = {path.partition(".")[0] for path in CONSTANTS}
 
 Imports = dict[str, list[SafeImport]]

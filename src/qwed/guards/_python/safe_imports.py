@@ -43,8 +43,8 @@ RISKY_ATTRIBUTES = (
 """Attributes that are risky on any owner."""
 
 
-_WATCHED_CLASSES = frozenset({"string.Formatter", "sqlite3.Connection"})
-"""Classes whose subclasses the full check looks at."""
+_WATCHED_CLASSES = frozenset({"string.Formatter", "sqlite3.Connection", "pydantic.RootModel"})
+"""Classes whose uses or subclasses the full check looks at."""
 
 
 def _root(path: str) -> str:
@@ -59,6 +59,8 @@ def _library_risky_attributes() -> dict[str, frozenset[str]]:
         # A name with the meaning of another library's name inherits the risky attributes of that library.
         if _root(name) != _root(meaning):
             names_by_root.setdefault(_root(name), set()).update(names_by_root.get(_root(meaning), set()))
+    for root in ("pandas", "polars"):
+        names_by_root[root] = names_by_root.get(root, set()) | {"apply", "agg", "aggregate", "transform"}
     for path in _WATCHED_CLASSES:
         names_by_root.setdefault(_root(path), set()).add(path.rpartition(".")[2])
     return {root: frozenset(names) for root, names in names_by_root.items()}
@@ -85,6 +87,8 @@ def safe_import_of(module: str, name: str, bound: str) -> SafeImport | None:
     whole = f"{module}.{name}" if name else module if bound else module.partition(".")[0]
     path = canonical_path(whole)
     root = _root(path)
+    if path.startswith(_RUNNING_MODULES):
+        return None
     has_rule = root in POWERFUL_MODULES or root in _RUNNERS or path in _WATCHED_CLASSES
     has_rule = has_rule or (path in BY_NAME and path not in OPTION_CALLS)
     return SafeImport(root, path) if not has_rule and rule_of(path) == HARMLESS else None
@@ -96,5 +100,7 @@ def _is_safe_module(module: str) -> bool:
     return rule == HARMLESS or (rule == UNKNOWN and path in KNOWN_PREFIXES)
 
 
+_RUNNING_MODULES = ("statsmodels.formula",)
+"""Library names that run texts they are given."""
 _RUNNERS = frozenset({"doctest"})
 """Libraries that run the texts of the program."""

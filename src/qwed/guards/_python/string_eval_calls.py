@@ -11,6 +11,7 @@ from qwed.guards._python.annotations import check_annotation
 from qwed.guards._python.attributes import TEXT_CODE
 from qwed.guards._python.file_calls import Handler, has_unpacking
 from qwed.guards._python.library_rules import words
+from qwed.guards._python.module_names import is_pure
 from qwed.guards._python.scopes import Scope
 from qwed.guards.code_findings import ViolationKind
 from qwed.model import EffectKind
@@ -69,6 +70,30 @@ def _frame_text(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: st
     """Check methods of a data frame that take an expression as text."""
     if node.args and not all(isinstance(text, str) and _is_query(text) for text in _values(analysis, node, scope)):
         analysis.report.add_effect(EffectKind.UNRESOLVED, path.rpartition(".")[2], node.lineno)
+
+
+def _is_model(text: str) -> bool:
+    """Return True if the text of a statistical model names columns, functions and numpy functions that compute."""
+    if _MODEL.fullmatch(text) is None or "__" in text or _BUILTINS.intersection(_WORD.findall(text)):
+        return False
+    return all(is_pure(f"numpy.{name}") for name in _DOTTED.findall(text))
+
+
+_MODEL = re.compile(r"(?:np\.(?=\w)|[\w\s+\-*/^(),:~|='\"<>\[\]]|(?<=\d)\.|\.(?=\d))*")
+_DOTTED = re.compile(r"\bnp\.(\w+)")
+
+
+def check_model(analysis: PythonAnalysis, node: ast.Call, scope: Scope, paths: frozenset[str]) -> None:
+    """Check the formula of a statistical model, which is run as code."""
+    named = [word.value for word in node.keywords if word.arg == "formula"]
+    if any(path.startswith("statsmodels.formula") for path in paths):
+        named += node.args[:1]
+    for part in named:
+        for text in analysis.folder.possible(part, scope):
+            if isinstance(text, str) and not _is_model(text):
+                analysis.report.add_violation(ViolationKind.DYNAMIC, "text of a formula", node.lineno)
+            elif text is UNKNOWN and analysis.is_obfuscated(part, scope):
+                analysis.report.add_lookup("text of a formula", node.lineno)
 
 
 def _timeit(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> None:
