@@ -79,7 +79,7 @@ def _is_model(text: str) -> bool:
     return all(is_pure(f"numpy.{name}") for name in _DOTTED.findall(text))
 
 
-_MODEL = re.compile(r"(?:np\.(?=\w)|[\w\s+\-*/^(),:~|='\"<>\[\]]|(?<=\d)\.|\.(?=\d))*")
+_MODEL = re.compile(r"(?:np\.(?=\w)|\.astype(?=\()|[\w\s+\-*/^(),:~|='\"<>\[\]]|(?<=\d)\.|\.(?=\d))*")
 _DOTTED = re.compile(r"\bnp\.(\w+)")
 
 
@@ -90,9 +90,8 @@ def check_model(analysis: PythonAnalysis, node: ast.Call, scope: Scope, paths: f
         named += node.args[:1]
     for part in named:
         for text in analysis.folder.possible(part, scope):
-            if isinstance(text, str) and not _is_model(text):
-                analysis.report.add_violation(ViolationKind.DYNAMIC, "text of a formula", node.lineno)
-            elif text is UNKNOWN and analysis.is_obfuscated(part, scope):
+            hidden = text is UNKNOWN and analysis.is_obfuscated(part, scope)
+            if hidden or (isinstance(text, str) and not _is_model(text)):
                 analysis.report.add_lookup("text of a formula", node.lineno)
 
 
