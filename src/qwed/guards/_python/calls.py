@@ -287,6 +287,27 @@ def _copied_attributes(analysis: PythonAnalysis, node: ast.Call, scope: Scope, p
 _COPIED = words("__module__ __name__ __qualname__ __doc__ __dict__")
 
 
+def _extensions(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> None:
+    """Check extensions that are named by text: the library imports `module:name` and calls it."""
+    named = [word.value for word in node.keywords if word.arg in ("extensions", "extension_configs")]
+    for part in string_eval_calls.flatten_containers([*named, *node.args[1:]]):
+        values = analysis.folder.possible(part, scope) if not isinstance(part, ast.Call) else ()
+        texts = [text for value in values for text in (value if isinstance(value, tuple | list) else (value,))]
+        if any(text is UNKNOWN or (isinstance(text, str) and ":" in text) for text in texts):
+            analysis.report.add_lookup(f"{path} with named extensions", node.lineno)
+
+
+def _writes_if_given(*names: str) -> Handler:
+    """Return a rule for a call that writes a file if one of these arguments is present."""
+
+    def rule(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> None:
+        for word in node.keywords:
+            if word.arg in (*names, None):
+                analysis.report.add_access(EffectKind.WRITE, analysis.target(word.value, scope) or path, node.lineno)
+
+    return rule
+
+
 def _runs_tests(analysis: PythonAnalysis, node: ast.Call, _scope: Scope, path: str) -> None:
     """Allow `unittest.main()` for the program's own tests; report modules or tests named by text."""
     if node.args or has_unpacking(node) or any(word.arg in ("module", "defaultTest", "argv") for word in node.keywords):
@@ -335,6 +356,9 @@ BY_NAME: dict[str, Handler] = {
     **dict.fromkeys(("codecs.decode", "codecs.encode", "codecs.getdecoder", "codecs.getencoder"), _codec),
     **dict.fromkeys(("inspect.getmembers", "inspect.getmembers_static"), _members),
     **dict.fromkeys(("functools.update_wrapper", "functools.wraps"), _copied_attributes),
+    **dict.fromkeys(("markdown.markdown", "markdown.Markdown"), _extensions),
+    "lark.Lark": _writes_if_given("cache"),
+    "pint.UnitRegistry": _writes_if_given("cache_folder"),
     "unittest.main": _runs_tests,
     "xml.sax.make_parser": _violation_with_arguments(ViolationKind.DYNAMIC),
     "platform.architecture": _violation_with_arguments(ViolationKind.PROCESS),

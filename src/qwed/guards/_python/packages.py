@@ -125,7 +125,8 @@ NETWORK : starlette.testclient fastapi.testclient prometheus_client.start_http_s
  sklearn.datasets.fetch_lfw_people sklearn.datasets.fetch_olivetti_faces sklearn.datasets.fetch_covtype
  statsmodels.datasets.get_rdataset
  statsmodels.api.datasets.get_rdataset statsmodels.api.datasets.webuse
-WRITE click().: isolated_filesystem
+WRITE : click().isolated_filesystem pyparsing().create_diagram catboost().save_model
+NETWORK : tiktoken.get_encoding tiktoken.encoding_for_model email_validator.validate_email
 DESERIALISE : polars().deserialize polars.DataFrame.deserialize polars.LazyFrame.deserialize polars.Expr.deserialize
 UNKNOWN flask().: from_pyfile from_file from_object from_envvar from_prefixed_env open_resource
  open_instance_resource send_static_file
