@@ -48,7 +48,7 @@ class Computation(NamedTuple):
     @property
     def stated_period(self) -> str:
         """Return the period that a text may state: rates are annual."""
-        return "year" if self.rate else self.period
+        return self.period or ("year" if self.rate else "")
 
 
 @contextmanager

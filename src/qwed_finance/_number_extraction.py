@@ -12,7 +12,7 @@ from qwed.packs.amount_parsing import ClaimedAmount, parse_claimed_amount
 from qwed.packs.result import UnreadableInputError
 from qwed_finance._claim_clause import require_known_clause
 from qwed_finance._decimal import to_builtin_number
-from qwed_finance._stated_period import ClaimScope, require_period, require_scope
+from qwed_finance._stated_period import ClaimScope, require_label, require_period, require_scope
 
 MAX_TEXT = 10_000
 MAX_NUMBERS = 400
@@ -131,6 +131,7 @@ def select_claim(
     plain = strip_markup(text)
     require_period(name, plain, chosen.start, chosen.end, scope.period)
     require_scope(name, plain, chosen.start, chosen.end, scope)
+    require_label(name, plain, chosen.end, scope)
     before = plain[max(0, chosen.start - _CONTEXT_LENGTH) : chosen.start]
     if _VAGUE.search(before):
         raise UnreadableInputError(f"`{name}` contains no exact value, write one such as `$1,264.14`")

@@ -1,6 +1,7 @@
 """Period that a text states for a value: `$500 a year` and `the weekly payment is $500` are no monthly payments."""
 
 import re
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -71,6 +72,9 @@ _SCOPE_AFTER = re.compile(
 _SCOPE_BEFORE = re.compile(
     rf"\b(?:for|over|after|in|on|at|with|using|of)\s(?:\w+\s){{0,4}}?{_TERM}[^.;\n0-9]{{0,60}}\Z", re.IGNORECASE
 )
+_LABEL_AFTER = re.compile(
+    r"\s(?:in|of|as)\s(?:total\s)?(?P<label>interest|principal|fees|taxes|tax)\b(?!\sand\b)", re.IGNORECASE
+)
 _CONTEXT = 120
 
 
@@ -81,6 +85,8 @@ class ClaimScope(NamedTuple):
     """`month` for a monthly payment; empty for a value that belongs to no period."""
     months: Decimal | None = None
     rate: Decimal | None = None
+    labels: Sequence[str] = ()
+    """Names of the value; another quantity after the number, as in `$500 in interest`, is another value."""
 
     @property
     def counts(self) -> tuple[Decimal, ...]:
@@ -147,6 +153,13 @@ def require_scope(name: str, text: str, start: int, end: int, scope: ClaimScope)
         stated = FINE.multiply(number, TWELVE) if unit.startswith("year") else stated
         if known and stated not in known:
             raise UnreadableInputError(f"`{name}` is about `{match[0].strip()[:40]}`, which is not what was asked")
+
+
+def require_label(name: str, text: str, end: int, scope: ClaimScope) -> None:
+    """Raise UnreadableInputError if the text names another quantity after the number."""
+    match = _LABEL_AFTER.match(text, end)
+    if match is not None and scope.labels and match["label"].lower() not in " ".join(scope.labels):
+        raise UnreadableInputError(f"`{name}` states an amount of {match['label']}, which is not what was asked")
 
 
 def _number_of(text: str) -> Decimal:

@@ -60,7 +60,7 @@ _OTHER_LABELS: tuple[str, ...] = (
     "loan amount",
     "balance",
 )
-_OTHER_LABELS += _OTHER_PAYMENTS
+_OTHER_LABELS += (*_OTHER_PAYMENTS, "total of all payments", "sum of all payments", "total of payments")
 _RATE_LABELS = ("interest rate", "monthly rate", "annual rate", "discount rate", "rate")
 """Labels of quantities that no check but their own asks for."""
 _NO_SCOPE = ClaimScope()
@@ -294,7 +294,7 @@ class FinanceVerifier:
         asked = (*labels, *ANSWER_LABELS)
         others = (*others, *_OTHER_LABELS, *(() if readings[0].rate else _RATE_LABELS))
         names = {"asked": asked, "other": [word for word in others if word not in asked]}
-        scope = scope._replace(period=readings[0].stated_period)
+        scope = scope._replace(period=readings[0].stated_period, labels=labels)
         claim = extract_claim("llm_output", llm_output, rate=readings[0].rate, labels=names, inputs=inputs, scope=scope)
         return judge_claim(claim, readings, self._decimals(), hints)
 

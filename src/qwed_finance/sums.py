@@ -28,9 +28,8 @@ def percentage_change(old: Decimal, new: Decimal) -> Computation:
         raise UnreadableInputError("`old` must be above 0 for a change in percent")
     exact = FINE.divide(FINE.subtract(new, old), old)
     steps = (f"({new:f} - {old:f}) / {old:f} = {format_step(exact)}",)
-    return Computation(
-        require_max_value(exact), "(new - old) / old", "change in percent: of the old value", steps, rate=True
-    )
+    rule, formula = "change in percent: of the old value", "(new - old) / old"
+    return Computation(require_max_value(exact), formula, rule, steps, rate=True, period="whole change")
 
 
 def day_count_interest(principal: Decimal, rate: Decimal, start: date, end: date, name: str) -> Computation:

@@ -97,7 +97,7 @@ def _find_claim(solution: Solution, key: str, text: str, *, needed: bool) -> Cla
         return None
     if not is_only:
         numbers = labelled
-    scope = ClaimScope(solution.quantities[key][0].stated_period)
+    scope = ClaimScope(solution.quantities[key][0].stated_period, labels=LABELS[key])
     return select_claim("llm_output", numbers, text, rate=rate, inputs=solution.inputs, scope=scope)
 
 
