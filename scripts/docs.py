@@ -19,6 +19,9 @@ from qwed.engines._sql.function_names import pure_names
 from qwed.engines._sql.lexer import rules_by_dialect
 from qwed.guards._python import module_names
 from qwed.guards._secrets.token_rules import TOKEN_RULES, vendor_rules
+from qwed.guards._shell.env_variables import environment_variables
+from qwed.guards._shell.grammar.loader import library
+from qwed.guards._shell.grammar.model import Command
 from qwed.kernel.decision_matrix import STATUS_MATRIX, TRUST_MATRIX
 from qwed.kernel.stages.assess_risk import WEIGHTS
 from qwed.kernel.tool_verbs import verbs_by_meaning
@@ -30,6 +33,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 _SECTION = re.compile(r" \(spec [\d.]+\)")
 _WIDE = 200
+_MOST_NAMES = 40
 _PLACE = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -148,6 +152,48 @@ def _sql_dialects() -> str:
     return _table(["dialect", "functions that only compute", "own rules for strings, names and comments"], rows)
 
 
+def _programs() -> str:
+    """Return a table of every program with an option grammar: its effects, and its subcommands that only read."""
+    grammars = library()
+    table = []
+    for names in _groups(grammars.blocks):
+        command = grammars.program(names[0])
+        if command is not None:
+            reads = [name for name in command.subcommands if _only_reads(command.subcommand(name))]
+            shown = [f"`{name}`" for name in reads[:_MOST_NAMES]] + ["..."] * (len(reads) > _MOST_NAMES)
+            table.append([", ".join(f"`{name}`" for name in names), _effects_of(command), " ".join(shown)])
+    return _table(["programs", "effect, besides those of options and operands", "subcommands that only read"], table)
+
+
+def _environment() -> str:
+    """Return a table of the variables that may be in the environment of a program."""
+    names: dict[str, list[str]] = {}
+    for name, value in environment_variables():
+        names.setdefault(value, []).append(f"`{name}`")
+    return _table(["allowed value", "variables"], [[value, " ".join(row)] for value, row in names.items()])
+
+
+def _groups(blocks: dict[str, list[Any]]) -> list[list[str]]:
+    """Return the names of the programs that share a description."""
+    names: dict[int, list[str]] = {}
+    for name, block in blocks.items():
+        names.setdefault(id(block), []).append(name)
+    return sorted(names.values())
+
+
+def _only_reads(command: Command | None) -> bool:
+    if command is None or command.subcommands:
+        return False
+    return bool(command.outcomes) and not any(outcome.effects for outcome in command.outcomes)
+
+
+def _effects_of(command: Command) -> str:
+    if command.subcommands:
+        return "by subcommand"
+    words = [", ".join(outcome.effects) or "read" for outcome in command.outcomes]
+    return " or ".join(dict.fromkeys(words))
+
+
 def _cell(text: str | None) -> str:
     return " ".join((text or "").replace("|", "\\|").split())
 
@@ -189,6 +235,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "questions": _questions,
     "sql_dialects": _sql_dialects,
     "python_modules": _python_modules,
+    "programs": _programs,
+    "environment": _environment,
 }
 
 

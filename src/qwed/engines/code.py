@@ -10,7 +10,8 @@ from dataclasses import replace
 
 from qwed.engines.code_verdict import PURE, result_of, verdict_of, verdict_on_findings
 from qwed.engines.protocol import EngineRequest
-from qwed.guards import javascript_code, python_code, shell
+from qwed.engines.shell import findings as shell_findings
+from qwed.guards import javascript_code, python_code
 from qwed.guards.code_findings import (
     LANGUAGE_ALIASES,
     LANGUAGES,
@@ -41,7 +42,7 @@ def verify(request: EngineRequest) -> Verdict:
 
 def _bash(code: str) -> CodeFindings:
     """Return the shell guard's findings as code findings."""
-    findings = shell.findings(code)
+    findings = shell_findings(code)
     return CodeFindings(
         effects=findings.effects,
         violations=tuple(map(str, findings.violations)),

@@ -5,7 +5,9 @@ import shlex
 
 import pytest
 
-from qwed.guards.shell import MAX_LENGTH, Violation, findings
+from qwed.engines.shell import findings
+from qwed.guards import shell
+from qwed.guards.shell import MAX_LENGTH, Violation
 from qwed.model import EffectKind, Risk, risk_of
 from tests.support.case_tables import each, rows
 
@@ -18,6 +20,7 @@ def kinds(result):
     return {effect.kind.value for effect in result.effects}
 
 
+WORDS = ("low", "medium", "high", "critical")
 ATTACKS = rows("shell_attacks.jsonl")
 HONEST = rows("shell_honest.jsonl")
 
@@ -49,6 +52,19 @@ def test_everyday_work_has_effects_but_is_no_violation(row):
     assert result.violations == result.unresolved == ()
 
 
+@each("row", rows("shell_adversary.jsonl"), ids=lambda row: ascii(row["command"])[:60])
+def test_a_command_of_an_adversary_is_never_low_or_medium(row):
+    result = findings(row["command"])
+    assert result.violations or risk_of(result.effects) >= Risk.HIGH
+
+
+@each("row", rows("shell_daily.jsonl"), ids=lambda row: ascii(row["command"])[:60])
+def test_a_command_of_an_ordinary_day_is_no_graver_than_what_it_does(row):
+    result = findings(row["command"])
+    assert result.violations == ()
+    assert risk_of(result.effects).word in WORDS[: WORDS.index(row["risk"]) + 1]
+
+
 DELETES = [
     *("ls; rm y", "ls & rm y", "ls && rm y", "ls || rm y", "ls | rm y", "ls\nrm y", "(rm y)", "{ rm y; }", "! rm y"),
     *("if rm y; then :; fi", "if :; then rm y; fi", "for x in 1; do rm y; done", "while rm y; do :; done"),
@@ -58,7 +74,6 @@ DELETES = [
     *(
         "cat <<E\n$(rm y)\nE",
         "cat <<E\n`rm y`\nE",
-        "cat <<E\n$((rm y)|(rm z))\nE",
         "cat <<E | rm y\nx\nE",
         "cat <<E && rm y\nx\nE",
         "echo $((a[$(rm y)]))",
@@ -131,6 +146,7 @@ UNRESOLVED = (
         "while true; do ls; done",
         "yes",
         "psql -f x.sql",
+        "cat <<E\n$((rm y)|(rm z))\nE",
         "ls; (",
         "rm",
     ),
@@ -372,3 +388,8 @@ def test_long_hostile_commands_are_never_harmless(unit, size):
 def test_a_value_that_doubles_again_and_again_stays_small():
     command = "a0=" + "x" * 900 + ";" + "".join(f"a{n}=$a{n - 1}$a{n - 1};" for n in range(1, 200)) + "cat $a199"
     assert findings(command).unresolved
+
+
+def test_statements_are_unresolved_where_nothing_judges_sql():
+    assert shell.findings("psql -c 'select 1'").unresolved
+    assert findings("psql -c 'select 1'").unresolved == ()

@@ -15,6 +15,15 @@ def commands(name):
     return [json.loads(line)["command"] for line in (DATA / name).read_text().splitlines()]
 
 
+SQL = (
+    "sqlite3 app.db 'SELECT count(*) FROM users'",
+    "psql -c 'SELECT 1'",
+    "sqlite3 -header -column app.db 'SELECT * FROM users LIMIT 5'",
+    "psql -U app -d prod -c 'SELECT count(*) FROM orders'",
+    "mysql -e 'SHOW TABLES' app",
+)
+
+
 def verified(command, **options):
     return SystemGuard(**options).verify_shell_command(command).verified
 
@@ -28,9 +37,12 @@ def test_no_attack_is_verified():
 
 def test_commands_that_only_read_are_verified():
     guard = SystemGuard()
-    assert [
+    refused = {
         command for command in commands("shell_honest.jsonl") if not guard.verify_shell_command(command).verified
-    ] == []
+    }
+    # A client has nothing that judges SQL.
+    assert refused == set(SQL)
+    assert {guard.verify_shell_command(command).risk for command in SQL} == {"critical"}
 
 
 def test_without_allowed_paths_nothing_is_written():

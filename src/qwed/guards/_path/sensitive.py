@@ -69,6 +69,15 @@ _TREES = (
     r"/\.(?:dbt/profiles\.yml|kaggle/kaggle\.json|composer/auth\.json|config/git/credentials|claude/\.credentials\.json)$",
     r"/\.?(?:cache/)?huggingface/(?:token|stored_tokens)$|/\.config/pulse/cookie$|/\.local/share/fish/fish_history$",
     r"/filezilla/(?:sitemanager|recentservers)\.xml$|/psreadline/consolehost_history\.txt$|/winscp\.ini$",
+    # Tools keep what they log in with in a directory of their own below the home directory.
+    r"/\.(?!git/|venv/|tox/|cache/|github/)[\w-]+/(?:[^/]+/){0,4}"
+    r"(?:(?:.*[_.-])?(?:auth|oauth2?|tokens?|credentials?|cookies|session|sessions)(?:[_.-][\w-]+)?"
+    r"(?:\.(?:json|toml|ya?ml|db|sqlite3?|txt))?|cookies)$",
+    r"/\.(?:netlify|wrangler|supabase|codex|expo|now|railway|pulumi|circleci|travis|vercel|turbo|cloudflared|ngrok2?|firebase"
+    r"|planetscale|doppler|stripe|hcloud|digitalocean|upctl|snyk|sonar|gemini|openai|aider|copilot|sentry|fastly|ibmcloud"
+    r"|bluemix|cf|oci|aliyun|tccli|scw|exoscale|civo|vultr-cli|config/(?:netlify|wrangler|pulumi|stripe|hcloud|scw|ngrok"
+    r"|github-copilot|configstore|vercel|exoscale|civo|gcloud|glab-cli|jira|sentry))/(?:[^/]+/){0,3}"
+    r"(?:config|default|hosts|settings|profiles?|apps|auth)\.(?:json|toml|ya?ml|ini)$",
     r"/\.nuget/(?:nuget/)?nuget\.config$|/\.vercel/auth\.json$|/\.config/configstore/.*\.json$",
 )
 _HISTORIES = "bash|zsh|sh|ksh|ash|csh|python|psql|mysql|sqlite|node_repl|rediscli|irb|pry|mongo|scala|ghci|php|lua"
@@ -93,6 +102,8 @@ _NAMES = (
     r"secring\.gpg|trustdb\.gpg|pubring\.kbx|wallet\.(?:dat|json|aes\.json)|.*\.wallet|utc--\d{4}-.*|keystore\.json",
     r"ntuser\.(?:dat|man)|usrclass\.dat|ntds\.dit|sam\.(?:hive|save|bak)|system\.(?:hive|save)|unattend\.xml|autounattend\.xml|sysprep\.(?:inf|xml)",
     r"login data|logins\.json|key[34]\.db|cookies\.sqlite|signons\.sqlite|local state|\.erlang\.cookie",
+    r"appsettings\.(?!(?:development|example|sample|template)\.)\w+\.json|local\.settings\.json|\.sentryclirc",
+    r"application-(?:prod(?:uction)?|staging|secrets?)\.(?:ya?ml|properties)",
     r"master\.key|encryption\.key|\.pgpass\.conf|keepass.*\.xml|kwallet.*|\.lastpass",
 )
 _ENDINGS = (
@@ -133,7 +144,7 @@ _COPY_ENDINGS = re.compile(
 )
 # Certificates are public; files with these names do not hold private keys.
 _PUBLIC = re.compile(
-    r"(?:.*[._-])?(?:cacerts?|ca[._-](?:bundle|certificates?|certs?|chain)|(?:full)?chain|public(?:[._-]?key)?|pub"
+    r"(?:.*[._-])?(?:certs?|certificates?|cacerts?|ca[._-](?:bundle|certificates?|certs?|chain)|(?:full)?chain|public(?:[._-]?key)?|pub"
     r"|root[._-]ca|trusted[._-]certs?)\.(?:pem|key|jks)"
 )
 

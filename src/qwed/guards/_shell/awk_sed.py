@@ -1,8 +1,14 @@
-"""Effects of awk and sed scripts beyond printing."""
+"""Rules for awk and sed: a stated part of their languages is understood, and everything else is unresolved."""
 
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
+
+from qwed.guards._shell.command_model import CommandCall, Rule, ShellAnalysis, Violation, Word, names_in
+from qwed.guards._shell.grammar.effects import analyze_program
+from qwed.guards._shell.grammar.loader import known_program
+from qwed.model import EffectKind
 
 
 @dataclass(slots=True)
@@ -18,165 +24,321 @@ class ScriptEffects:
     unclear: bool = False
 
 
-_AWK_PIECE = re.compile(r'"(?:[^"\\\n]|\\.)*"|#[^\n]*|\|\||\|&?|>>?=?|[A-Za-z_]\w*|\d[\w.]*|[ \t\r]+|.', re.DOTALL)
-_AWK_REGEX = re.compile(r"/(?:[^/\\\n\[]|\\.|\[\^?\]?(?:[^\]\\\n]|\\.){0,256}+\]){0,1024}+/")
-_BEFORE_REGEX = frozenset(["", "~", "(", ",", ";", "{", "}", "&", "|", "||", "!", "\n", "=", "?", ":"])
-_AWK_RUNS = frozenset({"system", "popen", "|", "|&"})
-_FILTER = re.compile(r'"(?:sort|uniq|head|tail|wc|tac|rev|nl)(?: +-[a-np-z0-9,]+)*"')
+def has_open_bracket(regex: str) -> bool:
+    """Return True if a bracket expression is not closed: programs differ on where such a regular expression ends."""
+    return _CLOSED_BRACKETS.fullmatch(regex) is None
+
+
+_CLOSED_BRACKETS = re.compile(r"(?:\\.|\[\^?\]?(?:\[:\w+:\]|[^\]\n])*+\]|[^\[\\])*+", re.DOTALL)
+
+_TOKEN = re.compile(
+    r'(?P<string>"(?:[^"\\\n]|\\.)*+")|(?P<blank>[ \t\r]+|\\\n|#[^\n]*)|(?P<name>[A-Za-z_]\w*)'
+    r"|(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|0[xX][0-9a-fA-F]+)"
+    r"|(?P<operator>\|\||\|&|&&|\+\+|--|>>|[-+*/%^!<>=]=|\*\*=?|!~|[-+*/%^!<>=~?:$,;{}()\[\]|\n])"
+)
+_REGEX = re.compile(r"/((?:[^/\\\n]|\\.)*+)/")
+_KEYWORDS = names_in(
+    "BEGIN END BEGINFILE ENDFILE if else while for do break continue next nextfile exit return delete in print printf"
+    " getline function func switch case default"
+)
+_FUNCTIONS = names_in(
+    """
+    length substr index split sub gsub match sprintf sin cos atan2 exp log sqrt int rand srand tolower toupper gensub
+    asort asorti strftime systime mktime strtonum and or xor lshift rshift compl patsplit typeof isarray fflush close
+    """
+)
 _AWK_ENVIRONMENT = frozenset({"ENVIRON", "PROCINFO"})
-_AWK_STEERS = frozenset({"@", "ARGV", "ARGC"})
-"""Names that load other code or change the list of input files."""
-_AWK_ENDS = frozenset({";", "{", "}", "\n"})
+_AWK_STEERS = frozenset({"ARGV", "ARGC", "SYMTAB", "FUNCTAB"})
+"""Names that change the list of input files or reach variables by name."""
+_FILTER = re.compile(r'"(?:sort|uniq|head|tail|wc|tac|rev|nl|cat)(?: +-[a-np-z0-9,]+)*"')
+_ENDS = frozenset({";", "{", "}", "\n", ""})
+_FILE = re.compile(r'"([^"\\]*)"')
 
 
 def awk_effects(script: str) -> ScriptEffects:
-    """Return the effects of an awk program; `system`, pipes and redirections are distinguished from comparisons and
-    patterns."""
+    """Return the effects of an awk program."""
     effects = ScriptEffects()
-    reader = _AwkReader(effects)
-    for piece in _awk_pieces(script):
-        reader.take(piece)
+    tokens = list(_awk_tokens(script, effects))
+    reader = _AwkReader(effects, tokens)
+    for index in range(len(tokens)):
+        reader.take(index)
     return effects
 
 
-def _awk_pieces(script: str) -> Iterator[str]:
-    """Yield the tokens of the program without blanks and comments; a regular expression becomes one `/`."""
+def _awk_tokens(script: str, effects: ScriptEffects) -> Iterator[str]:
+    """Yield the tokens without blanks and comments; a regular expression becomes `/`."""
     before, position = "", 0
     while position < len(script):
-        regex = _AWK_REGEX.match(script, position) if script[position] == "/" and before in _BEFORE_REGEX else None
-        match = regex or _AWK_PIECE.match(script, position)
+        regex = _regex_at(script, position, before, effects)
+        match = regex or _TOKEN.match(script, position)
         if match is None:
+            effects.unclear = True
             return
         position = match.end()
-        if not match[0].startswith(("#", " ", "\t", "\r")):
-            before = "/" if regex else match[0]
-            yield before
+        if regex is None and match.lastgroup == "blank":
+            continue
+        before = "/" if regex else match[0]
+        yield before
+
+
+def _regex_at(script: str, position: int, before: str, effects: ScriptEffects) -> re.Match[str] | None:
+    """Return the regular expression that begins here; after a value, a slash divides."""
+    if script[position] != "/":
+        return None
+    is_word = before[-1:].isalnum() or before[-1:] in ('"', "_", "]", "$", "/")
+    if is_word and before not in _KEYWORDS:
+        return None
+    match = _REGEX.match(script, position)
+    if before in (")", "++", "--"):
+        # Only the grammar tells if this divides.
+        effects.unclear |= match is not None
+        return None
+    effects.unclear |= match is None or has_open_bracket(match[1])
+    return match
 
 
 class _AwkReader:
-    def __init__(self, effects: ScriptEffects) -> None:
+    """Reader of the tokens of a program: calls, files, pipes and names with an effect."""
+
+    def __init__(self, effects: ScriptEffects, tokens: list[str]) -> None:
         self.effects = effects
-        self._printing = False
+        self._tokens = tokens
+        self._defined = {name for keyword, name in pairwise(tokens) if keyword in ("function", "func")}
+        self._printing = self._reading = False
         self._depth = 0
-        self._reading = False
-        self._piping = False
-        self._target: list[str] | None = None
 
-    def take(self, piece: str) -> None:
-        if self._target is not None:
-            self._target.append(piece.strip('"') or "$file")
-            self.effects.unclear |= not piece.startswith('"')
-            self._target = None
-        self._track_pipe(piece)
-        self.effects.secret |= piece in _AWK_ENVIRONMENT
-        self.effects.unclear |= piece in _AWK_STEERS
-        self._track_statement(piece)
-
-    def _track_pipe(self, piece: str) -> None:
-        """Track pipes; a pipe into a filter that only reads its input counts as printing."""
-        if self._piping and not _FILTER.fullmatch(piece):
-            self.effects.runs = True
-        self._piping = piece == "|" and self._printing
-        self.effects.runs |= piece in _AWK_RUNS and not self._piping
-
-    def _track_statement(self, piece: str) -> None:
-        """Track statements: `>` outside the parentheses of a `print` names a file, elsewhere it compares."""
-        if piece in ("print", "printf"):
+    def take(self, index: int) -> None:
+        """Read one token."""
+        symbol, following = self._tokens[index], self._next(index)
+        self.effects.secret |= symbol in _AWK_ENVIRONMENT
+        self.effects.unclear |= symbol in _AWK_STEERS
+        if following == "(" and symbol[0].isalpha():
+            self._call(symbol)
+        if symbol in ("print", "printf"):
             self._printing, self._depth = True, 0
-        elif piece in _AWK_ENDS:
+        elif symbol in _ENDS:
             self._printing = self._reading = False
-        elif piece == "getline":
+        elif symbol == "getline":
             self._reading = True
-        elif piece in ("(", "["):
+        elif symbol in ("(", "["):
             self._depth += 1
-        elif piece in (")", "]"):
+        elif symbol in (")", "]"):
             self._depth -= 1
-        elif piece in (">", ">>") and self._printing and self._depth <= 0:
-            self._target = self.effects.writes
-        elif piece == "<" and self._reading:
-            self._target, self._reading = self.effects.reads, False
+        elif symbol in ("|", "|&", ">", ">>", "<"):
+            self._redirect(symbol, index)
+
+    def _next(self, index: int) -> str:
+        return self._tokens[index + 1] if index + 1 < len(self._tokens) else ""
+
+    def _call(self, name: str) -> None:
+        if name == "system":
+            self.effects.runs = True
+        elif name not in _FUNCTIONS | _KEYWORDS and name not in self._defined:
+            # `name (x)` may also join a variable with a value.
+            self.effects.unclear = True
+
+    def _redirect(self, symbol: str, index: int) -> None:
+        target, after = self._next(index), self._next(index + 1)
+        if symbol in ("|", "|&"):
+            printed = symbol == "|" and self._printing and self._depth <= 0
+            filters = _FILTER.fullmatch(target) is not None and after in _ENDS
+            self.effects.runs |= not (printed and filters)
+        elif symbol in (">", ">>") and self._printing and self._depth <= 0:
+            self._add_file(self.effects.writes, target, after)
+        elif symbol == "<" and self._reading:
+            self._reading = False
+            self._add_file(self.effects.reads, target, after)
+
+    def _add_file(self, files: list[str], target: str, after: str) -> None:
+        """Add a file that a literal names; it must not go on with more text."""
+        literal = _FILE.fullmatch(target)
+        files.append(literal[1] if literal else "$file")
+        self.effects.unclear |= literal is None or after not in _ENDS | {")", "&&", ">", "<", "=", "!=", "=="}
+        self.effects.runs |= literal is not None and literal[1].startswith("/inet")
 
 
-_SED_ADDRESS = re.compile(r"(?:[\s;{},+~!]|\d|\$|#[^\n]*|/(?:[^/\\\n]|\\.)*/[IM]*|\\(.)(?:(?!\1)[^\\\n]|\\.)*\1[IM]*)+")
-_SED_SIMPLE = frozenset("pPdDqQnNgGhHxl=zF")
+_SED_ADDRESS = re.compile(
+    r"[\s;]*(?:(?:\d+(?:~\d+)?|\$|/(?P<first>(?:[^/\\\n]|\\.)*+)/[IM]*)"
+    r"(?:[ \t]*,[ \t]*(?:[+~]?\d+|\$|/(?P<last>(?:[^/\\\n]|\\.)*+)/[IM]*))?)?[ \t]*!*[ \t]*"
+)
+_SED_END = re.compile(r"[ \t]*(?:[;\n]|(?=[}#])|\Z)")
+_SED_LABEL = re.compile(r"[btT:][ \t]*[A-Za-z_0-9.-]*(?=[ \t]*(?:[;\n}]|\Z))")
+_SED_FLAGS = re.compile(r"[gpiImM0-9]*")
+_SED_NUMBER = re.compile(r"[qQlL][ \t]*\d*")
+_SED_PLAIN = frozenset("=dDgGhHnNpPxzF")
 
 
 def sed_effects(script: str) -> ScriptEffects:
-    """Return the effects of a sed script; all commands but `e`, `w`, `r` and their variants only change the output."""
+    """Return the effects of a sed script; a command that is not understood makes it unclear."""
     effects = ScriptEffects()
-    position = _skip_address(script, 0)
-    while 0 <= position < len(script):
-        read = _SED_COMMANDS.get(script[position])
-        position = read(script, position, effects) if read else -1
-        position = _skip_address(script, position) if position >= 0 else position
-    effects.unclear |= position < 0
+    position = 0
+    while position < len(script) and not effects.unclear:
+        position = _skip_address(script, position, effects)
+        if position < len(script):
+            read = _SED_COMMANDS.get(script[position], _refuse_command)
+            position = read(script, position, effects)
     return effects
 
 
-def _skip_address(script: str, position: int) -> int:
+def _skip_address(script: str, position: int, effects: ScriptEffects) -> int:
     match = _SED_ADDRESS.match(script, position)
-    return match.end() if match else position
+    if match is None:
+        return position
+    effects.unclear |= any(has_open_bracket(regex) for regex in match.group("first", "last") if regex)
+    return match.end()
 
 
-def _skip_substitution(script: str, position: int, effects: ScriptEffects) -> int:
-    """Read `s/a/b/flags` or `y/a/b/`; return -1 if it is not complete."""
-    start, end = position, _second_mark(script, position + 1)
-    if end < 0:
-        return -1
-    stop = re.compile(r"[;}\n]|\Z").search(script, end)
-    flags = script[end + 1 : stop.start() if stop else None]
-    if script[start] == "s" and "w" in flags:
-        return _file_command(script, end + 1 + flags.index("w"), effects)
-    effects.runs |= script[start] == "s" and "e" in flags
-    return stop.start() if stop else len(script)
+def _refuse_command(script: str, _position: int, effects: ScriptEffects) -> int:
+    effects.unclear = True
+    return len(script)
 
 
-def _second_mark(script: str, position: int) -> int:
-    """Return the position of the last delimiter of `s/a/b/`; inside brackets the delimiter is literal."""
-    if position >= len(script) or script[position] in "\\\n":
-        return -1
-    mark = re.escape(script[position])
-    plain = re.compile(rf"(?:\\.|(?!{mark}).)*+{mark}", re.DOTALL)
-    bracketed = re.compile(rf"(?>\\.|\[\^?\]?[^\]\n]{{0,256}}\]|(?!{mark}).)*+{mark}", re.DOTALL)
-    first = bracketed.match(script, position + 1)
-    second = plain.match(script, first.end()) if first else None
-    return second.end() - 1 if second else -1
+def _end_command(script: str, position: int, effects: ScriptEffects) -> int:
+    """Return the position after the end of a command; nothing else may follow it."""
+    match = _SED_END.match(script, position)
+    if match is None:
+        return _refuse_command(script, position, effects)
+    return match.end()
+
+
+def _plain_command(script: str, position: int, effects: ScriptEffects) -> int:
+    return _end_command(script, position + 1, effects)
+
+
+def _pattern_command(pattern: re.Pattern[str]) -> Callable[[str, int, ScriptEffects], int]:
+    def read(script: str, position: int, effects: ScriptEffects) -> int:
+        match = pattern.match(script, position)
+        return _end_command(script, match.end(), effects) if match else _refuse_command(script, position, effects)
+
+    return read
+
+
+def _substitute(script: str, position: int, effects: ScriptEffects) -> int:
+    """Read `s/a/b/flags` or `y/a/b/`."""
+    mark = script[position + 1 : position + 2]
+    if not mark or mark.isalnum() or mark in "\\\n \t;{}[]":
+        return _refuse_command(script, position, effects)
+    part = rf"((?:[^\\\n{re.escape(mark)}]|\\[\s\S])*+){re.escape(mark)}"
+    match = re.compile(part + part).match(script, position + 2)
+    if match is None or has_open_bracket(match[1]):
+        return _refuse_command(script, position, effects)
+    if script[position] == "y":
+        return _end_command(script, match.end(), effects)
+    return _substitute_flags(script, match.end(), effects)
+
+
+def _substitute_flags(script: str, position: int, effects: ScriptEffects) -> int:
+    flags = _SED_FLAGS.match(script, position)
+    end = flags.end() if flags else position
+    following = script[end : end + 1]
+    if following == "w":
+        return _file_command(script, end, effects)
+    if following == "e":
+        effects.runs = effects.unclear = True
+        return len(script)
+    return _end_command(script, end, effects)
 
 
 def _file_command(script: str, position: int, effects: ScriptEffects) -> int:
     """Read `w file` or `r file`, up to the end of the line."""
     end = _line_end(script, position)
     (effects.writes if script[position] in "wW" else effects.reads).append(script[position + 1 : end].strip())
-    return end
+    return end + 1
 
 
-def _execute(script: str, position: int, effects: ScriptEffects) -> int:
+def _execute(script: str, _position: int, effects: ScriptEffects) -> int:
     effects.runs = True
-    return _line_end(script, position)
+    return len(script)
 
 
-def _skip_text(script: str, position: int, _effects: ScriptEffects) -> int:
-    """Skip the text of `a`, `i`, `c` and labels, with continued lines."""
-    return _line_end(script, position)
+def _text_command(script: str, position: int, _effects: ScriptEffects) -> int:
+    """Skip the text of `a`, `i` and `c`, with continued lines."""
+    position += 1
+    while True:
+        end = _line_end(script, position)
+        backslashes = len(script[position:end]) - len(script[position:end].rstrip("\\"))
+        if backslashes % 2 == 0 or end >= len(script):
+            return end + 1
+        position = end + 1
+
+
+def _comment(script: str, position: int, _effects: ScriptEffects) -> int:
+    return _line_end(script, position) + 1
+
+
+def _open_block(_script: str, position: int, _effects: ScriptEffects) -> int:
+    return position + 1
 
 
 def _line_end(script: str, position: int) -> int:
     end = script.find("\n", position)
-    while end > 0 and script[end - 1] == "\\":
-        end = script.find("\n", end + 1)
     return len(script) if end < 0 else end
 
 
-def _skip_jump(script: str, position: int, _effects: ScriptEffects) -> int:
-    match = re.compile(r"[^;}\n]*").match(script, position)
-    return match.end() if match else len(script)
-
-
 _SED_COMMANDS: dict[str, Callable[[str, int, ScriptEffects], int]] = {
-    **dict.fromkeys("sy", _skip_substitution),
+    **dict.fromkeys("sy", _substitute),
     **dict.fromkeys("wWrR", _file_command),
     "e": _execute,
-    **dict.fromkeys("aic:", _skip_text),
-    **dict.fromkeys("btTL", _skip_jump),
-    **dict.fromkeys(_SED_SIMPLE, lambda _script, position, _effects: position + 1),
+    **dict.fromkeys("aic", _text_command),
+    **dict.fromkeys(":btT", _pattern_command(_SED_LABEL)),
+    **dict.fromkeys("qQlL", _pattern_command(_SED_NUMBER)),
+    **dict.fromkeys(_SED_PLAIN, _plain_command),
+    "#": _comment,
+    "{": _open_block,
+    "}": _plain_command,
+}
+
+
+def _report_script(analysis: ShellAnalysis, words: list[Word], language: str) -> None:
+    """Report the effects of a script, whose parts are joined as lines."""
+    if not all(word.is_resolved for word in words):
+        # Text inserted into a script cannot be distinguished from code.
+        analysis.report.add_unresolved(f"a script of `{language}` is known only at run time")
+    text = "\n".join(word.text for word in words)
+    effects = awk_effects(text) if language == "awk" else sed_effects(text)
+    if effects.runs:
+        analysis.report.add_violation(Violation.ESCAPE)
+        analysis.report.add_effect(EffectKind.EXECUTE, text)
+    if effects.secret:
+        analysis.report.add_effect(EffectKind.SECRET, "environment")
+    if effects.unclear:
+        analysis.report.add_unresolved(f"a script of `{language}` is not understood")
+    for kind, names in ((EffectKind.WRITE, effects.writes), (EffectKind.READ, effects.reads)):
+        for name in names:
+            analysis.add_file_effect(kind, Word(name))
+
+
+_VARIABLE = re.compile(r"[A-Za-z_]\w*=")
+
+
+def _awk(analysis: ShellAnalysis, call: CommandCall) -> None:
+    parsed = analyze_program(analysis, call, known_program(call.name))
+    scripts = parsed.values_of("-e", "--source")
+    from_file = any(option.effects for option in parsed.options)
+    operands = parsed.operands
+    if not scripts and not from_file:
+        scripts, operands = operands[:1], operands[1:]
+    _report_script(analysis, scripts, "awk")
+    for word in operands:
+        if not _VARIABLE.match(word.text):
+            analysis.add_file_effect(EffectKind.READ, word)
+
+
+def _sed(analysis: ShellAnalysis, call: CommandCall) -> None:
+    parsed = analyze_program(analysis, call, known_program(call.name))
+    scripts = parsed.values_of("-e", "--expression")
+    from_file = any(option.effects for option in parsed.options)
+    # BSD sed takes an empty suffix as a word of its own.
+    operands = [word for word in parsed.operands if word.text]
+    if not scripts and not from_file:
+        scripts, operands = operands[:1], operands[1:]
+    _report_script(analysis, scripts, "sed")
+    kind = EffectKind.WRITE if parsed.has("in-place") else EffectKind.READ
+    for word in operands:
+        analysis.add_file_effect(kind, word)
+
+
+RULES: dict[str, Rule] = {
+    **dict.fromkeys(("awk", "gawk", "mawk", "nawk", "original-awk", "goawk"), _awk),
+    **dict.fromkeys(("sed", "gsed"), _sed),
 }

@@ -2,48 +2,47 @@
 
 import re
 
+from qwed.guards._shell.arithmetic import may_be_operator
 from qwed.guards._shell.command_model import (
     CommandCall,
     DataSource,
     PipeData,
+    Rule,
     ShellAnalysis,
     Violation,
     Word,
-    join_words,
+    names_in,
+    refuse_code,
 )
-from qwed.guards._shell.env_variables import analyze_assignment
-from qwed.guards._shell.options import Rule
+from qwed.guards._shell.env_variables import analyze_assignment, analyze_removal
+from qwed.guards._shell.grammar.effects import analyze_program
+from qwed.guards._shell.grammar.loader import known_program
+from qwed.guards._shell.grammar.parser import ParsedCommand
+from qwed.guards._shell.inline_script import run_text
 from qwed.model import EffectKind
 
-_NAME = re.compile(r"[A-Za-z_]\w*\Z")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_VALUE = re.compile(r"([A-Za-z_]\w*)(\+?=)(.*)", re.DOTALL)
+
+
+def _parse(analysis: ShellAnalysis, call: CommandCall) -> ParsedCommand:
+    """Parse the arguments of a builtin; options that run code are violations."""
+    return analyze_program(analysis, call, known_program(call.name))
 
 
 def _cd(analysis: ShellAnalysis, call: CommandCall) -> None:
-    directories = [word for word in call.arguments if not word.is_option and word.text != "-"]
-    if directories:
+    directories = _parse(analysis, call).operands
+    if directories and directories[0].text != "-":
         analysis.change_directory(directories[0])
-    elif any(word.text == "-" for word in call.arguments):
-        analysis.change_directory(Word("$OLDPWD", is_exact=False, pattern=True))
     else:
-        analysis.change_directory(Word("~", is_exact=False, pattern=True))
+        home = "$OLDPWD" if directories or call.name in ("pushd", "popd") else "~"
+        analysis.change_directory(Word(home, is_exact=False, pattern=True))
 
 
 def _eval(analysis: ShellAnalysis, call: CommandCall) -> None:
     analysis.report.add_violation(Violation.INLINE_CODE)
-    run_text(analysis, call.arguments, call.stdin)
+    run_text(analysis, call.arguments, call.stdin, same_shell=True)
     analysis.report.add_effect(EffectKind.EXECUTE, call.name)
-
-
-def run_text(analysis: ShellAnalysis, words: list[Word], stdin: PipeData) -> None:
-    """Analyse words that a shell joins and runs; text that is not known exactly is a violation."""
-    for word in words:
-        if word.origin is not None:
-            analysis.report.add_violation(word.origin)
-    if all(word.is_exact for word in words):
-        analysis.visit_script(" ".join(word.text for word in words), stdin)
-    else:
-        analysis.report.add_violation(Violation.INLINE_CODE)
-        analysis.report.add_unresolved(f"`{join_words(words)[:64]}` is known only at run time")
 
 
 def _source(analysis: ShellAnalysis, call: CommandCall) -> None:
@@ -60,108 +59,163 @@ def _source(analysis: ShellAnalysis, call: CommandCall) -> None:
         analysis.report.add_unresolved(f"`{word.text[:64]}` is known only at run time")
 
 
+_SIGNALS = names_in("EXIT 0 HUP INT QUIT TERM PIPE USR1 USR2 SIGHUP SIGINT SIGQUIT SIGTERM SIGPIPE 1 2 3 13 15")
+
+
 def _trap(analysis: ShellAnalysis, call: CommandCall) -> None:
-    words = [word for word in call.arguments if word.text not in ("-p", "-l", "--")]
-    if len(words) > 1 and words[0].text not in ("", "-"):
-        run_text(analysis, words[:1], PipeData())
+    words = _parse(analysis, call).operands
+    if len(words) < 2 or words[0].text in ("", "-"):
+        return
+    run_text(analysis, words[:1], PipeData(), same_shell=True)
+    if any(word.text not in _SIGNALS for word in words[1:]):
+        analysis.report.add_unresolved("`trap` runs code between other commands")
 
 
 def _alias(analysis: ShellAnalysis, call: CommandCall) -> None:
-    for word in call.arguments:
+    for word in _parse(analysis, call).operands:
         _, has_value, value = word.text.partition("=")
         if has_value:
-            run_text(analysis, [word._replace(text=value)], PipeData())
+            # An alias is used with arguments: it is what it does to one more file.
+            run_text(analysis, [word._replace(text=f"{value} .")], PipeData(), same_shell=True)
+
+
+def _set_variable(analysis: ShellAnalysis, word: Word, value: Word | None = None) -> None:
+    """Assign a variable that a word names; a name that is not plain can run code."""
+    if not (word.is_exact and _NAME.fullmatch(word.text)):
+        analysis.report.add_unresolved(f"`{word.text[:64]}` is not the name of a variable")
+        refuse_code(analysis.report, word.text)
+    elif value is None:
+        analysis.forget(word.text)
+    else:
+        analysis.assign(word.text, [value])
 
 
 def _read(analysis: ShellAnalysis, call: CommandCall) -> None:
-    names = [word.text for word in call.arguments if _NAME.match(word.text)]
-    value = (
-        Word(call.stdin.text, is_exact=False, pattern=True)
-        if call.stdin.source is DataSource.LISTING
-        else Word("", is_exact=False)
-    )
-    for name in names:
-        analysis.assign(name, [value])
-    for word in call.operands:
-        _require_resolved(analysis, word)
-    _refuse_substitution(analysis, call.arguments)
+    parsed = _parse(analysis, call)
+    listing = call.stdin.source is DataSource.LISTING
+    value = Word(call.stdin.text, is_exact=False, pattern=True) if listing else None
+    for word in parsed.values_of("-a"):
+        _set_variable(analysis, word)
+    for word in parsed.operands or [Word("REPLY")]:
+        _set_variable(analysis, word, value)
 
 
-def _require_resolved(analysis: ShellAnalysis, word: Word) -> None:
-    """Report a variable name that is known only at run time."""
-    if not word.is_resolved:
-        analysis.report.add_unresolved(f"`{word.text[:64]}` is known only at run time")
-
-
-def _refuse_substitution(analysis: ShellAnalysis, arguments: list[Word]) -> None:
-    if any("$(" in word.text or "`" in word.text for word in arguments):
-        analysis.report.add_violation(Violation.INLINE_CODE)
+def _mapfile(analysis: ShellAnalysis, call: CommandCall) -> None:
+    for word in _parse(analysis, call).operands or [Word("MAPFILE")]:
+        _set_variable(analysis, word)
 
 
 def _declare(analysis: ShellAnalysis, call: CommandCall) -> None:
-    options = "".join(word.text for word in call.arguments if word.is_option)
-    named = [word for word in call.arguments if not word.is_option]
-    if not named and not set(options) & set("fF"):
+    """Analyse a declaration; what it assigns has been assigned if it was plain."""
+    parsed = _parse(analysis, call)
+    exports = call.name == "export" or any(option.name == "-x" for option in parsed.options)
+    if not parsed.operands and not parsed.has("functions"):
         analysis.report.add_effect(EffectKind.SECRET, "environment")
-    if "n" in options and call.name != "export":
-        analysis.report.add_unresolved(f"`{call.name} -n` gives a variable a second name")
-    for word in named:
-        variable, has_value, value = word.text.partition("=")
-        if has_value and variable:
-            analyze_assignment(analysis.report, variable, [word._replace(text=value)], for_command=False)
-    _refuse_substitution(analysis, call.arguments)
+    for word in parsed.operands if parsed.has("integer") else ():
+        if not analysis.is_integer(word.text):
+            analysis.report.add_unresolved(f"`{word.text[:64]}` is evaluated when it is assigned")
+    for word in () if parsed.has("functions") else parsed.operands:
+        _declare_name(analysis, call, word, exports=exports and not parsed.has("removes"))
+
+
+def _declare_name(analysis: ShellAnalysis, call: CommandCall, word: Word, *, exports: bool) -> None:
+    if word.is_number:
+        # An assignment that the visitor has seen.
+        return
+    value = _VALUE.fullmatch(word.text)
+    refuse_code(analysis.report, word.text)
+    if value:
+        analyze_assignment(analysis.report, value[1], [word._replace(text=value[3])], exported=exports)
+        _set_variable(analysis, word._replace(text=value[1], is_exact=True))
+    elif exports:
+        _require_name(analysis, word)
+        analysis.export(word.text)
+    elif call.name in ("declare", "typeset", "local"):
+        _set_variable(analysis, word)
+
+
+def _require_name(analysis: ShellAnalysis, word: Word) -> None:
+    if not (word.is_exact and _NAME.fullmatch(word.text)):
+        analysis.report.add_unresolved(f"`{word.text[:64]}` is not the name of a variable")
+
+
+_SET_OPTIONS = re.compile(r"[-+][euxvfChbBETm]*o?")
+_SET_NAMES = names_in(
+    "errexit nounset xtrace verbose noglob noclobber pipefail errtrace functrace nolog ignoreeof emacs vi"
+)
 
 
 def _set(analysis: ShellAnalysis, call: CommandCall) -> None:
     if not call.arguments:
         analysis.report.add_effect(EffectKind.SECRET, "environment")
-    elif "+o" in call.texts and any(word.text == "history" or not word.is_resolved for word in call.arguments):
-        analysis.report.add_effect(EffectKind.ADMIN, call.line)
+    rest = iter(call.arguments)
+    for word in rest:
+        if word.text in ("--", "-") or not word.text.startswith(("-", "+")):
+            return
+        names = [next(rest, Word("errexit"))] if word.text.endswith("o") else []
+        if any(name.text == "history" for name in names):
+            analysis.report.add_effect(EffectKind.ADMIN, call.line)
+        elif not _SET_OPTIONS.fullmatch(word.text) or any(name.text not in _SET_NAMES for name in names):
+            analysis.report.add_unresolved(f"`set {word.text[:64]}` changes how later commands are read")
 
 
 def _printf(analysis: ShellAnalysis, call: CommandCall) -> None:
-    if call.arguments and call.arguments[0].text.startswith("-v"):
-        _refuse_substitution(analysis, call.arguments)
-        first = call.arguments[0]
-        named = first._replace(text=first.text[2:]) if first.text != "-v" else next(iter(call.arguments[1:]), Word(""))
-        _require_resolved(analysis, named)
-        analysis.assign(named.text, [Word("", is_exact=False)])
+    first = call.arguments[0] if call.arguments else Word("")
+    if not first.text.startswith("-v"):
+        if first.is_option and first.text != "--":
+            analysis.report.add_unresolved(f"`{first.text[:64]}` is not a known option of `printf`")
+        return
+    target = first._replace(text=first.text[2:]) if first.text != "-v" else next(iter(call.arguments[1:]), Word(""))
+    _set_variable(analysis, target)
 
 
 def _unset(analysis: ShellAnalysis, call: CommandCall) -> None:
-    for word in call.operands:
-        analyze_assignment(analysis.report, word.text, [], for_command=False)
-    _refuse_substitution(analysis, call.arguments)
+    for word in _parse(analysis, call).operands:
+        _set_variable(analysis, word)
+        analyze_removal(analysis.report, word.text)
+        analysis.forget_function(word.text)
+
+
+_SUM = re.compile(
+    r"([A-Za-z_]\w*)(?:=|\+=|-=|\*=)?(-?\d{1,18}|[A-Za-z_]\w*)?(?:[-+*/%]-?(\d{1,18}|[A-Za-z_]\w*))*(?:\+\+|--)?"
+)
 
 
 def _let(analysis: ShellAnalysis, call: CommandCall) -> None:
-    _refuse_substitution(analysis, call.arguments)
+    """Analyse arithmetic in words: only sums of integers."""
+    for word in call.arguments:
+        match = _SUM.fullmatch(word.text) if word.is_exact else None
+        names = _NAME.findall(word.text.partition("=")[2] or word.text)
+        if match is None or not all(map(analysis.is_integer, names)):
+            analysis.report.add_unresolved(f"`{word.text[:64]}` is not arithmetic over known integers")
+        refuse_code(analysis.report, word.text)
+        if match is not None:
+            analysis.forget(match[1])
 
 
-def _loading_builtin(analysis: ShellAnalysis, call: CommandCall) -> None:
-    options = "".join(word.text for word in call.arguments if word.is_option)
-    if any(letter in options for letter in _LOADING_OPTIONS[call.name]):
-        analysis.report.add_violation(Violation.ESCAPE)
-        analysis.report.add_effect(EffectKind.EXECUTE, call.line)
-    if call.name in ("mapfile", "readarray") and call.operands:
-        _require_resolved(analysis, call.operands[-1])
-        analysis.assign(call.operands[-1].text, [Word("", is_exact=False)])
-
-
-_LOADING_OPTIONS = {
-    "enable": "f",
-    "bind": "xf",
-    "complete": "CF",
-    "compgen": "CFW",
-    "hash": "p",
-    "mapfile": "C",
-    "readarray": "C",
-}
+_SHELL_OPTIONS = names_in(
+    """
+    nullglob dotglob globstar nocaseglob nocasematch failglob checkwinsize histappend cmdhist lithist autocd cdspell
+    dirspell checkjobs checkhash globasciiranges hostcomplete login_shell no_empty_cmd_completion xpg_echo
+    """
+)
 
 
 def _shopt(analysis: ShellAnalysis, call: CommandCall) -> None:
-    if any(word.text in ("expand_aliases", "extdebug") for word in call.arguments):
+    parsed = _parse(analysis, call)
+    changes = parsed.has("-s", "-u")
+    if changes and any(word.text not in _SHELL_OPTIONS for word in parsed.operands):
         analysis.report.add_unresolved("`shopt` changes how later commands are read")
+
+
+def _test(analysis: ShellAnalysis, call: CommandCall) -> None:
+    """Analyse a test in words: an operator or an index that is computed can run code."""
+    if any(word.text in ("-v", "-R") for word in call.arguments):
+        for word in call.arguments:
+            refuse_code(analysis.report, word.text)
+    for word in call.arguments:
+        if may_be_operator(word) or "$(" in word.text[1:] or word.text in ("-v", "-R"):
+            analysis.report.add_unresolved(f"`{word.text[:64]}` may become another test: put it into quotes")
 
 
 def _coproc(analysis: ShellAnalysis, call: CommandCall) -> None:
@@ -169,29 +223,56 @@ def _coproc(analysis: ShellAnalysis, call: CommandCall) -> None:
     analysis.visit_command(call.arguments, call.stdin)
 
 
-def _history(analysis: ShellAnalysis, call: CommandCall) -> None:
-    analysis.report.add_effect(EffectKind.SECRET, "history")
-    if any(word.is_option for word in call.arguments):
-        analysis.report.add_effect(EffectKind.ADMIN, call.line)
+def _getopts(analysis: ShellAnalysis, call: CommandCall) -> None:
+    for word in _parse(analysis, call).operands[1:2]:
+        _set_variable(analysis, word)
+    for name in ("OPTARG", "OPTIND"):
+        analysis.forget(name)
 
 
+def _wait(analysis: ShellAnalysis, call: CommandCall) -> None:
+    for word in _parse(analysis, call).values_of("-p"):
+        _set_variable(analysis, word)
+
+
+_COMPLETIONS = names_in("function file directory command alias builtin keyword job user group hostname")
+
+
+def _compgen(analysis: ShellAnalysis, call: CommandCall) -> None:
+    if any(word.text not in _COMPLETIONS for word in _parse(analysis, call).values_of("-A")):
+        analysis.report.add_effect(EffectKind.SECRET, "environment")
+
+
+def _grammar(analysis: ShellAnalysis, call: CommandCall) -> None:
+    _parse(analysis, call)
+
+
+_ONLY_OPTIONS = names_in(
+    """
+    hash enable bind complete history fc jobs umask ulimit shift return exit
+    break continue logout caller times suspend dirs disown fg bg help type
+    """
+)
 RULES: dict[str, Rule] = {
-    **dict.fromkeys(("cd", "pushd", "chdir"), _cd),
-    "popd": lambda analysis, _call: analysis.change_directory(Word("$OLDPWD", is_exact=False, pattern=True)),
+    **dict.fromkeys(("cd", "pushd", "chdir", "popd"), _cd),
     "eval": _eval,
     **dict.fromkeys(("source", "."), _source),
     "trap": _trap,
-    "alias": _alias,
-    "unalias": lambda _analysis, _call: None,
+    **dict.fromkeys(("alias", "unalias"), _alias),
     "read": _read,
+    **dict.fromkeys(("mapfile", "readarray"), _mapfile),
     **dict.fromkeys(("export", "declare", "typeset", "local", "readonly"), _declare),
     "set": _set,
     "printf": _printf,
     "let": _let,
     "unset": _unset,
-    **dict.fromkeys(_LOADING_OPTIONS, _loading_builtin),
     "shopt": _shopt,
+    **dict.fromkeys(("test", "["), _test),
     "coproc": _coproc,
-    "history": _history,
+    "getopts": _getopts,
+    "wait": _wait,
+    "compgen": _compgen,
+    **dict.fromkeys(_ONLY_OPTIONS, _grammar),
+    **dict.fromkeys(("echo", ":", "true", "false"), lambda _analysis, _call: None),
     "yes": lambda analysis, _call: analysis.report.add_unresolved("`yes` never ends"),
 }

@@ -1,5 +1,6 @@
 """Shared types of the shell guard: words, commands, piped data, and the report."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple, Protocol
@@ -40,6 +41,20 @@ class ShellFindings:
     """Names of all programs it starts, as far as they are known."""
 
 
+class StatementFindings(NamedTuple):
+    """Effects, violations and unresolved parts of the statements in a command."""
+
+    effects: tuple[Effect, ...] = ()
+    violations: tuple[str, ...] = ()
+    unresolved: tuple[str, ...] = ()
+    files: tuple[Effect, ...] = ()
+    """Effects on files, not on the database."""
+
+
+StatementJudge = Callable[[str, str], StatementFindings]
+"""Judge of SQL text in a dialect."""
+
+
 class Word(NamedTuple):
     """One word as the program receives it; parts known only at run time stay as written."""
 
@@ -54,6 +69,10 @@ class Word(NamedTuple):
     """True if the word is composed of variables or command output."""
     origin: Violation | None = None
     """Violation to report if this text is run as code."""
+    is_number: bool = False
+    """True if the word is an integer that is known only at run time."""
+    splits: bool = False
+    """True if the script computes the text and it may become several words."""
 
     @property
     def is_resolved(self) -> bool:
@@ -71,6 +90,7 @@ class DataSource(StrEnum):
 
     NOTHING = "nothing"
     TEXT = "text"
+    NUMBER = "number"
     LISTING = "listing"
     UNKNOWN = "unknown"
     DECODED = "decoded"
@@ -170,19 +190,44 @@ class ShellAnalysis(Protocol):
         """Add a read of every file below the directory that a word names."""
 
     def visit_command(self, words: list[Word], stdin: PipeData = NO_DATA) -> PipeData:
-        """Analyse a command given by its words and return its output."""
+        """Analyse a command that another program starts, given by its words, and return its output."""
 
-    def visit_script(self, text: str, stdin: PipeData = NO_DATA) -> PipeData:
-        """Analyse text that a shell would run and return its output."""
+    def visit_script(self, text: str, stdin: PipeData = NO_DATA, *, same_shell: bool = False) -> PipeData:
+        """Analyse text that another shell, or the same one, would run and return its output."""
 
     def can_analyze_inner(self, text: str) -> bool:
         """Return True if one more nested text may be analysed."""
 
+    def judge_sql(self, name: str, sql: str, dialect: str) -> None:
+        """Report the effects of the statements that a database client is given."""
+
     def assign(self, name: str, values: list[Word]) -> None:
         """Assign one of several values to a variable."""
 
+    def forget(self, name: str) -> None:
+        """Note that a variable gets a value that is not known."""
+
+    def export(self, name: str) -> None:
+        """Put a variable with its present value into the environment."""
+
+    def forget_function(self, name: str) -> None:
+        """Note that a function is removed."""
+
+    def is_integer(self, name: str) -> bool:
+        """Return True if a variable certainly holds an integer."""
+
     def change_directory(self, word: Word) -> None:
         """Change the directory that relative paths start from."""
+
+
+Rule = Callable[[ShellAnalysis, CommandCall], None]
+"""Reports the effects of one command."""
+
+
+def refuse_code(report: ShellReport, text: str) -> None:
+    """Report text with a command in it where a shell evaluates the text."""
+    if "$(" in text or "`" in text:
+        report.add_violation(Violation.INLINE_CODE)
 
 
 def names_in(text: str) -> frozenset[str]:

@@ -1,22 +1,10 @@
 """Dispatch of one command to the rules of its program, and checks of the program name."""
 
-from qwed.guards._shell import (
-    admin_tools,
-    archive_tools,
-    builtins,
-    databases,
-    find,
-    git,
-    interpreters,
-    network,
-    programs,
-    remote,
-    text_tools,
-    wrappers,
-)
-from qwed.guards._shell.command_model import CommandCall, PipeData, ShellAnalysis, Violation, Word, join_words, names_in
-from qwed.guards._shell.option_abbreviation import expand_abbreviations
-from qwed.guards._shell.options import Rule, analyze_operands
+import re
+
+from qwed.guards._shell import awk_sed, builtins, databases, find, interpreters, wrappers
+from qwed.guards._shell.command_model import CommandCall, PipeData, Rule, ShellAnalysis, Violation, Word, join_words
+from qwed.guards._shell.grammar.effects import analyze_by_grammar
 from qwed.guards._shell.windows import analyze_windows, is_windows_name
 from qwed.model import EffectKind
 from qwed.model.unicode_normal import normalize
@@ -25,25 +13,18 @@ _SYSTEM_DIRECTORIES = frozenset(
     {"/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/usr/local/sbin", "/opt/homebrew/bin"}
 )
 _VERSION_OPTIONS = frozenset({"--version", "--help", "-version", "-V"})
-_VERSION_BY_LETTER = names_in(
-    "mvn gradle gcc g++ cc clang clang++ make tsc dotnet jest mocha hugo ansible sbt scala ghc cmake"
-)
+_COMPUTED = re.compile(r"[$`*?\[]")
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-[:!")
 
 RULES: dict[str, Rule] = {
-    **admin_tools.RULES,
-    **archive_tools.RULES,
-    **text_tools.RULES,
-    **network.RULES,
-    **remote.RULES,
+    **awk_sed.RULES,
     **databases.RULES,
-    **git.RULES,
     **interpreters.RULES,
     **builtins.RULES,
     **wrappers.RULES,
     **find.RULES,
 }
-"""Rules by program name; later tables win."""
+"""Rules of programs whose arguments hold a language or another command; all others have a grammar."""
 
 
 def analyze_command(analysis: ShellAnalysis, words: list[Word], stdin: PipeData) -> None:
@@ -51,56 +32,35 @@ def analyze_command(analysis: ShellAnalysis, words: list[Word], stdin: PipeData)
     name = _program_name(analysis, words)
     if not name:
         return
-    call = CommandCall(name, expand_abbreviations(name, words[1:]), stdin)
     analysis.report.programs[name] = None
-    if len(call.arguments) == 1 and _is_version_query(name, call.texts[0]):
+    call = CommandCall(name, words[1:], stdin)
+    rule = RULES.get(name)
+    if rule is None:
+        _analyze_without_rule(analysis, call)
         return
-    if not _is_only_text(name):
+    if len(call.arguments) == 1 and call.texts[0] in _VERSION_OPTIONS and name not in builtins.RULES:
+        return
+    if name not in builtins.RULES:
         _require_resolved(analysis, call.arguments)
-    rule = RULES.get(name, _analyze_by_table)
     rule(analysis, call)
 
 
-def _analyze_by_table(analysis: ShellAnalysis, call: CommandCall) -> None:
-    """Analyse a program that has no rule of its own."""
-    name = call.name
-    if name in programs.PROGRAMS:
-        analyze_operands(analysis, name, programs.PROGRAMS[name], call.arguments)
-    elif name in programs.ADMINISTRATION or name.startswith("mkfs."):
-        analysis.report.add_effect(EffectKind.ADMIN, call.line)
-    elif name in programs.RUNNERS:
-        analysis.report.add_effect(EffectKind.EXECUTE, call.line)
-    elif is_windows_name(name):
+def _analyze_without_rule(analysis: ShellAnalysis, call: CommandCall) -> None:
+    """Analyse a program by its grammar, or by its name if it is a Windows program."""
+    if analyze_by_grammar(analysis, call):
+        return
+    if is_windows_name(call.name):
         analyze_windows(call.line, analysis)
     else:
-        analysis.report.add_unresolved(f"`{name[:64]}` is not a known program")
-
-
-def _is_only_text(name: str) -> bool:
-    """Return True if no argument can change what the program does."""
-    program = programs.PROGRAMS.get(name)
-    prints_only = (
-        program is not None and program.effect is None and not (program.reads or program.writes or program.runs)
-    )
-    return name in builtins.RULES or prints_only
+        analysis.report.add_unresolved(f"`{call.name[:64]}` is not a known program")
 
 
 def _require_resolved(analysis: ShellAnalysis, arguments: list[Word]) -> None:
     """Report options and partially quoted words that are known only at run time, because they can become anything."""
     for word in arguments:
-        if not word.is_resolved and (word.is_option or word.has_inner_quotes):
+        computed = not word.is_resolved and _COMPUTED.search(word.text.partition("=")[0])
+        if (computed and word.is_option) or (not word.is_resolved and word.has_inner_quotes):
             analysis.report.add_unresolved(f"`{word.text[:64]}` is known only at run time")
-
-
-def _is_version_query(name: str, option: str) -> bool:
-    if option in ("-v", "--info", "version"):
-        return name in _VERSION_BY_LETTER
-    return option in _VERSION_OPTIONS and _is_known(name)
-
-
-def _is_known(name: str) -> bool:
-    in_tables = name in programs.PROGRAMS or name in programs.RUNNERS or name in programs.ADMINISTRATION
-    return in_tables or (name in RULES and name not in builtins.RULES)
 
 
 def _program_name(analysis: ShellAnalysis, words: list[Word]) -> str:

@@ -1,192 +1,233 @@
-"""Rules for database clients: a statement in an argument is classified by its verb, any other is unresolved."""
+"""Rules for database clients: their own commands are an allow-list, statements go to the judge of SQL."""
 
 import re
+from typing import NamedTuple
 
-from qwed.guards._shell.command_model import (
-    CommandCall,
-    DataSource,
-    ShellAnalysis,
-    Violation,
-    Word,
-    join_words,
-    names_in,
-)
-from qwed.guards._shell.options import Rule
+from qwed.guards._shell.command_model import CommandCall, DataSource, Rule, ShellAnalysis, Violation, Word, names_in
+from qwed.guards._shell.grammar.effects import analyze_program
+from qwed.guards._shell.grammar.loader import known_program
 from qwed.model import EffectKind
 
-_VERBS: dict[str, EffectKind] = {
-    **dict.fromkeys(
-        ("select", "show", "explain", "describe", "desc", "with", "values", "pragma", "use", "table"), EffectKind.READ
-    ),
-    **dict.fromkeys(
-        ("insert", "update", "create", "replace", "merge", "copy", "vacuum", "analyze", "upsert"), EffectKind.WRITE
-    ),
-    **dict.fromkeys(("delete", "drop", "truncate"), EffectKind.DELETE),
-    **dict.fromkeys(
-        ("alter", "grant", "revoke", "set", "kill", "shutdown", "reset", "flush", "reindex"), EffectKind.ADMIN
-    ),
-}
 _RUNS = re.compile(
-    r"(?i)\\!|\\g\s*\||\\o\s*\||\\copy\b.*program|\bprogram\s*'|\bsystem\s|\.shell\b|\.system\b|\.import\s*['\"]?\||"
-    r"\bxp_cmdshell|sys_exec|sys_eval|load_extension|\.load\b|\.once\s*['\"]?\||\.output\s*['\"]?\||lo_export|into\s+(?:outfile|dumpfile)"
-    r"|language\s+(?:plpythonu|plpython3u|c)\b|\.excel|edit\("
+    r"(?i)\\!|\\g\s*\||\\o\s*\||\\copy\b.*program|\bprogram\s*'|\A\s*system\s|\.shell\b|\.system\b|\.import\s*['\"]?\||"
+    r"\bxp_cmdshell|sys_exec|sys_eval|load_extension|\.load\b|\.once\s*['\"]?\||\.output\s*['\"]?\||lo_export"
+    r"|into\s+(?:outfile|dumpfile)|language\s+(?:plpythonu|plpython3u|c)\b|\.excel|edit\("
 )
-_READS_FILES = re.compile(
-    r"(?i)pg_read_|pg_ls_|load_file|lo_import|readfile|writefile|\bcopy\b|load\s+data|\.read\b|\.output\b|\.dump\b|attach\b|dblink|\binto\b"
+
+
+class Client(NamedTuple):
+    """A database client: its dialect, and the commands of its own that only show something."""
+
+    dialect: str
+    shows: re.Pattern[str] = re.compile(r"(?!)")
+    """Complete lines that are harmless."""
+    refused: re.Pattern[str] = re.compile(r"(?!)")
+    """Text that the client itself may understand as something else than SQL."""
+    ends: re.Pattern[str] = re.compile(r"(?!)")
+    """Ends of a statement that only say how to print it."""
+
+
+_POSTGRES = Client(
+    "postgres",
+    re.compile(
+        r"\\(?:d[a-zA-Z]{0,3}\+?|l\+?|z|conninfo|x|timing|pset|t|a|q|encoding|echo|h|sf\+?|sv\+?|f|H)"
+        r"(?:[ \t]+(?:[\w.*,?+-]+|\"[\w .-]+\"))*[ \t]*;?"
+    ),
+    re.compile(r"\\|(?<![:\w]):(?![:=\s\d])"),
 )
-_STATEMENT_OPTIONS = {
-    "psql": ("-c", "--command"),
-    "mysql": ("-e", "--execute"),
-    "mariadb": ("-e", "--execute"),
-    "sqlcmd": ("-Q", "-q"),
-    "clickhouse-client": ("-q", "--query"),
-    "duckdb": ("-c", "-s"),
-    "cqlsh": ("-e",),
-    "mongosh": ("--eval",),
-    "mongo": ("--eval",),
-    "usql": ("-c",),
+_MYSQL = Client(
+    "mysql",
+    re.compile(r"(?i)(?:status|use[ \t]+\w+|\\s|\\u[ \t]+\w+)[ \t]*;?"),
+    re.compile(r"\\"),
+    re.compile(r"\\[Gg]\s*(?=\Z|\n)"),
+)
+_DOT_COMMANDS = re.compile(
+    r"\.(?:tables?|schema|fullschema|databases?|dbinfo|headers?|mode|ind(?:ex|ic)es|width|nullvalue|timer|show|stats"
+    r"|eqp|explain|quit|exit|help|changes|echo|separator|maxrows|columns|rows|version|print)"
+    r"(?:[ \t]+[\w%*,.|'\"+-]+)*[ \t]*"
+)
+_SQLITE = Client("sqlite", _DOT_COMMANDS, re.compile(r"(?m)^[ \t]*[./]"))
+_CLIENTS: dict[str, Client] = {
+    **dict.fromkeys(("psql", "pgcli"), _POSTGRES),
+    **dict.fromkeys(("mysql", "mariadb"), _MYSQL),
+    **dict.fromkeys(("sqlite3", "sqlite"), _SQLITE),
+    "duckdb": _SQLITE._replace(dialect="duckdb"),
+    "clickhouse-client": Client("clickhouse"),
+    "sqlcmd": Client("tsql", refused=re.compile(r"(?m)^[ \t]*(?::|!!|go\b)|\$\(")),
+    "usql": Client("", refused=re.compile(r"\\|(?<![:\w]):(?![:=\s\d])")),
+    "cqlsh": Client(""),
 }
+_CONNECTION = re.compile(r"\$\{?[A-Za-z_]\w*\}?")
+
+
+def _operand(word: Word) -> Word:
+    """Return an address in a variable of the user as an operand; it is not an option."""
+    plain = not (word.is_resolved or word.splits or word.origin) and _CONNECTION.fullmatch(word.text)
+    return Word("database") if plain else word
 
 
 def _client(analysis: ShellAnalysis, call: CommandCall) -> None:
-    options = _STATEMENT_OPTIONS[call.name]
-    has_statement = False
-    rest = iter(call.arguments)
-    for word in rest:
-        text = word.text
-        option, has_value, value = text.partition("=")
-        if option in options:
-            analyze_statement(analysis, call.name, word._replace(text=value) if has_value else next(rest, Word("")))
-            has_statement = True
-        elif text[:2] in options and not text.startswith("--") and len(text) > 2:
-            analyze_statement(analysis, call.name, word._replace(text=text[2:]))
-            has_statement = True
-        elif option in (
-            "-f",
-            "--file",
-            "-i",
-            "--init-command",
-            "--pager",
-            "-o",
-            "--output",
-            "--tee",
-            "--load-data-local-dir",
-        ):
-            analysis.report.add_unresolved(f"`{call.name} {option}` reads commands from elsewhere")
-    if call.name == "psql" and any(word.text in ("-l", "--list") for word in call.arguments):
+    call = call._replace(arguments=[_operand(word) for word in call.arguments])
+    grammar = known_program(call.name)
+    parsed = analyze_program(analysis, call, grammar)
+    if parsed.is_about or parsed.has("lists"):
         return
-    if call.stdin.source is DataSource.TEXT:
-        analyze_statement(analysis, call.name, Word(call.stdin.text))
-    elif call.stdin.source is not DataSource.NOTHING or not has_statement:
+    options = [name for name, option in grammar.options.items() if option.kind == "statement"]
+    statements = parsed.values_of(*options)
+    if call.name in ("sqlite3", "sqlite", "duckdb"):
+        statements = [*statements, *parsed.operands[1:]]
+    for word in statements:
+        _analyze_text(analysis, call.name, word)
+    if call.stdin.source is DataSource.TEXT and not statements:
+        _analyze_text(analysis, call.name, Word(call.stdin.text))
+    elif not statements or (call.name not in _IGNORES_INPUT and call.stdin.source is not DataSource.NOTHING):
         analysis.report.add_unresolved(f"the effect of `{call.name}` depends on its input")
 
 
-def analyze_statement(analysis: ShellAnalysis, name: str, word: Word) -> None:
-    """Report the effects of SQL, or of a client command, by its verbs."""
-    if not word.is_exact:
-        analysis.report.add_unresolved(f"a statement of `{name}` is known only at run time")
+_IGNORES_INPUT = names_in("psql pgcli mysql mariadb sqlite3 sqlite mongosh mongo cqlsh sqlcmd usql")
+"""Clients that do not read their input if a statement is given."""
+
+
+def _analyze_text(analysis: ShellAnalysis, name: str, word: Word) -> None:
+    """Report the effects of statements and client commands, each of the latter on a line of its own."""
     if _RUNS.search(word.text):
         analysis.report.add_violation(Violation.ESCAPE)
-    if _READS_FILES.search(word.text):
-        analysis.report.add_unresolved(f"a statement of `{name}` may read or write files")
-    for part in word.text.split(";"):
-        text = part.strip()
-        if text and not _is_client_query(text):
-            kind = _VERBS.get(text.split(None, 1)[0].lower().strip("("), EffectKind.UNRESOLVED)
-            _report_verb(analysis, name, kind, text)
+    if not word.is_exact:
+        analysis.report.add_unresolved(f"a statement of `{name}` is known only at run time")
+        return
+    if name in _DOCUMENT_CLIENTS:
+        _analyze_documents(analysis, name, word.text)
+        return
+    client = _CLIENTS[name]
+    sql: list[str] = []
+    for line in word.text.split("\n"):
+        if not (_begins_statement(sql) and client.shows.fullmatch(line.strip())):
+            sql.append(line)
+    _analyze_statements(analysis, name, client, client.ends.sub(";", "\n".join(sql)))
 
 
-_CLIENT_QUERY = re.compile(
-    r"\\(?:d|l|dt|du|dn|df|di|conninfo|x|timing|q|z)\b|\\d|\.(?:tables|schema|databases|headers|mode|indexes|quit|exit)\b"
+def _begins_statement(lines: list[str]) -> bool:
+    """Return True if the next line begins a statement, where alone a client looks for its own commands."""
+    before = "\n".join(lines).rstrip()
+    return not before or before.endswith(";")
+
+
+def _analyze_statements(analysis: ShellAnalysis, name: str, client: Client, sql: str) -> None:
+    if client.refused.search(sql):
+        analysis.report.add_unresolved(f"a command of `{name}` is not known to be harmless")
+    elif sql.strip().strip(";").strip():
+        analysis.judge_sql(name, sql, client.dialect)
+
+
+_DOCUMENT_CLIENTS = names_in("mongosh mongo")
+_DOCUMENT_VALUES = re.compile(
+    r"(?:ObjectId|ISODate|(?:new )?Date|NumberLong|NumberInt)\((?:\"[\w:.+-]*\"|'[\w:.+-]*'|\d*)\)"
 )
+_ARGUMENTS = r"\((?:[\w\s{}\[\]:,.'\"$/|*+?^<>=!@#%&-])*\)"
+_DOCUMENT_READS = re.compile(
+    rf"(?:printjson\()?db(?:\.(?:getSiblingDB|getCollection)\(['\"][\w.-]+['\"]\))?(?:\.\w+)?"
+    rf"\.(?:find|findOne|count|countDocuments|estimatedDocumentCount|distinct|aggregate|getIndexes|stats|dataSize"
+    rf"|totalSize|getCollectionNames|getCollectionInfos|version|hostInfo|serverStatus|isMaster|hello){_ARGUMENTS}"
+    rf"(?:\.(?:limit|sort|skip|toArray|pretty|count|explain|size|length|hint|batchSize|project){_ARGUMENTS}|\.length)*\)?"
+    r"|show (?:dbs|databases|collections|tables|users|roles)"
+)
+_DOCUMENT_CODE = re.compile(r"\$(?:out|merge|where|function|accumulator)\b|=>|\bfunction\b|\bthis\b|=(?!=)")
 
 
-def _is_client_query(text: str) -> bool:
-    """Return True if it is a client command that only shows something."""
-    return _CLIENT_QUERY.match(text) is not None
+def _analyze_documents(analysis: ShellAnalysis, name: str, text: str) -> None:
+    """Report statements of the MongoDB shell; only plain queries are understood."""
+    for statement in _DOCUMENT_VALUES.sub("1", text).split(";"):
+        plain = statement.strip()
+        if plain and (not _DOCUMENT_READS.fullmatch(plain) or _DOCUMENT_CODE.search(plain)):
+            analysis.report.add_unresolved(f"a statement of `{name}` is not known to be harmless")
+    analysis.report.add_effect(EffectKind.READ, f"database://{name}")
 
 
-def _report_verb(analysis: ShellAnalysis, name: str, kind: EffectKind, text: str) -> None:
-    if kind is EffectKind.UNRESOLVED:
-        analysis.report.add_unresolved(f"a statement of `{name}` is not known")
-    elif kind is EffectKind.READ and re.search(
-        r"(?i)\b(?:insert|update|delete|drop|truncate|alter|create|grant)\b", text
-    ):
-        analysis.report.add_unresolved(f"a statement of `{name}` may change data")
-    else:
-        analysis.report.add_effect(kind, f"database://{name}")
-
-
-def _sqlite(analysis: ShellAnalysis, call: CommandCall) -> None:
-    words = [word for word in call.arguments if not word.is_option]
-    if any(re.match(r"-(?:init|cmd|A)", word.text) for word in call.arguments):
-        analysis.report.add_unresolved(f"an option of `{call.name}` runs commands")
-    for word in words[:1]:
-        analysis.add_file_effect(EffectKind.READ, word)
-    for word in words[1:]:
-        analyze_statement(analysis, call.name, word)
-    if len(words) < 2:
-        if call.stdin.source is DataSource.TEXT:
-            analyze_statement(analysis, call.name, Word(call.stdin.text))
-        else:
-            analysis.report.add_unresolved(f"the effect of `{call.name}` depends on its input")
+def _mongo(analysis: ShellAnalysis, call: CommandCall) -> None:
+    if any(word.text.endswith((".js", ".mjs")) for word in call.arguments):
+        analysis.report.add_effect(EffectKind.EXECUTE, call.line)
+        return
+    _client(analysis, call)
 
 
 _REDIS_READS = names_in(
     """
-    get mget keys scan exists ttl pttl type info ping dbsize hget hgetall hkeys hvals hlen lrange llen smembers scard
-    sismember zrange zcard zscore strlen memory time llen hmget getrange object --version xlen xrange zcount
+    get mget keys scan exists ttl pttl type info ping dbsize hget hgetall hkeys hvals hlen hmget hexists hscan hstrlen
+    lrange llen lindex lpos smembers scard sismember sscan sinter sunion sdiff srandmember zrange zrevrange
+    zrangebyscore
+    zcard zscore zcount zrank zscan strlen getrange getbit bitcount pfcount xlen xrange xrevrange xread time lastsave
+    lolwut echo geopos geodist geosearch randomkey touch expiretime command role
+    """
+)
+_REDIS_READ_GROUPS = {
+    "object": names_in("encoding freq idletime refcount help"),
+    "memory": names_in("usage stats doctor help"),
+    "client": names_in("list info id getname"),
+    "cluster": names_in("info nodes slots shards keyslot"),
+    "slowlog": names_in("get len"),
+    "xinfo": names_in("stream groups consumers"),
+    "latency": names_in("latest history doctor"),
+    "pubsub": names_in("channels numsub numpat"),
+    "json.get": frozenset(),
+    "ft.info": frozenset(),
+}
+_REDIS_DELETES = names_in("del flushall flushdb unlink hdel lrem srem zrem ltrim xdel getdel")
+_REDIS_ADMIN = names_in(
+    "config eval evalsha script function fcall module debug slaveof replicaof shutdown acl save bgsave migrate cluster"
+)
+_REDIS_WRITES = names_in(
+    """
+    set setex setnx mset append incr incrby decr decrby incrbyfloat hset hmset hsetnx hincrby lpush rpush lpop rpop lset
+    linsert sadd smove spop zadd zincrby zpopmin zpopmax expire expireat pexpire persist rename renamenx copy xadd xtrim
+    publish getset getex setrange setbit restore move sort
     """
 )
 
 
 def _redis(analysis: ShellAnalysis, call: CommandCall) -> None:
-    rest = iter(call.arguments)
-    for word in rest:
-        if word.text in ("-h", "-p", "-n", "-a", "-u", "--user", "--pass", "-s"):
-            next(rest, None)
-        elif not word.is_option:
-            verb = word.text.lower()
-            if verb in _REDIS_READS:
-                analysis.report.add_effect(EffectKind.READ, f"database://{call.name}")
-            elif verb in ("del", "flushall", "flushdb", "unlink", "hdel"):
-                analysis.report.add_effect(EffectKind.DELETE, f"database://{call.name}")
-            elif verb in ("config", "eval", "script", "module", "debug", "slaveof", "replicaof", "shutdown", "acl"):
-                analysis.report.add_effect(EffectKind.ADMIN, join_words(call.arguments))
-            else:
-                analysis.report.add_effect(EffectKind.WRITE, f"database://{call.name}")
-            return
-    analysis.report.add_unresolved(f"the effect of `{call.name}` depends on its input")
+    call = call._replace(arguments=[_operand(word) for word in call.arguments])
+    parsed = analyze_program(analysis, call, known_program(call.name))
+    if parsed.is_about or (parsed.outcome.slots == () and not parsed.operands):
+        return
+    words = [word.text.lower() for word in parsed.operands]
+    kind = EffectKind.READ if parsed.has("scans") and not words else _redis_kind(words)
+    if kind is None or not all(word.is_exact for word in parsed.operands[:2]):
+        analysis.report.add_unresolved(f"the effect of `{call.name}` depends on its input")
+    else:
+        analysis.report.add_effect(kind, call.line if kind is EffectKind.ADMIN else f"database://{call.name}")
+
+
+def _redis_kind(words: list[str]) -> EffectKind | None:
+    verb = words[0] if words else ""
+    group = _REDIS_READ_GROUPS.get(verb)
+    if verb in _REDIS_READS or (group is not None and (not group or (words[1:2] and words[1] in group))):
+        return EffectKind.READ
+    tables = {
+        EffectKind.DELETE: _REDIS_DELETES,
+        EffectKind.ADMIN: _REDIS_ADMIN,
+        EffectKind.WRITE: _REDIS_WRITES,
+    }
+    return next((kind for kind, verbs in tables.items() if verb in verbs), None)
 
 
 def _dump(analysis: ShellAnalysis, call: CommandCall) -> None:
     """Report that a whole database is exported or replaced."""
-    kind = (
-        EffectKind.WRITE
-        if "restore" in call.name or "import" in call.name or call.name == "createdb"
-        else EffectKind.SECRET
-    )
+    restores = "restore" in call.name or "import" in call.name or call.name == "createdb"
+    kind = EffectKind.WRITE if restores else EffectKind.SECRET
     analysis.report.add_effect(EffectKind.DELETE if call.name.startswith("drop") else kind, f"database://{call.name}")
 
 
+_DUMPS = names_in(
+    """
+    pg_dump pg_dumpall mysqldump mariadb-dump mongodump pg_restore mongorestore mongoimport mongoexport dropdb createdb
+    dropuser
+    """
+)
+DATABASE_CLIENTS = frozenset({*_CLIENTS, *_DOCUMENT_CLIENTS, "redis-cli", "valkey-cli", "keydb-cli", "pg_isready"})
+"""Programs that take the address of a database, which may contain a password."""
 RULES: dict[str, Rule] = {
-    **dict.fromkeys(_STATEMENT_OPTIONS, _client),
-    **dict.fromkeys(("sqlite3", "sqlite"), _sqlite),
-    "redis-cli": _redis,
-    **dict.fromkeys(
-        (
-            "pg_dump",
-            "pg_dumpall",
-            "mysqldump",
-            "mongodump",
-            "pg_restore",
-            "mongorestore",
-            "mongoimport",
-            "mongoexport",
-            "dropdb",
-            "createdb",
-            "dropuser",
-        ),
-        _dump,
-    ),
+    **dict.fromkeys(_CLIENTS, _client),
+    **dict.fromkeys(_DOCUMENT_CLIENTS, _mongo),
+    **dict.fromkeys(("redis-cli", "valkey-cli", "keydb-cli"), _redis),
+    **dict.fromkeys(_DUMPS, _dump),
 }

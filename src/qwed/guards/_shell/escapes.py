@@ -18,6 +18,17 @@ _SIMPLE_ESCAPES = {
 }
 
 
+_PLAIN_ANSI = re.compile(
+    r"(?:[^\\]|\\(?:[abeEfnrtv\\'\"?]|x(?!00)[0-7][0-9a-fA-F]|u(?!0000)[0-9a-fA-F]{4}|0?[1-7][0-7]?(?![0-7])|1[0-7]{2}))*+",
+    re.DOTALL,
+)
+
+
+def is_plain_ansi(text: str) -> bool:
+    """Return True if every escape in `$'...'` stands for one character of ASCII, and not for the end of the text."""
+    return _PLAIN_ANSI.fullmatch(text) is not None
+
+
 def unescape(text: str) -> str:
     """Return the text as `printf` or `echo -e` prints it."""
     return _CODED.sub(_decode_match, text)

@@ -2,8 +2,7 @@
 
 import re
 
-from qwed.guards._shell.command_model import CommandCall, ShellAnalysis, Violation, Word, names_in
-from qwed.guards._shell.options import Rule
+from qwed.guards._shell.command_model import CommandCall, Rule, ShellAnalysis, Violation, Word, names_in
 from qwed.guards._shell.wrappers import substitute
 from qwed.guards.file_effects import is_secret
 from qwed.model import EffectKind
@@ -35,7 +34,7 @@ _TOP = names_in("/ /home /root /etc /var ~ /Users /opt /mnt")
 
 def _find(analysis: ShellAnalysis, call: CommandCall) -> None:
     words = call.arguments
-    while words and words[0].text in ("-L", "-H", "-P", "-E"):
+    while words and re.fullmatch(r"-(?:[LHPE]|O[0-3])", words[0].text):
         words = words[1:]
     first_test = next((index for index, word in enumerate(words) if word.text[:1] in ("-", "(", "!")), len(words))
     starts = words[:first_test] or [Word(".")]
@@ -69,6 +68,8 @@ def _analyze_flag(analysis: ShellAnalysis, starts: list[Word], word: Word) -> No
     if word.text == "-delete":
         for start in starts:
             analysis.add_file_effect(EffectKind.DELETE, start)
+    elif not word.is_resolved:
+        analysis.report.add_unresolved(f"`{word.text[:64]}` is known only at run time")
     elif not word.text.startswith("-"):
         # Another value of a loop variable: `find` itself does not accept such a word here.
         _analyze_value(analysis, "-name", starts, word)
@@ -85,8 +86,13 @@ def _analyze_value(analysis: ShellAnalysis, test: str, starts: list[Word], value
         analysis.report.add_effect(EffectKind.ADMIN, f"find -perm {value.text}")
 
 
+def _ends_command(words: list[Word], index: int) -> bool:
+    """Return True if the word ends the command of `-exec`; a plus sign does only after `{}`."""
+    return words[index].text == ";" or (words[index].text == "+" and words[index - 1].text == "{}")
+
+
 def _analyze_run(analysis: ShellAnalysis, starts: list[Word], words: list[Word]) -> int:
-    end = next((index for index, word in enumerate(words) if word.text in (";", "+")), len(words))
+    end = next((index for index in range(1, len(words)) if _ends_command(words, index)), len(words))
     values = [start._replace(is_exact=False, pattern=start.is_resolved) for start in starts[:64]]
     if any("{}" in word.text and " " in word.text for word in words[1:end]):
         analysis.report.add_violation(Violation.INLINE_CODE)

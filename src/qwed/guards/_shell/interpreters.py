@@ -1,12 +1,11 @@
 """Rules for shells and interpreters: code in an argument or on standard input goes to the guard of its language."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from qwed.guards import python_code
-from qwed.guards._shell.builtins import run_text
-from qwed.guards._shell.command_model import CommandCall, DataSource, PipeData, ShellAnalysis, Violation, Word
-from qwed.guards._shell.options import Rule
+from qwed.guards._shell.command_model import CommandCall, DataSource, PipeData, Rule, ShellAnalysis, Violation, Word
+from qwed.guards._shell.inline_script import run_text
 from qwed.guards.code_findings import CodeFindings
 from qwed.model import EffectKind
 
@@ -30,7 +29,15 @@ SHELLS = (
 )
 _SHELL_VALUED = frozenset({"-o", "+o", "-O", "+O", "--rcfile", "--init-file"})
 _SHELL_CODE = re.compile(r"-[A-Za-z]*c[A-Za-z]*\Z|--command\Z|--init-command")
-_PYTHON_CODE = re.compile(r"-[A-Za-z]*?c(.*)\Z", re.DOTALL)
+_PYTHON_CODE = re.compile(r"-[bBdEIOPqRsSuv]*c(.*)\Z", re.DOTALL)
+_PYTHON_OPTIONS = re.compile(r"-[bBdEIOPqRsSuv]+")
+_PYTHON_SETTINGS = re.compile(
+    r"(?:default|ignore|error|once|always|module|all)|(?:utf8|dev|importtime|faulthandler|tracemalloc)(?:=\d+)?"
+)
+_NODE_OPTIONS = re.compile(
+    r"--(?:no-warnings|trace-warnings|trace-deprecation|no-deprecation|enable-source-maps|input-type=(?:module|commonjs)"
+    r"|max[-_]old[-_]space[-_]size=\d+|experimental-(?:strip-types|json-modules)|unhandled-rejections=\w+)"
+)
 _NODE_CODE = re.compile(r"(?:-[ep]+|--eval|--print)(?:=(.*))?\Z", re.DOTALL)
 _INLINE = {
     **dict.fromkeys(("perl", "perl5"), re.compile(r"-[A-Za-z0-9]*[eEMm]|-[a-zA-Z]*i", re.DOTALL)),
@@ -96,12 +103,18 @@ def _javascript(code: str) -> CodeFindings:
     return findings(code)
 
 
-def _analyze_code(analysis: ShellAnalysis, word: Word | None, analyze: Callable[[str], CodeFindings]) -> None:
+def _analyze_code(
+    analysis: ShellAnalysis, word: Word | None, name: str, analyze: Callable[[str], CodeFindings]
+) -> None:
+    """Analyse code in an argument; if all of it is understood, its effects are those of the command."""
     if word is None:
         analysis.report.add_unresolved("the code is missing")
     elif word.is_exact:
         if analysis.can_analyze_inner(word.text):
-            add_code_findings(analysis, analyze(word.text))
+            result = analyze(word.text)
+            add_code_findings(analysis, result)
+            if result.violations or result.unresolved or result.syntax_error is not None:
+                analysis.report.add_effect(EffectKind.EXECUTE, name)
     else:
         analysis.report.add_violation(word.origin or Violation.INLINE_CODE)
         analysis.report.add_unresolved(f"`{word.text[:64]}` is known only at run time")
@@ -175,21 +188,29 @@ def _python(analysis: ShellAnalysis, call: CommandCall) -> None:
         text = word.text
         if text in ("-V", "--version", "-VV", "-h", "--help"):
             return
-        if text in ("-W", "-X", "--check-hash-based-pycs"):
-            next(rest, None)
-        elif text == "-m" or (text.startswith("-m") and len(text) > 2):
+        if text.startswith("-m"):
             module = word._replace(text=text[2:]) if len(text) > 2 else next(rest, None)
             _module(analysis, call.name, module, list(rest), call.stdin)
             return
-        elif text == "-" or not word.is_option:
+        if text == "-" or not word.is_option:
             _program_file(analysis, call.name, word, call.stdin, python_code.findings)
             return
-        elif (code := _PYTHON_CODE.match(text)) and not text.startswith("--"):
-            analysis.report.add_effect(EffectKind.EXECUTE, f"{call.name} -c")
-            _analyze_code(analysis, word._replace(text=code[1]) if code[1] else next(rest, None), python_code.findings)
+        code = _PYTHON_CODE.match(text)
+        if code:
+            value = word._replace(text=code[1]) if code[1] else next(rest, None)
+            _analyze_code(analysis, value, f"{call.name} -c", python_code.findings)
             return
+        _python_option(analysis, call.name, text, rest)
     analysis.report.add_effect(EffectKind.EXECUTE, call.name)
     _analyze_stdin_code(analysis, call.stdin, python_code.findings)
+
+
+def _python_option(analysis: ShellAnalysis, name: str, text: str, rest: Iterator[Word]) -> None:
+    """Report an option of Python unless it changes nothing about what runs."""
+    value = next(rest, Word("")) if text in ("-W", "-X") else Word("default")
+    known = text in ("-W", "-X") or _PYTHON_OPTIONS.fullmatch(text)
+    if not known or not value.is_exact or not _PYTHON_SETTINGS.fullmatch(value.text):
+        analysis.report.add_unresolved(f"`{text[:64]}` of `{name}` is not understood")
 
 
 def _program_file(
@@ -226,24 +247,36 @@ def _node(analysis: ShellAnalysis, call: CommandCall) -> None:
         text = word.text
         if text in ("-v", "--version", "-h", "--help", "--v8-options"):
             return
-        code = _NODE_CODE.match(text)
-        if code:
-            analysis.report.add_effect(EffectKind.EXECUTE, f"{call.name} -e")
-            _analyze_code(analysis, word._replace(text=code[1]) if code[1] else next(rest, None), _javascript)
-            return
         if text in ("-c", "--check", "--syntax-check"):
             for file in rest:
                 analysis.add_file_effect(EffectKind.READ, file)
             return
-        if text == "eval" and call.name in ("deno", "bun"):
-            analysis.report.add_effect(EffectKind.EXECUTE, f"{call.name} eval")
-            _analyze_code(analysis, next(rest, None), _javascript)
+        code = _NODE_CODE.match(text)
+        if code:
+            value = word._replace(text=code[1]) if code[1] else next(rest, None)
+            prints = "p" in text.partition("=")[0].removeprefix("--eval")
+            _analyze_code(analysis, value, f"{call.name} -e", _javascript_printed if prints else _javascript)
             return
         if text == "-" or not word.is_option:
-            _program_file(analysis, call.name, word, call.stdin, _javascript)
+            _javascript_file(analysis, call, word, rest)
             return
+        if not _NODE_OPTIONS.fullmatch(text):
+            analysis.report.add_unresolved(f"`{text[:64]}` of `{call.name}` is not understood")
     analysis.report.add_effect(EffectKind.EXECUTE, call.name)
     _analyze_stdin_code(analysis, call.stdin, _javascript)
+
+
+def _javascript_file(analysis: ShellAnalysis, call: CommandCall, word: Word, rest: Iterator[Word]) -> None:
+    if word.text == "eval" and call.name in ("deno", "bun"):
+        _analyze_code(analysis, next(rest, None), f"{call.name} eval", _javascript)
+    else:
+        _program_file(analysis, call.name, word, call.stdin, _javascript)
+
+
+def _javascript_printed(code: str) -> CodeFindings:
+    """Analyse an expression whose value is printed; other code as it is."""
+    printed = _javascript(f"console.log({code.strip().rstrip(';')}\n)")
+    return _javascript(code) if printed.syntax_error is not None else printed
 
 
 _ONLY_CHECKS = {"php": ("-l", "-i", "-m"), "ruby": ("-c", "-wc")}

@@ -1,37 +1,27 @@
 """Workarounds for differences between the tree-sitter grammar and a real shell."""
 
-import re
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_ARITHMETIC = re.compile(rb"\$\(\([\w\s+*/%<>=!?:,^~-]*\)\)")
+
+class ListItem(NamedTuple):
+    """One command of a list, and the operator before it."""
+
+    operator: str
+    node: "Node"
 
 
-def flatten_list(node: "Node") -> list["Node"]:
+def flatten_list(node: "Node") -> list[ListItem]:
     """Return the commands of `a && b || c`, whose tree leans to the left and is as deep as the list is long."""
-    items: list[Node] = []
-    while node.type == "list" and node.named_child_count:
-        items += reversed(node.named_children[1:])
-        node = node.named_children[0]
-    return [node, *reversed(items)]
-
-
-def split_backquotes(body: "Node", inner: list["Node"]) -> list[str]:
-    """Split the text outside the recognised nodes at the backquotes: every second piece is a command."""
-    source = bytearray(body.text or b"")
-    for child in inner:
-        source[child.start_byte - body.start_byte : child.end_byte - body.start_byte] = b" " * (
-            child.end_byte - child.start_byte
-        )
-    return re.split(r"(?<!\\)`", source.decode("utf-8", "replace"))
-
-
-def is_arithmetic(node: "Node") -> bool:
-    """Return True if the node is plain arithmetic, which the grammar parses as a command in a here-document."""
-    return _ARITHMETIC.fullmatch(node.text or b"") is not None
+    items: list[ListItem] = []
+    while node.type == "list":
+        first, *_, operator, last = (child for child in node.children if child.type != "comment")
+        items.append(ListItem(operator.type, last))
+        node = first
+    return [ListItem("", node), *reversed(items)]
 
 
 def has_adjacent(nodes: list["Node"]) -> bool:

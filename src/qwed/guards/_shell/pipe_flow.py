@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from qwed.guards._shell.command_model import NO_DATA, UNKNOWN_DATA, DataSource, PipeData, Violation, Word, names_in
 from qwed.guards._shell.escapes import unescape
 from qwed.guards._shell.scope import SOCKET
+from qwed.guards._shell.wrappers import inner_command
 from qwed.guards.file_effects import has_secrets_below
 
 MAX_TEXT = 1 << 14
@@ -32,14 +33,14 @@ _LISTERS = names_in(
     lsb_release
     """
 )
-_WRAPPERS = names_in("sudo env nohup time nice command builtin exec timeout stdbuf doas ionice setsid")
 _RANK = {
     DataSource.NOTHING: 0,
-    DataSource.LISTING: 1,
-    DataSource.TEXT: 2,
-    DataSource.UNKNOWN: 3,
-    DataSource.DECODED: 4,
-    DataSource.REMOTE: 5,
+    DataSource.NUMBER: 1,
+    DataSource.LISTING: 2,
+    DataSource.TEXT: 3,
+    DataSource.UNKNOWN: 4,
+    DataSource.DECODED: 5,
+    DataSource.REMOTE: 6,
 }
 
 
@@ -73,39 +74,64 @@ def file_data(word: Word) -> PipeData:
 
 def command_output(words: list[Word], stdin: PipeData) -> PipeData:
     """Return the output of a command, as far as a later command could run or open it."""
-    words = _skip_wrappers(words)
+    words = inner_command(words)
     if not words:
         return UNKNOWN_DATA
     name = words[0].text.rpartition("/")[2]
     if stdin.source is DataSource.REMOTE or name in _DOWNLOADERS:
         return PipeData(DataSource.REMOTE)
+    if _prints_number(name, [word.text for word in words[1:]], stdin):
+        return PipeData(DataSource.NUMBER)
     special = _OUTPUTS.get(name)
     if special is not None:
         return special(words[1:], stdin)
     if stdin.source is DataSource.DECODED or name in _DECODERS:
         return PipeData(DataSource.DECODED)
     if name in _FILTERS and stdin.source is not DataSource.NOTHING:
-        return (
-            UNKNOWN_DATA
-            if stdin.source is DataSource.TEXT and any(map(_CUTS.match, (w.text for w in words[1:])))
-            else stdin
-        )
+        # A part of a text may mean something else than the whole text.
+        whole = name in _COPIES or (name in _LINES and stdin.text.count("\n") <= 1 and not _cuts(words[1:]))
+        return UNKNOWN_DATA if stdin.source is DataSource.TEXT and not whole else stdin
     return PipeData(DataSource.LISTING, _start(name, words[1:])) if name in _LISTERS else UNKNOWN_DATA
+
+
+_LINES = names_in("head tail sort uniq shuf")
+_COPIES = names_in("cat tee pv sponge")
+_NUMBERS: dict[str, re.Pattern[str]] = {
+    "nproc": re.compile(r"(?:--all)?"),
+    "wc": re.compile(r"-[lcwmL]|--(?:lines|bytes|words|chars)"),
+    "date": re.compile(r"\+(?:%[sYmdHMSjuwkIyN])+|-u \+%s"),
+    "seq": re.compile(r"-?\d+(?: -?\d+){0,2}"),
+    "id": re.compile(r"-[ug]"),
+    "stat": re.compile(r"(?:-c ?|--format=)%[sYXZWabd]( [^ ]+)?"),
+    "tput": re.compile(r"cols|lines|colors"),
+    "pgrep": re.compile(r"(?:-[fnox]+ )?[\w./-]+"),
+    "git": re.compile(r"rev-list --count [\w./^-]+"),
+}
+"""Arguments with which a program prints nothing but integers; `wc` only if it reads its input."""
+_KEEPS_NUMBERS = {
+    "tr": re.compile(r"-d ['\" \[:a-z\]\\]*"),
+    "head": re.compile(r"(?:-n ?\d+|-\d+)?"),
+    "tail": re.compile(r"(?:-n ?\d+|-\d+)?"),
+    "xargs": re.compile(r""),
+    "sort": re.compile(r"(?:-[nru]+)?"),
+}
+
+
+def _prints_number(name: str, arguments: list[str], stdin: PipeData) -> bool:
+    """Return True if the output can only be integers."""
+    keeps = _KEEPS_NUMBERS.get(name) if stdin.source is DataSource.NUMBER else None
+    pattern = keeps or _NUMBERS.get(name)
+    if pattern is None or (name == "wc" and stdin.source is DataSource.NOTHING):
+        return False
+    return pattern.fullmatch(" ".join(arguments)) is not None
+
+
+def _cuts(arguments: list[Word]) -> bool:
+    return any(_CUTS.match(word.text) for word in arguments)
 
 
 _CUTS = re.compile(r"-[A-Za-z]*[co]|--bytes|--only-matching")
 """Options that keep parts of a line, whose meaning may differ from the whole line."""
-
-
-def _skip_wrappers(words: list[Word]) -> list[Word]:
-    index = 0
-    while index < len(words) and words[index].text in _WRAPPERS:
-        index += 1
-        while index < len(words) and (
-            words[index].is_option or "=" in words[index].text or words[index].text[:1].isdigit()
-        ):
-            index += 1
-    return words[index:]
 
 
 def _start(name: str, arguments: list[Word]) -> str:
@@ -168,7 +194,7 @@ def _grep(arguments: list[Word], stdin: PipeData) -> PipeData:
     operands = [word for word in arguments if not word.is_option]
     if any(word.is_option and ("l" in word.text.lower()) for word in arguments):
         return PipeData(DataSource.LISTING, operands[1].text if len(operands) > 1 else ".")
-    cuts = any(map(_CUTS.match, (word.text for word in arguments)))
+    cuts = _cuts(arguments) or (stdin.source is DataSource.TEXT and stdin.text.count("\n") > 1)
     return stdin if len(operands) < 2 and stdin.source is not DataSource.NOTHING and not cuts else UNKNOWN_DATA
 
 

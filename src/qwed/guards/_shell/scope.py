@@ -5,10 +5,10 @@ import re
 from qwed.guards._shell.command_model import ShellReport, Violation, Word
 from qwed.guards._shell.env_variables import analyze_assignment
 from qwed.guards._shell.parse import MAX_LENGTH
-from qwed.guards.file_effects import has_secrets_below
+from qwed.guards._shell.variables import VariableHistory, Variables
+from qwed.guards.file_effects import file_effects, has_secrets_below
 from qwed.model import EffectKind
 
-MAX_VALUE = 1_024
 MAX_INNER = 64
 MAX_LEFT = 8
 SOCKET = re.compile(r"/dev/(?:tcp|udp)/")
@@ -16,25 +16,31 @@ SOCKET = re.compile(r"/dev/(?:tcp|udp)/")
 _SILENT = frozenset({"", "-", "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty"})
 _DESCRIPTOR = re.compile(r"/dev/fd/\d+|/proc/self/fd/[012]")
 _ABSOLUTE = re.compile(r"[/~]|[A-Za-z][\w+.-]*:")
+_VARIABLE = re.compile(r"\$(?:\{\w+\}|\w+|[!?#$@*-])")
 _ADDRESS = re.compile(r"(?!file:)[A-Za-z][\w+.-]*://")
 
 
 class Scope:
     """Variables and directory of one script."""
 
-    def __init__(self) -> None:
+    def __init__(self, history: VariableHistory) -> None:
         self.report = ShellReport()
         self.directory = ""
-        self.single_assigned: frozenset[str] = frozenset()
-        """Variables that are assigned at one place only."""
-        self._variables: dict[str, list[Word]] = {}
-
+        self.variables = Variables(history)
+        self.exported: set[str] = set()
+        """Variables that the script puts into the environment."""
         self._inner = 0
         self._directory_unknown = False
         self.previous_directories: tuple[str, ...] = ()
         """Directories that were entered before the current one."""
         self.in_test = False
         """True inside a test expression."""
+        self.connects = False
+        """True if the words are for a database client."""
+        self.ifs_changed = False
+        """True if words may be split in another way."""
+        self.in_map = False
+        """True inside `declare -A`."""
 
     def can_analyze_inner(self, text: str) -> bool:
         """Return True if one more nested text may be analysed; bounds the total work."""
@@ -57,8 +63,17 @@ class Scope:
                 self.report.add_effect(kind, path)
             if word.is_computed and word.pattern and kind is EffectKind.READ:
                 self.add_tree_read(word)
+            self._add_without_variables(kind, word)
             if not word.is_resolved or (self._directory_unknown and not _ABSOLUTE.match(text)):
                 self.report.add_unresolved(f"`{text[:64]}` is known only at run time")
+
+    def _add_without_variables(self, kind: EffectKind, word: Word) -> None:
+        """Add the effect on the file that a word names if its variables are empty."""
+        rest = "" if word.is_exact else _VARIABLE.sub("", word.text)
+        if rest not in (word.text, ""):
+            secrets = [path for path in self._resolve_paths(rest) if len(file_effects(kind, path)) > 1]
+            for path in secrets:
+                self.report.add_effect(kind, path)
 
     def add_tree_read(self, word: Word) -> None:
         """Add a read of every file below the directory that a word names."""
@@ -82,17 +97,32 @@ class Scope:
         )
 
     def assign(self, name: str, values: list[Word]) -> None:
-        """Assign one of several values to a variable, if it is assigned only once."""
-        analyze_assignment(self.report, name, values, for_command=False)
-        if name in self.single_assigned and values and sum(len(value.text) for value in values) <= MAX_VALUE:
-            self._variables[name] = values
-        else:
-            self._variables.pop(name, None)
+        """Assign one of several values to a variable of the shell."""
+        self.ifs_changed |= name == "IFS"
+        analyze_assignment(self.report, name, values, exported=name in self.exported)
+        self.variables.assign(name, values)
+
+    def forget(self, name: str) -> None:
+        """Note that a variable gets a value that is not known."""
+        self.assign(name, [])
+
+    def export(self, name: str) -> None:
+        """Put a variable with its present value into the environment."""
+        self.exported.add(name)
+        if self.variables.is_assigned(name):
+            analyze_assignment(self.report, name, self.lookup(name) or [], exported=True)
+
+    def is_integer(self, name: str) -> bool:
+        """Return True if a variable certainly holds an integer."""
+        return self.variables.is_integer(name)
+
+    def is_inherited(self, name: str) -> bool:
+        """Return True if the script does not assign the variable."""
+        return self.variables.is_inherited(name)
 
     def lookup(self, name: str) -> list[Word] | None:
         """Return the possible values of a variable, or None if they are not known."""
-        values = self._variables.get(name)
-        return values if values and all(value.is_resolved or value.origin for value in values) else None
+        return self.variables.lookup(name)
 
 
 def _join_path(start: str, text: str) -> str:

@@ -1,18 +1,29 @@
 """Visitor for the syntax tree of a shell script: analyses every command, however it is joined, wrapped or repeated."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from qwed.guards._shell import pipe_flow
-from qwed.guards._shell.command_model import NO_DATA, UNKNOWN_DATA, DataSource, PipeData, Violation, Word
+from qwed.guards._shell.arithmetic import visit_arithmetic, visit_operand
+from qwed.guards._shell.command_model import (
+    NO_DATA,
+    UNKNOWN_DATA,
+    PipeData,
+    StatementJudge,
+    Violation,
+    Word,
+    names_in,
+)
 from qwed.guards._shell.commands import analyze_command
-from qwed.guards._shell.env_variables import analyze_assignment
-from qwed.guards._shell.expansion import expand_words, refuse_hidden_substitution, text_of
-from qwed.guards._shell.parse import parse, single_assignments
-from qwed.guards._shell.parser_fixups import flatten_list, has_adjacent, is_arithmetic, split_backquotes
-from qwed.guards._shell.scope import Scope
+from qwed.guards._shell.databases import DATABASE_CLIENTS
+from qwed.guards._shell.env_variables import analyze_assignment, analyze_prefix
+from qwed.guards._shell.expansion import expand_words, text_of
+from qwed.guards._shell.parse import parse
+from qwed.guards._shell.parser_fixups import flatten_list, has_adjacent
+from qwed.guards._shell.redirections import REDIRECTIONS, Redirections
+from qwed.guards._shell.variables import VariableHistory
 from qwed.model import EffectKind
 
 if TYPE_CHECKING:
@@ -20,30 +31,37 @@ if TYPE_CHECKING:
 
 MAX_DEPTH, MAX_WRAPPED = 40, 6
 _TOO_DEEP = "the command is nested too deep"
+NO_HISTORY = VariableHistory()
 
 
-class ShellVisitor(Scope):
+class ShellVisitor(Redirections):
     """Analysis of one command line."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._functions: set[str] = set()
+    def __init__(self, history: VariableHistory = NO_HISTORY, judge: StatementJudge | None = None) -> None:
+        super().__init__(history)
+        self._judge = judge
+        self._functions: dict[str, bool] = {}
+        """Functions, and whether it is certain that they are defined."""
         self._movers: set[str] = set()
         """Functions that change the directory."""
         self._defining: list[str] = []
-        self._depth = self._wrapped = 0
+        self._depth = self._wrapped = self._branches = 0
 
-    def visit_script(self, text: str, stdin: PipeData = NO_DATA) -> PipeData:
-        """Analyse text that a shell would run and return its output."""
+    def visit_script(self, text: str, stdin: PipeData = NO_DATA, *, same_shell: bool = False) -> PipeData:
+        """Analyse text that another shell, or the same one, would run and return its output."""
         if not self.can_analyze_inner(text):
             return UNKNOWN_DATA
-        root = parse(text)
-        if isinstance(root, str):
-            self.report.add_unresolved(root)
+        script = parse(text)
+        if isinstance(script, str):
+            self.report.add_unresolved(script)
             return UNKNOWN_DATA
-        before, self.single_assigned = self.single_assigned, single_assignments(text)
-        output = self.visit(root, stdin)
-        self.single_assigned = before
+        if script.problem:
+            self.report.add_unresolved(script.problem)
+        before, self.heredocs = (self.heredocs, self._functions), script.heredocs
+        with self.variables.branch() if same_shell else self.variables.new_process():
+            self._functions = self._functions if same_shell else {}
+            output = self.visit(script.root, stdin)
+        self.heredocs, self._functions = before
         return output
 
     def visit(self, node: "Node", stdin: PipeData = NO_DATA) -> PipeData:
@@ -53,12 +71,12 @@ class ShellVisitor(Scope):
             return UNKNOWN_DATA
         self._depth += 1
         try:
-            return _VISITS.get(node.type, ShellVisitor._parts)(self, node, stdin)
+            return _VISITS.get(node.type, ShellVisitor._unknown)(self, node, stdin)
         finally:
             self._depth -= 1
 
     def visit_command(self, words: list[Word], stdin: PipeData = NO_DATA) -> PipeData:
-        """Analyse a command given by its words and return its output."""
+        """Analyse a command that another program starts, given by its words, and return its output."""
         if self._wrapped > MAX_WRAPPED:
             self.report.add_unresolved(_TOO_DEEP)
             return UNKNOWN_DATA
@@ -66,19 +84,49 @@ class ShellVisitor(Scope):
         try:
             if not words:
                 return NO_DATA
-            if words[0].text in self._functions and words[0].is_exact:
-                return self._call(words[0].text)
             analyze_command(self, words, stdin)
             return pipe_flow.command_output(words, stdin)
         finally:
             self._wrapped -= 1
 
-    def _call(self, name: str) -> PipeData:
+    def _run(self, words: list[Word], stdin: PipeData) -> PipeData:
+        """Analyse a command of the script itself, which may be a function."""
+        name = words[0].text if words and words[0].is_exact else ""
+        if name not in self._functions:
+            return self.visit_command(words, stdin)
+        self._call(name)
+        if not (self._functions[name] and self.variables.is_inherited(f"{name}()")):
+            self.visit_command(words, stdin)
+        return UNKNOWN_DATA
+
+    def _call(self, name: str) -> None:
         if name in self._defining:
             self.report.add_violation(Violation.FORK_BOMB)
         if name in self._movers:
             self.change_directory(Word("$PWD", is_exact=False))
-        return UNKNOWN_DATA
+
+    def judge_sql(self, name: str, sql: str, dialect: str) -> None:
+        """Report the effects of the statements that a database client is given."""
+        if self._judge is None:
+            self.report.add_unresolved(f"the statements of `{name}` are not judged here")
+            return
+        findings = self._judge(sql, dialect)
+        self.report.add_effect(EffectKind.READ, f"database://{name}")
+        for effect in findings.effects:
+            if effect.kind is not EffectKind.READ:
+                self.report.add_effect(effect.kind, f"database://{name}/{effect.target}")
+        for effect in findings.files:
+            self.add_file_effect(effect.kind, Word(effect.target))
+        for violation in findings.violations:
+            self.report.add_violation(violation)
+        for reason in findings.unresolved:
+            self.report.add_unresolved(reason)
+
+    def forget_function(self, name: str) -> None:
+        """Note that a function is removed."""
+        if name in self._functions:
+            self.variables.assign(f"{name}()", [])
+            del self._functions[name]
 
     def substitution(self, node: "Node") -> PipeData:
         """Analyse the commands inside `$( )` and return their output."""
@@ -86,37 +134,89 @@ class ShellVisitor(Scope):
             self.in_test = False
             inner = [child for child in node.named_children if child.type != "comment"]
             if len(inner) == 1 and inner[0].type == "file_redirect":
-                self._redirection(inner[0])
-                return UNKNOWN_DATA
-            return pipe_flow.merge_outputs([self.visit(child) for child in inner])
+                return self.redirection(inner[0]) or UNKNOWN_DATA
+            return self._statements(node, NO_DATA)
+
+    def arithmetic(self, node: "Node") -> None:
+        """Analyse the arithmetic inside a node."""
+        visit_arithmetic(self, node)
 
     def process(self, node: "Node") -> PipeData:
         """Analyse the commands inside `<( )` or `>( )`."""
         stdin = UNKNOWN_DATA if text_of(node).startswith(">") else NO_DATA
         with self._isolated():
-            return pipe_flow.merge_outputs([self.visit(child, stdin) for child in node.named_children])
+            return self._statements(node, stdin)
 
     @contextmanager
     def _isolated(self) -> Iterator[None]:
+        """Visit commands that run in a process of their own."""
         before = self.directory, self.previous_directories, self.in_test
         try:
-            yield
+            with self._branch():
+                yield
         finally:
             self.directory, self.previous_directories, self.in_test = before
 
+    @contextmanager
+    def _branch(self) -> Iterator[None]:
+        """Visit commands that may not run."""
+        self._branches += 1
+        try:
+            with self.variables.branch():
+                yield
+        finally:
+            self._branches -= 1
+
+    def _unknown(self, node: "Node", stdin: PipeData) -> PipeData:
+        """Report a node that is not understood, and what its parts do in any case."""
+        self.report.add_unresolved(f"`{text_of(node)[:64]}` is not part of the shell language that is understood")
+        return self._parts(node, stdin)
+
     def _parts(self, node: "Node", stdin: PipeData) -> PipeData:
         """Visit all children in order."""
-        if not node.named_child_count:
-            refuse_hidden_substitution(self, text_of(node))
-            return NO_DATA
         return pipe_flow.merge_outputs([self.visit(child, stdin) for child in node.named_children])
+
+    def _statements(self, node: "Node", stdin: PipeData) -> PipeData:
+        """Visit commands in order; one in the background is a process of its own."""
+        outputs = []
+        children = node.children
+        for index, child in enumerate(children):
+            if not child.is_named:
+                continue
+            if index + 1 < len(children) and children[index + 1].type == "&":
+                with self._isolated():
+                    outputs.append(self.visit(child, stdin))
+            else:
+                outputs.append(self.visit(child, stdin))
+        return pipe_flow.merge_outputs(outputs)
+
+    def _branching(self, node: "Node", stdin: PipeData) -> PipeData:
+        with self._branch():
+            return self._statements(node, stdin)
+
+    def _compound(self, node: "Node", stdin: PipeData) -> PipeData:
+        if node.children[0].type == "((":
+            for child in node.named_children:
+                visit_arithmetic(self, child)
+            return NO_DATA
+        return self._statements(node, stdin)
 
     def _value(self, node: "Node", _fed: PipeData) -> PipeData:
         expand_words(self, node)
         return NO_DATA
 
     def _list(self, node: "Node", stdin: PipeData) -> PipeData:
-        return pipe_flow.merge_outputs([self.visit(item, stdin) for item in flatten_list(node)])
+        """Visit `a && b || c`: what the first one assigns is certain, the others only after `&&` and inside."""
+        items = flatten_list(node)
+        outputs = [self.visit(items[0].node, stdin)]
+        with self._branch():
+            before, certain = self.variables.mark(), True
+            for item in items[1:]:
+                certain = certain and item.operator == "&&"
+                if not certain:
+                    self.variables.reset(before)
+                outputs.append(self.visit(item.node, stdin))
+        return pipe_flow.merge_outputs(outputs)
 
     def _pipeline(self, node: "Node", stdin: PipeData, last_stdin: PipeData = NO_DATA) -> PipeData:
         stages = node.named_children
@@ -130,138 +230,150 @@ class ShellVisitor(Scope):
 
     def _subshell(self, node: "Node", stdin: PipeData) -> PipeData:
         with self._isolated():
-            return self._parts(node, stdin)
+            return self._statements(node, stdin)
 
-    def _command(self, node: "Node", stdin: PipeData) -> PipeData:
+    def _command(self, node: "Node", stdin: PipeData, more: Iterable["Node"] = ()) -> PipeData:
         words: list[Word] = []
         self._require_blanks(node)
         before = self.in_test
-        for child in node.children:
-            self.in_test = before or bool(words and words[0].text == "test")
+        for child in (*node.children, *more):
+            self.in_test = before or bool(words and words[0].text in ("test", "["))
+            self.connects = bool(words and words[0].text in DATABASE_CLIENTS)
             if child.type == "variable_assignment":
-                self._assignment(child, stdin, for_command=True)
-            elif child.type in _REDIRECTIONS:
-                stdin = self._redirection(child) or stdin
-            elif child.is_named:
-                words += expand_words(self, child)
+                self._prefix(child, node)
+            elif child.type in REDIRECTIONS:
+                stdin = self.redirection(child) or stdin
+                words += self.words_after(child)
             else:
-                # The grammar parses `==` and `=~` as operators even where they are words.
-                words.append(Word(child.type))
-        self.in_test = before
-        return self.visit_command(words, stdin)
+                words += self.argument_words(child)
+        self.in_test, self.connects = before, False
+        return self._run(words, stdin)
+
+    def expand(self, node: "Node") -> list[Word]:
+        """Return the words that a node expands to."""
+        return expand_words(self, node)
+
+    def argument_words(self, node: "Node") -> list[Word]:
+        if not node.is_named:
+            # The grammar parses `==` and `=~` as operators even where they are words.
+            return [Word(node.type)]
+        if node.type not in _WORDS:
+            self.report.add_unresolved(f"`{text_of(node)[:64]}` is not a word of a command that is understood")
+        return expand_words(self, node)
 
     def _redirected_statement(self, node: "Node", stdin: PipeData) -> PipeData:
         """Visit a redirected statement; the tree attaches the redirection to the whole of `a && b > c`, but it belongs
         to the last command."""
-        redirections = [child for child in node.named_children if child.type in _REDIRECTIONS]
-        others = [child for child in node.named_children if child.type not in _REDIRECTIONS]
-        body = [item for child in others for item in flatten_list(child)]
-        printed = [self.visit(item, stdin) for item in body[:-1]]
+        with self._branch():
+            return self._redirected(node, stdin)
+
+    def _redirected(self, node: "Node", stdin: PipeData) -> PipeData:
+        redirections = [child for child in node.named_children if child.type in REDIRECTIONS]
+        bodies = [child for child in node.named_children if child.type not in REDIRECTIONS]
+        body = [item.node for child in bodies for item in flatten_list(child)]
+        outputs = [self.visit(item, stdin) for item in body[:-1]]
         own = NO_DATA
         for child in redirections:
-            own = self._redirection(child) or own
+            own = self.redirection(child) or own
+        more = [extra for child in redirections for extra in self.arguments_after(child)]
         for item in body[-1:]:
             last_stdin = own if own is not NO_DATA else stdin
-            pipeline = item.type == "pipeline"
-            printed.append(self._pipeline(item, stdin, own) if pipeline else self.visit(item, last_stdin))
-        output = pipe_flow.merge_outputs(printed)
-        for child in redirections:
-            output = self._after_heredoc(child, output) if child.type == "heredoc_redirect" else output
-        return output
+            outputs.append(self._visit_redirected(item, stdin, last_stdin, more))
+        return pipe_flow.merge_outputs(outputs)
 
-    def _redirection(self, node: "Node") -> PipeData | None:
-        """Analyse one redirection and return the input it provides; None for an output."""
-        if node.type == "herestring_redirect":
-            words = [word for child in node.named_children for word in expand_words(self, child)]
-            return pipe_flow.text_data(words)
-        if node.type == "heredoc_redirect":
-            return self._heredoc(node)
-        operator = next((child.type for child in node.children if not child.is_named), "")
-        stdin = None
-        for child in node.named_children:
-            if child.type != "file_descriptor":
-                for word in expand_words(self, child):
-                    stdin = self._redirect(operator, word)
-        return stdin
+    def _visit_redirected(self, item: "Node", stdin: PipeData, own: PipeData, more: list["Node"]) -> PipeData:
+        if item.type == "command":
+            return self._command(item, own, more)
+        if more:
+            self.report.add_unresolved("words after a redirection belong to no command")
+        return self._pipeline(item, stdin, own) if item.type == "pipeline" else self.visit(item, own)
 
-    def _redirect(self, operator: str, word: Word) -> PipeData | None:
-        if operator in (">&", "<&") and (word.text.isdigit() or word.text.strip("0123456789") == "-"):
-            return None
-        if operator.startswith("<"):
-            self.add_file_effect(EffectKind.READ, word)
-            return pipe_flow.file_data(word)
-        self.add_file_effect(EffectKind.WRITE, word)
-        return None
-
-    def _heredoc(self, node: "Node") -> PipeData:
-        body = next((child for child in node.named_children if child.type == "heredoc_body"), None)
-        quoted = any(child.type == "heredoc_start" and {*text_of(child)} & {*"'\"\\"} for child in node.named_children)
-        for child in node.named_children:
-            if child.type in _REDIRECTIONS:
-                self._redirection(child)
-        if body is None:
-            return PipeData(DataSource.TEXT, "")
-        return PipeData(DataSource.TEXT, text_of(body)) if quoted else self._unquoted_heredoc(body)
-
-    def _unquoted_heredoc(self, body: "Node") -> PipeData:
-        """Visit a here-document with an unquoted end mark: its substitutions run, and the grammar does not recognise
-        backquotes in it."""
-        inner = [child for child in body.named_children if child.type != "heredoc_content"]
-        for child in inner:
-            if not is_arithmetic(child):
-                expand_words(self, child)
-        pieces = split_backquotes(body, inner)
-        for text in pieces[1::2]:
-            self.visit_script(text.replace("\\`", "`"))
-        if len(pieces) % 2 == 0:
-            self.report.add_unresolved("a backquote is not closed")
-        return UNKNOWN_DATA if inner or len(pieces) > 1 else PipeData(DataSource.TEXT, text_of(body))
-
-    def _after_heredoc(self, node: "Node", printed: PipeData) -> PipeData:
-        """Visit the rest of the line after `<<END`."""
-        for child in node.named_children:
-            if child.type == "pipeline" and child.children and child.children[0].type in ("|", "|&"):
-                printed = self._pipeline(child, printed)
-            elif child.type not in _HEREDOC_PARTS:
-                printed = self.visit(child)
-        return printed
-
-    def _assignment(self, node: "Node", _fed: PipeData, for_command: bool = False) -> PipeData:
-        name, _, _ = text_of(node).partition("=")
+    def _assigned_values(self, node: "Node") -> tuple[str, list[Word]]:
+        """Return the name and the values of an assignment; the name is empty if it is not a plain one."""
+        target = node.named_children[0]
         values = [word for child in node.named_children[1:] for word in expand_words(self, child)]
-        for child in node.named_children[:1]:
-            if child.type == "subscript":
-                self.visit(child)
-        analyze_assignment(self.report, name.rstrip("+"), values, for_command)
-        if not for_command:
-            self.assign(name, [_join_values(values)] if len(values) != 1 else values)
+        if target.type == "subscript":
+            self._subscript(target)
+            return text_of(target.named_children[0]), []
+        return text_of(target), values
+
+    def _subscript(self, node: "Node") -> None:
+        """Visit the index of an array, which a shell evaluates as arithmetic."""
+        for child in node.named_children[1:]:
+            visit_arithmetic(self, child)
+
+    def _assignment(self, node: "Node", _fed: PipeData = NO_DATA) -> PipeData:
+        name, values = self._assigned_values(node)
+        value = values if len(values) == 1 else [_join_values(values)]
+        if any(child.type == "+=" for child in node.children) or node.named_children[0].type == "subscript":
+            # The rest of the value is not known.
+            analyze_assignment(self.report, name, value, exported=name in self.exported)
+            self.variables.forget(name)
+        else:
+            self.assign(name, value)
         return NO_DATA
+
+    def _prefix(self, node: "Node", command: "Node") -> None:
+        """Visit an assignment before a command, which is in the environment of this command only."""
+        name, values = self._assigned_values(node)
+        program = command.child_by_field_name("name")
+        if name == "IFS" and program is not None and text_of(program) == "read":
+            return
+        analyze_prefix(self.report, name, values or [Word("")])
+        if program is None or self.variables.is_assigned(name):
+            self.variables.forget(name)
 
     def _for(self, node: "Node", stdin: PipeData) -> PipeData:
         children = node.named_children
         values = [word for child in children[1:] if child.type != "do_group" for word in expand_words(self, child)]
-        self.assign(text_of(children[0]), values)
-        return pipe_flow.merge_outputs([self.visit(child, stdin) for child in children if child.type == "do_group"])
+        with self._branch():
+            if node.children[0].type == "for":
+                self.assign(text_of(children[0]), values)
+            else:
+                self.forget(text_of(children[0]))
+            return pipe_flow.merge_outputs([self.visit(child, stdin) for child in children if child.type == "do_group"])
 
     def _while(self, node: "Node", stdin: PipeData) -> PipeData:
         condition = text_of(node.named_children[0]).strip() if node.named_children else ""
         if condition in _ALWAYS[text_of(node)[:5]] and not _EXITS_LOOP.search(text_of(node)):
             self.report.add_unresolved("a loop never ends")
-        return self._parts(node, stdin)
+        return self._statements(node, stdin)
 
     def _c_for(self, node: "Node", stdin: PipeData) -> PipeData:
         if re.match(r"for\s*\(\(\s*;\s*;", text_of(node)) and not _EXITS_LOOP.search(text_of(node)):
             self.report.add_unresolved("a loop never ends")
-        return self._parts(node, stdin)
+        outputs = []
+        for child in node.named_children:
+            if child.type in ("do_group", "compound_statement"):
+                outputs.append(self.visit(child, stdin))
+            else:
+                visit_arithmetic(self, child)
+        return pipe_flow.merge_outputs(outputs)
+
+    def _if(self, node: "Node", stdin: PipeData) -> PipeData:
+        """Visit the condition, which always runs, and the rest, which may not."""
+        children = node.children
+        then = next((index for index, child in enumerate(children) if child.type == "then"), len(children))
+        outputs = [self.visit(child, stdin) for child in children[:then] if child.is_named]
+        with self._branch():
+            before = self.variables.mark()
+            for child in children[then:]:
+                if child.type in ("elif_clause", "else_clause"):
+                    self.variables.reset(before)
+                outputs += [self.visit(child, stdin)] if child.is_named else []
+        return pipe_flow.merge_outputs(outputs)
 
     def _function(self, node: "Node", stdin: PipeData) -> PipeData:
         name = text_of(node.named_children[0])
-        self._functions.add(name)
+        self._functions[name] = not self._branches
         self._defining.append(name)
         with self._isolated():
             before = self.directory, self.previous_directories
             for child in node.named_children[1:]:
-                self.visit(child, stdin)
+                if child.type in REDIRECTIONS:
+                    self.redirection(child)
+                else:
+                    self.visit(child, stdin)
             self._movers |= {name} if (self.directory, self.previous_directories) != before else set()
         self._defining.pop()
         return NO_DATA
@@ -270,42 +382,57 @@ class ShellVisitor(Scope):
         outputs = []
         for child in node.named_children:
             if child.type == "case_item":
-                outputs.append(self.visit(child, stdin))
-            else:
+                outputs.append(self._case_item(child, stdin))
+            elif child.type != "comment":
                 expand_words(self, child)
         return pipe_flow.merge_outputs(outputs)
 
+    def _case_item(self, node: "Node", stdin: PipeData) -> PipeData:
+        patterns = node.children_by_field_name("value")
+        for child in patterns:
+            expand_words(self, child)
+        with self._branch():
+            bodies = [child for child in node.named_children if child not in patterns]
+            return pipe_flow.merge_outputs([self.visit(child, stdin) for child in bodies])
+
     def _declaration(self, node: "Node", stdin: PipeData) -> PipeData:
-        words = []
+        words, keyword = [], node.children[0].type
         self._require_blanks(node)
+        exports = keyword == "export"
+        self.in_map = any(_MAP_OPTION.fullmatch(text_of(child)) for child in node.named_children)
         for child in node.named_children:
             if child.type == "variable_assignment":
-                self._assignment(child, stdin)
-                words.append(Word("="))
+                name = text_of(child.named_children[0])
+                self.exported |= {name} if exports else set()
+                self._assignment(child)
+                words.append(Word(name, is_number=True))
             elif child.type == "variable_name":
                 words.append(Word(text_of(child)))
             else:
                 words += expand_words(self, child)
-        return self.visit_command([Word(node.children[0].type), *words], stdin)
+                exports = exports or any(word.is_option and "x" in word.text for word in words)
+        self.in_map = False
+        return self._run([Word(keyword), *words], stdin)
 
     def _require_blanks(self, node: "Node") -> None:
         """Report adjacent words, which are one word for a shell but not for the grammar: `export HIST""FILE=x`."""
-        if has_adjacent([child for child in node.children if child.type not in _REDIRECTIONS]):
+        if has_adjacent([child for child in node.children if child.type not in REDIRECTIONS]):
             self.report.add_violation(Violation.OBFUSCATED)
 
     def _unset(self, node: "Node", stdin: PipeData) -> PipeData:
         self._require_blanks(node)
         words = [word for child in node.named_children for word in expand_words(self, child)]
-        self._functions -= {word.text for word in words}
-        return self.visit_command([Word("unset"), *words], stdin)
+        return self._run([Word(node.children[0].type), *words], stdin)
 
-    def _test_expression(self, node: "Node", stdin: PipeData) -> PipeData:
+    def _test_expression(self, node: "Node", _fed: PipeData) -> PipeData:
         """Visit a test: `[ -z "$API_KEY" ]` checks if a secret is set and does not reveal it."""
         before, self.in_test = self.in_test, True
         try:
-            return self._parts(node, stdin)
+            for child in node.named_children:
+                visit_operand(self, child, double=node.children[0].type == "[[")
         finally:
             self.in_test = before
+        return NO_DATA
 
     def _nothing(self, _node: "Node", _fed: PipeData) -> PipeData:
         return NO_DATA
@@ -318,14 +445,25 @@ def _join_values(values: list[Word]) -> Word:
     return Word(" ".join(value.text for value in values), all(value.is_exact for value in values), is_computed=True)
 
 
-_REDIRECTIONS = frozenset({"file_redirect", "heredoc_redirect", "herestring_redirect"})
-_HEREDOC_PARTS = _REDIRECTIONS | {"heredoc_start", "heredoc_body", "heredoc_end", "file_descriptor"}
+_WORDS = names_in(
+    """
+    word number string raw_string ansi_c_string translated_string concatenation simple_expansion expansion
+    command_substitution process_substitution arithmetic_expansion brace_expression command_name regex
+    """
+)
+"""Kinds of nodes that are words of a command."""
+_MAP_OPTION = re.compile(r"-[a-zA-Z]*A[a-zA-Z]*")
 _ALWAYS = {
     "while": frozenset({"true", ":", "[ 1 ]", "[[ 1 ]]", "((1))", "(( 1 ))", "/bin/true", "! false", "[ true ]"}),
     "until": frozenset({"false", "[ 0 -eq 1 ]", "! true"}),
 }
 _EXITS_LOOP = re.compile(r"\b(?:break|exit|return|sleep)\b")
 _VISITS: dict[str, Callable[[ShellVisitor, "Node", PipeData], PipeData]] = {
+    **dict.fromkeys(("program", "do_group"), ShellVisitor._statements),
+    **dict.fromkeys(("negated_command", "variable_assignments"), ShellVisitor._parts),
+    **dict.fromkeys(("elif_clause", "else_clause"), ShellVisitor._branching),
+    "do_group": ShellVisitor._branching,
+    "compound_statement": ShellVisitor._compound,
     "list": ShellVisitor._list,
     "pipeline": ShellVisitor._pipeline,
     "subshell": ShellVisitor._subshell,
@@ -335,18 +473,12 @@ _VISITS: dict[str, Callable[[ShellVisitor, "Node", PipeData], PipeData]] = {
     "for_statement": ShellVisitor._for,
     "while_statement": ShellVisitor._while,
     "c_style_for_statement": ShellVisitor._c_for,
+    "if_statement": ShellVisitor._if,
     "function_definition": ShellVisitor._function,
     "case_statement": ShellVisitor._case,
     "declaration_command": ShellVisitor._declaration,
     "unset_command": ShellVisitor._unset,
     "test_command": ShellVisitor._test_expression,
     "comment": ShellVisitor._nothing,
-    **dict.fromkeys(
-        (
-            *("word", "number", "string", "raw_string", "ansi_c_string", "translated_string", "concatenation"),
-            *("simple_expansion", "expansion", "command_substitution", "process_substitution", "array"),
-            *("arithmetic_expansion_", "extglob_pattern", "brace_expression"),
-        ),
-        ShellVisitor._value,
-    ),
+    **dict.fromkeys(_WORDS, ShellVisitor._value),
 }

@@ -68,6 +68,9 @@ def is_windows(command: str) -> bool:
 
 
 def _is_windows_match(match: re.Match[str]) -> bool:
+    if match.start() and match[1].lower() == "where":
+        # A clause of SQL far more often than a program.
+        return False
     return is_windows_name(match[1]) or (match[1].lower() in _SWITCHED and match[2] is not None)
 
 

@@ -1,183 +1,127 @@
-"""Rules for programs whose arguments are another command, such as env, xargs and timeout."""
+"""Rules for programs that build another command from their arguments and their input, such as env, xargs and parallel.
+
+Wrappers that only put options before a command, such as timeout, need no rule: `wrappers.grammar` has them.
+"""
 
 import re
-from typing import NamedTuple
+import shlex
 
-from qwed.guards._shell.builtins import run_text
 from qwed.guards._shell.command_model import (
     NO_DATA,
     UNKNOWN_DATA,
     CommandCall,
     DataSource,
     PipeData,
+    Rule,
     ShellAnalysis,
+    Violation,
     Word,
+    names_in,
 )
-from qwed.guards._shell.env_variables import analyze_assignment
-from qwed.guards._shell.options import Rule, values_of
+from qwed.guards._shell.env_variables import analyze_prefix
+from qwed.guards._shell.grammar.effects import analyze_program
+from qwed.guards._shell.grammar.loader import known_program, program
+from qwed.guards._shell.grammar.parser import Argument, ParsedCommand, parse
+from qwed.guards._shell.inline_script import run_text
 from qwed.model import EffectKind
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 MAX_WORDS = 256
 """Words of standard input that are passed to a command and analysed one by one."""
+MAX_RUNS = 16
+"""Values for which the script of `parallel` is analysed one by one."""
 
 
-class Wrapper(NamedTuple):
-    """Syntax of the words before the inner command."""
-
-    valued: str = ""
-    """Options whose value is the next word."""
-    operands: int = 0
-    """Number of words between the options and the command, such as the duration of `timeout`."""
-    effect: EffectKind | None = None
-    optional: str = ""
-    """Target of the effect if it runs without a command."""
-    writes: tuple[str, ...] = ()
-    """Options whose value is a file it writes."""
-
-
-_WRAPPERS: dict[str, Wrapper] = {
-    **dict.fromkeys(("nohup", "setsid", "command", "builtin", "exec", "catchsegv", "caffeinate"), Wrapper("-f -o -a")),
-    **dict.fromkeys(("time", "gtime"), Wrapper("-f -o --format --output", writes=("-o", "--output"))),
-    **dict.fromkeys(
-        ("nice", "ionice", "chrt", "stdbuf", "unbuffer", "eatmydata", "fakeroot", "chronic", "ifne"),
-        Wrapper("-n -c -p -i -o -e"),
-    ),
-    "timeout": Wrapper("-s --signal -k --kill-after", operands=1),
-    "gtimeout": Wrapper("-s --signal -k --kill-after", operands=1),
-    "taskset": Wrapper("", operands=1, effect=EffectKind.ADMIN),
-    "sudo": Wrapper("-u --user -g --group -p -h -C -r -t -U -D -R -T", effect=EffectKind.ADMIN, optional="sudo"),
-    "doas": Wrapper("-u -C -a", effect=EffectKind.ADMIN, optional="doas"),
-    "pkexec": Wrapper("--user", effect=EffectKind.ADMIN, optional="pkexec"),
-    "gosu": Wrapper("", operands=1, effect=EffectKind.ADMIN),
-    "su-exec": Wrapper("", operands=1, effect=EffectKind.ADMIN),
-    "chroot": Wrapper("", operands=1, effect=EffectKind.ADMIN, optional="chroot"),
-    "unshare": Wrapper("-S -G -R -w", effect=EffectKind.ADMIN, optional="unshare"),
-    "nsenter": Wrapper("-t --target -S -G", effect=EffectKind.ADMIN, optional="nsenter"),
-    "systemd-run": Wrapper("-u --unit -p --property -E", effect=EffectKind.ADMIN, optional="systemd-run"),
-    **dict.fromkeys(
-        ("strace", "ltrace"),
-        Wrapper("-e -o -p -s -u --output", effect=EffectKind.SECRET, writes=("-o", "--output")),
-    ),
-    "proxychains": Wrapper("-f", effect=EffectKind.NETWORK),
-    "proxychains4": Wrapper("-f", effect=EffectKind.NETWORK),
-    "torsocks": Wrapper("-u -p", effect=EffectKind.NETWORK),
-    "dbus-run-session": Wrapper(),
-    "xvfb-run": Wrapper("-n -s -e -f -w"),
-    "rlwrap": Wrapper("-a -f -H"),
-    "choom": Wrapper("-n", effect=EffectKind.ADMIN),
-    "prlimit": Wrapper("", effect=EffectKind.ADMIN),
-    "setarch": Wrapper("", operands=1),
-    "numactl": Wrapper("-N -m -C"),
-    "aws-vault": Wrapper("", operands=2, effect=EffectKind.SECRET),
-    "direnv": Wrapper("", operands=2, effect=EffectKind.EXECUTE),
-    "dotenv": Wrapper("-f -e", effect=EffectKind.SECRET),
-    "entr": Wrapper("", effect=EffectKind.EXECUTE),
-    "mise": Wrapper("", operands=2, effect=EffectKind.EXECUTE),
-    "noglob": Wrapper(),
-    "nocorrect": Wrapper(),
-    "then": Wrapper(),
-    "do": Wrapper(),
-    "else": Wrapper(),
-}
-
-
-def _wrapper(analysis: ShellAnalysis, call: CommandCall) -> None:
-    wrapper = _WRAPPERS[call.name]
-    if call.name == "command" and call.arguments and call.arguments[0].text in ("-v", "-V"):
-        return
-    if wrapper.effect is not None:
-        analysis.report.add_effect(wrapper.effect, call.line)
-    inner = inner_command(call.arguments, wrapper.valued.split(), wrapper.operands)
-    _report_written(analysis, call.arguments[: len(call.arguments) - len(inner)], wrapper.writes)
-    inner = _skip_assignments(analysis, inner)
-    if inner:
-        analysis.visit_command(inner, call.stdin)
-    elif wrapper.optional and any(word.text in ("-i", "-s", "--login", "-l") for word in call.arguments):
-        analysis.report.add_effect(EffectKind.EXECUTE, call.name)
-
-
-def _report_written(analysis: ShellAnalysis, options: list[Word], writes: tuple[str, ...]) -> None:
-    """Report files that options of the outer program write."""
-    for value in values_of(options, writes):
-        analysis.add_file_effect(EffectKind.WRITE, value)
-
-
-def inner_command(arguments: list[Word], valued: list[str], operands: int = 0) -> list[Word]:
-    """Return the words of the inner command, after the options of the outer one."""
-    rest = iter(range(len(arguments)))
-    for index in rest:
-        text = arguments[index].text
-        if text == "--":
-            return arguments[index + 1 + operands :]
-        if not arguments[index].is_option:
-            return arguments[index + operands :]
-        if text in valued:
-            next(rest, None)
+def inner_command(words: list[Word]) -> list[Word]:
+    """Return the command that wrappers at the start of the words run; nothing if it is not known."""
+    for _ in range(MAX_RUNS):
+        name = words[0].text.rpartition("/")[2] if words else ""
+        grammar = program(name) if name in WRAPPERS else None
+        if grammar is None:
+            return words
+        parsed = parse(grammar, words[1:])
+        inner = [word for argument in parsed.arguments for word in _command_words(argument.role, argument)]
+        words = _after_assignments(parsed.operands if name in ("env", "genv") else inner)
+        if parsed.problems:
+            return []
     return []
 
 
-def _skip_assignments(analysis: ShellAnalysis, words: list[Word]) -> list[Word]:
+def _command_words(role: str, argument: Argument) -> list[Word]:
+    return [argument.word, *argument.following] if role == "command" else []
+
+
+def _after_assignments(words: list[Word]) -> list[Word]:
+    return words[sum(1 for _ in _assignments(words)) :]
+
+
+def _assignments(words: list[Word]) -> list[Word]:
+    count = next((index for index, word in enumerate(words) if not _ASSIGNMENT.match(word.text)), len(words))
+    return words[:count]
+
+
+def _analyze_assignments(analysis: ShellAnalysis, words: list[Word]) -> list[Word]:
     """Analyse leading assignments and return the words after them."""
-    index = 0
-    while index < len(words) and _ASSIGNMENT.match(words[index].text):
-        name, _, value = words[index].text.partition("=")
-        analyze_assignment(analysis.report, name, [words[index]._replace(text=value)], for_command=True)
-        index += 1
-    return words[index:]
+    assignments = _assignments(words)
+    for word in assignments:
+        name, _, value = word.text.partition("=")
+        analyze_prefix(analysis.report, name, [word._replace(text=value)])
+    return words[len(assignments) :]
+
+
+def _parse(analysis: ShellAnalysis, call: CommandCall) -> ParsedCommand:
+    return analyze_program(analysis, call, known_program(call.name))
 
 
 def _env(analysis: ShellAnalysis, call: CommandCall) -> None:
-    split = [word for word in call.arguments if word.text.startswith(("-S", "--split-string"))]
+    parsed = _parse(analysis, call)
+    split = [value.word for value in parsed.values if value.option in ("-S", "--split-string")]
     if split:
-        text = split[0].text.removeprefix("-S").removeprefix("--split-string").lstrip("=")
-        after = call.arguments[call.arguments.index(split[0]) + 1 :]
-        run_text(analysis, [split[0]._replace(text=text), *after], call.stdin)
+        run_text(analysis, [*split, *parsed.operands], call.stdin)
         return
-    if values_of(call.arguments, ("-C", "--chdir")):
-        analysis.report.add_unresolved("`env -C` changes the directory first, use `cd` instead")
-    inner = _skip_assignments(analysis, inner_command(call.arguments, ["-u", "--unset", "-C", "--chdir"]))
+    # A lone dash is an old way to write `-i`.
+    bare = int(bool(parsed.operands) and parsed.operands[0].text == "-")
+    inner = _analyze_assignments(analysis, parsed.operands[bare:])
     if inner:
         analysis.visit_command(inner, call.stdin)
-    else:
+    elif not parsed.is_about:
         analysis.report.add_effect(EffectKind.SECRET, "environment")
+
+
+def _sudo(analysis: ShellAnalysis, call: CommandCall) -> None:
+    """Analyse sudo and doas: assignments may come before the command; without one they may start a shell."""
+    parsed = parse(known_program(call.name), call.arguments)
+    for reason in parsed.problems:
+        analysis.report.add_unresolved(reason)
+    if parsed.is_about:
+        return
+    analysis.report.add_effect(EffectKind.ADMIN, call.line)
+    if any(option.effects or "refuse" in option.roles for option in parsed.options):
+        analysis.report.add_unresolved(f"an option of `{call.name}` is not understood")
+    inner = _analyze_assignments(analysis, parsed.operands)
+    if inner:
+        analysis.visit_command(inner, call.stdin)
+    elif parsed.has("shell"):
+        analysis.report.add_effect(EffectKind.EXECUTE, call.name)
 
 
 def _xargs(analysis: ShellAnalysis, call: CommandCall) -> None:
     """Analyse xargs: the words of its input become operands of the inner command."""
-    valued = [
-        "-n",
-        "-L",
-        "-P",
-        "-I",
-        "-d",
-        "-E",
-        "-s",
-        "-a",
-        "--max-args",
-        "--max-procs",
-        "--replace",
-        "--delimiter",
-        "--arg-file",
-        "-J",
-        "-R",
-        "-S",
-    ]
-    inner = inner_command(call.arguments, valued) or [Word("echo")]
-    files = values_of(call.arguments[: len(call.arguments) - len(inner)], ("-a", "--arg-file"))
-    for word in files:
-        analysis.add_file_effect(EffectKind.READ, word)
+    parsed = _parse(analysis, call)
+    inner = parsed.operands or [Word("echo")]
     # xargs removes quotes and backslashes, and splits at the given delimiter.
-    changed = any(mark in call.stdin.text for mark in "'\"\\") or bool(values_of(call.arguments, ("-d", "--delimiter")))
-    stdin_words = _stdin_words(
-        UNKNOWN_DATA if files or (changed and call.stdin.source is DataSource.TEXT) else call.stdin
-    )
-    mark = next((word.text[2:] for word in call.arguments if word.text.startswith("-I") and len(word.text) > 2), "{}")
-    if any(mark in word.text for word in inner):
-        inner = [expanded for word in inner for expanded in substitute(word, mark, stdin_words)]
-    else:
-        inner = [*inner, *stdin_words]
-    analysis.visit_command(inner)
+    changed = any(mark in call.stdin.text for mark in "'\"\\") or parsed.has("split")
+    unknown = parsed.has("-a", "--arg-file") or (changed and call.stdin.source is DataSource.TEXT)
+    values = _stdin_words(UNKNOWN_DATA if unknown else call.stdin)
+    mark = _mark(parsed)
+    marked = [expanded for word in inner for expanded in substitute(word, mark, values)] if mark else [*inner, *values]
+    analysis.visit_command(marked)
+
+
+def _mark(parsed: ParsedCommand) -> str:
+    """Return the text that xargs replaces, or an empty text."""
+    values = [value.word.text for value in parsed.values if value.option in ("-I", "-i", "--replace")]
+    return (values[-1] if values else "{}") if parsed.has("replace") else ""
 
 
 def substitute(word: Word, mark: str, values: list[Word]) -> list[Word]:
@@ -190,6 +134,7 @@ def substitute(word: Word, mark: str, values: list[Word]) -> list[Word]:
             is_exact=word.is_exact and value.is_exact,
             pattern=word.is_resolved and value.is_resolved and not (word.is_exact and value.is_exact),
             is_computed=True,
+            origin=word.origin or value.origin,
         )
         for value in values
     ]
@@ -198,89 +143,119 @@ def substitute(word: Word, mark: str, values: list[Word]) -> list[Word]:
 def _stdin_words(stdin: PipeData) -> list[Word]:
     if stdin.source is DataSource.TEXT and len(words := stdin.text.split()) <= MAX_WORDS:
         return [Word(word, is_computed=True) for word in words]
+    if stdin.source is DataSource.NUMBER:
+        return [Word("0", is_exact=False, pattern=True, is_computed=True, is_number=True)]
     if stdin.source is DataSource.LISTING:
         return [Word(stdin.text or ".", is_exact=False, pattern=True, is_computed=True)]
-    return [Word("$input", is_exact=False, is_computed=True, origin=stdin.violation if stdin.source in _CODE else None)]
+    origin = stdin.violation if stdin.source in _CODE else None
+    return [Word("$input", is_exact=False, is_computed=True, origin=origin, splits=True)]
 
 
 _CODE = frozenset({DataSource.REMOTE, DataSource.DECODED})
 
 
-def _command_option(analysis: ShellAnalysis, call: CommandCall) -> None:
-    """Analyse `su -c`, `script -c`, `flock -c`: the command is one text, or the rest of the words."""
-    analysis.report.add_effect(_COMMAND_OPTION_TOOLS[call.name], call.line)
-    for index, word in enumerate(call.arguments):
-        if word.text in ("-c", "--command") and index + 1 < len(call.arguments):
-            run_text(analysis, [call.arguments[index + 1]], call.stdin)
-            return
-        if word.text.startswith("--command="):
-            run_text(analysis, [word._replace(text=word.text.partition("=")[2])], call.stdin)
-            return
-    if call.name == "flock":
-        analysis.visit_command(inner_command(call.arguments, ["-w", "-E", "--timeout"], 1), call.stdin)
+def _code(analysis: ShellAnalysis, call: CommandCall) -> None:
+    """Analyse `su -c` and `script -c`: the command is one text."""
+    parsed = _parse(analysis, call)
+    for option, value in ((value.option, value.word) for value in parsed.values):
+        if parsed.command.options[option].kind == "code":
+            run_text(analysis, [value], call.stdin)
 
 
-_COMMAND_OPTION_TOOLS = {
-    "su": EffectKind.ADMIN,
-    "runuser": EffectKind.ADMIN,
-    "sg": EffectKind.ADMIN,
-    "script": EffectKind.EXECUTE,
-    "flock": EffectKind.WRITE,
-}
+def _flock(analysis: ShellAnalysis, call: CommandCall) -> None:
+    parsed = _parse(analysis, call)
+    inner = parsed.operands[1:]
+    if inner and inner[0].text in ("-c", "--command"):
+        run_text(analysis, inner[1:], call.stdin)
+    elif inner:
+        analysis.visit_command(inner, call.stdin)
 
 
-def _watch(analysis: ShellAnalysis, call: CommandCall) -> None:
-    inner = inner_command(call.arguments, ["-n", "--interval", "-d"])
-    run_text(analysis, inner, call.stdin)
+_MACHINES = names_in(
+    """
+    linux32 linux64 uname26 i386 i486 i586 i686 x86_64 aarch64 arm armv7l armv8l arm64 riscv32 riscv64 ppc ppc32 ppc64
+    ppc64le s390 s390x
+    """
+)
+
+
+def _setarch(analysis: ShellAnalysis, call: CommandCall) -> None:
+    """Analyse setarch: the machine comes before the options."""
+    named = bool(call.arguments) and call.arguments[0].text in _MACHINES and call.arguments[0].is_exact
+    parsed = _parse(analysis, call._replace(arguments=call.arguments[1:]) if named else call)
+    if parsed.operands:
+        analysis.visit_command(parsed.operands, call.stdin)
+    elif not parsed.is_about:
+        analysis.report.add_effect(EffectKind.EXECUTE, call.name)
+
+
+_INPUTS = frozenset({":::", "::::", ":::+", "::::+"})
+_REPLACEMENT = re.compile(r"\{[^{}\s]*\}|\{=")
 
 
 def _parallel(analysis: ShellAnalysis, call: CommandCall) -> None:
-    cut = next(
-        (index for index, word in enumerate(call.arguments) if word.text in (":::", "::::", ":::+")),
-        len(call.arguments),
-    )
-    inner = inner_command(
-        call.arguments[:cut],
-        ["-j", "--jobs", "-n", "-N", "-a", "--arg-file", "--colsep", "--delay", "--timeout", "--results", "-S"],
-    )
-    values = _parallel_values(analysis, call, cut)
-    if not inner:
-        analysis.report.add_violation(call.stdin.violation)
-        run_text(
-            analysis,
-            [Word(call.stdin.text, is_exact=call.stdin.source is DataSource.TEXT)] if call.stdin.text else values,
-            NO_DATA,
-        )
-        return
-    marked = any("{}" in word.text for word in inner)
-    words = [expanded for word in inner for expanded in substitute(word, "{}", values)] if marked else [*inner, *values]
-    if len(inner) == 1 and " " in inner[0].text:
-        run_text(analysis, words, NO_DATA)
+    """Analyse parallel: it joins the words of the command and runs them in a shell, once for each value."""
+    cut = next((index for index, word in enumerate(call.arguments) if word.text in _INPUTS), len(call.arguments))
+    parsed = _parse(analysis, call._replace(arguments=call.arguments[:cut]))
+    values = _parallel_values(analysis, call, cut, parsed)
+    if not parsed.operands:
+        if parsed.is_about:
+            return
+        analysis.report.add_violation(call.stdin.violation if cut == len(call.arguments) else Violation.INLINE_CODE)
+        if cut == len(call.arguments) and call.stdin.source is DataSource.TEXT:
+            values = [Word(call.stdin.text)]
+        for word in values[:MAX_RUNS]:
+            run_text(analysis, [word], NO_DATA)
+    elif all(word.is_exact for word in parsed.operands):
+        _visit_runs(analysis, " ".join(word.text for word in parsed.operands), values)
     else:
-        analysis.visit_command(words)
+        run_text(analysis, parsed.operands, NO_DATA)
+    if len(values) > MAX_RUNS:
+        analysis.report.add_unresolved(f"`parallel` has more than {MAX_RUNS} values")
 
 
-def _parallel_values(analysis: ShellAnalysis, call: CommandCall, cut: int) -> list[Word]:
+def _visit_runs(analysis: ShellAnalysis, template: str, values: list[Word]) -> None:
+    marks = set(_REPLACEMENT.findall(template))
+    if marks - {"{}"}:
+        analysis.report.add_unresolved(f"`{min(marks)}` is not a replacement that is understood")
+    template = template if "{}" in template else f"{template} {{}}"
+    for value in values[:MAX_RUNS]:
+        analysis.visit_script(template.replace("{}", _quoted(value)))
+
+
+_PLAIN_PATH = re.compile(r"[\w./~-]+")
+
+
+def _quoted(value: Word) -> str:
+    """Return a value as one word of a script; what is not known becomes a variable."""
+    if value.is_exact:
+        return shlex.quote(value.text)
+    return value.text if value.pattern and _PLAIN_PATH.fullmatch(value.text) else '"$input"'
+
+
+def _parallel_values(analysis: ShellAnalysis, call: CommandCall, cut: int, parsed: ParsedCommand) -> list[Word]:
     """Return the values after `:::`; after `::::` and in options they are files that contain the values."""
-    files = values_of(call.arguments[:cut], ("-a", "--arg-file"))
-    from_files = call.arguments[cut:][:1] and call.arguments[cut].text == "::::"
-    values = [word for word in call.arguments[cut + 1 :] if not word.text.startswith(":::")]
-    for word in [*files, *(values if from_files else [])]:
+    marks = [word.text for word in call.arguments[cut:] if word.text in _INPUTS]
+    values = [word for word in call.arguments[cut:] if word.text not in _INPUTS]
+    if len(marks) > 1:
+        analysis.report.add_unresolved("`parallel` with several lists of values is not understood")
+    from_files = any(mark.startswith("::::") for mark in marks)
+    for word in values if from_files else ():
         analysis.add_file_effect(EffectKind.READ, word)
-    for word in values_of(call.arguments[:cut], ("--results", "--joblog")):
-        analysis.add_file_effect(EffectKind.WRITE, word)
-    if files or from_files:
+    if from_files or parsed.has("-a", "--arg-file"):
         return _stdin_words(UNKNOWN_DATA)
     return values or _stdin_words(call.stdin)
 
 
 def _busybox(analysis: ShellAnalysis, call: CommandCall) -> None:
-    if call.arguments and not call.arguments[0].is_option:
-        analysis.visit_command(call.arguments, call.stdin)
+    parsed = _parse(analysis, call)
+    if parsed.operands:
+        analysis.visit_command(parsed.operands, call.stdin)
 
 
 def _at(analysis: ShellAnalysis, call: CommandCall) -> None:
-    if call.name == "atq" or any(word.text == "-l" for word in call.arguments):
+    parsed = _parse(analysis, call)
+    if call.name == "atq" or (parsed.has("-l") and not parsed.operands):
         return
     analysis.report.add_effect(EffectKind.ADMIN, call.line)
     analysis.report.add_effect(EffectKind.EXECUTE, call.name)
@@ -291,14 +266,15 @@ def _at(analysis: ShellAnalysis, call: CommandCall) -> None:
 
 
 RULES: dict[str, Rule] = {
-    **dict.fromkeys(_WRAPPERS, _wrapper),
-    "env": _env,
-    "xargs": _xargs,
-    "gxargs": _xargs,
-    **dict.fromkeys(_COMMAND_OPTION_TOOLS, _command_option),
-    "watch": _watch,
+    **dict.fromkeys(("env", "genv"), _env),
+    **dict.fromkeys(("sudo", "doas"), _sudo),
+    **dict.fromkeys(("xargs", "gxargs"), _xargs),
+    **dict.fromkeys(("su", "runuser", "sg", "script"), _code),
+    "flock": _flock,
+    "setarch": _setarch,
     "parallel": _parallel,
-    "busybox": _busybox,
-    "toybox": _busybox,
-    **dict.fromkeys(("at", "batch", "atq", "atrm"), _at),
+    **dict.fromkeys(("busybox", "toybox"), _busybox),
+    **dict.fromkeys(("at", "batch", "atq"), _at),
 }
+WRAPPERS = names_in("sudo env genv nohup time nice command builtin exec timeout gtimeout stdbuf doas ionice setsid")
+"""Wrappers whose output is that of the inner command."""

@@ -1,0 +1,193 @@
+"""Roles of operands and option values: what each of them is to the program, and the effect it has."""
+
+import re
+
+from qwed.guards._shell import admin_tools, archive_tools, git, network, remote, subcommand_tools, text_tools
+from qwed.guards._shell.command_model import Violation
+from qwed.guards._shell.env_variables import SAFE_PAGERS
+from qwed.guards._shell.grammar.context import Argument, Role, RoleContext
+from qwed.guards._shell.inline_script import run_text
+from qwed.guards.file_effects import is_secret
+from qwed.model import EffectKind
+
+_E = EffectKind
+
+
+def _text(_context: RoleContext, _argument: Argument) -> None:
+    pass
+
+
+def _file(kind: EffectKind) -> Role:
+    def report(context: RoleContext, argument: Argument) -> None:
+        context.add_file(kind, argument.word)
+
+    return report
+
+
+def _target(kind: EffectKind) -> Role:
+    def report(context: RoleContext, argument: Argument) -> None:
+        context.add(kind, argument.word.text)
+
+    return report
+
+
+def _read(context: RoleContext, argument: Argument) -> None:
+    changes = context.parsed.has("in-place") and not argument.option
+    context.add_file(_E.WRITE if changes else _E.READ, argument.word)
+    if context.parsed.has("recursive") and not argument.option:
+        context.analysis.add_tree_read(argument.word)
+
+
+def _stream(context: RoleContext, argument: Argument) -> None:
+    """Report a file that is printed to its end."""
+    _read(context, argument)
+    if argument.word.text == "/dev/zero":
+        context.unresolved("`/dev/zero` never ends")
+
+
+_IMAGE_SCHEME = re.compile(r"[A-Za-z][\w-]*:(?!//)")
+
+
+def _image_file(context: RoleContext, argument: Argument) -> None:
+    """Report an image; a prefix such as `msl:` names a decoder, and some of them write or remove files."""
+    if _IMAGE_SCHEME.match(argument.word.text):
+        context.unresolved(f"the decoder of `{argument.word.text[:64]}` is not known")
+    context.add_file(_E.READ, argument.word)
+
+
+_CERTIFICATES = (".pem", ".crt", ".cer", ".der", ".csr", ".crl")
+
+
+def _certificate(context: RoleContext, argument: Argument) -> None:
+    """Report a file unless its name is that of a certificate, which is public."""
+    if not (argument.word.text.endswith(_CERTIFICATES) and is_secret(argument.word.text)):
+        context.add_file(_E.READ, argument.word)
+
+
+def _code(context: RoleContext, argument: Argument) -> None:
+    context.analysis.report.add_violation(Violation.INLINE_CODE)
+    _script(context, argument)
+
+
+def _tree(context: RoleContext, argument: Argument) -> None:
+    context.add_file(_E.READ, argument.word)
+    context.analysis.add_tree_read(argument.word)
+
+
+def _refuse(context: RoleContext, argument: Argument) -> None:
+    name = argument.option or argument.word.text[:64]
+    context.unresolved(f"`{name}` of `{context.parsed.command.name}` is not understood")
+
+
+def _run(context: RoleContext, argument: Argument) -> None:
+    context.escape(argument.word.text or context.call.line)
+
+
+def _pager(context: RoleContext, argument: Argument) -> None:
+    if argument.word.text not in SAFE_PAGERS or not argument.word.is_exact:
+        _run(context, argument)
+
+
+def _command(context: RoleContext, argument: Argument) -> None:
+    context.analysis.visit_command([argument.word, *argument.following], context.call.stdin)
+
+
+def _script(context: RoleContext, argument: Argument) -> None:
+    run_text(context.analysis, [argument.word, *argument.following], context.call.stdin)
+
+
+_AT_FILE = re.compile(r"(?:^|=|;)[@<]([^;]+)")
+
+
+def _at_file(context: RoleContext, argument: Argument) -> None:
+    """Report files that a value names after `@` or `<`."""
+    for name in _AT_FILE.findall(argument.word.text):
+        context.add_file(_E.READ, argument.word._replace(text=name))
+    if not argument.word.is_resolved and argument.word.text.startswith(("$", "`")):
+        context.unresolved(f"`{argument.word.text[:64]}` is known only at run time")
+
+
+_PARAMETER_FILE = re.compile(r"(?:fileb?://|@)(.+)")
+
+
+def _parameter(context: RoleContext, argument: Argument) -> None:
+    """Report the file that a parameter of a cloud command is read from."""
+    if match := _PARAMETER_FILE.match(argument.word.text):
+        context.add_file(_E.READ, argument.word._replace(text=match[1]))
+
+
+_SECRET_NAME = re.compile(r"(?i)(?:^|[_.:/-])(?:_?auth\w*|\w*token\w*|\w*passw\w*|\w*secret\w*|\w*credential\w*|key)\b")
+
+
+def _key(context: RoleContext, argument: Argument) -> None:
+    """Report a setting whose name says that it holds a secret."""
+    if not argument.word.is_exact:
+        context.unresolved(f"`{argument.word.text[:64]}` is known only at run time")
+    elif _SECRET_NAME.search(argument.word.text):
+        context.add(_E.SECRET)
+
+
+_TEMPLATE_SECRET = re.compile(r"(?i)\benv\b|\$ENV|secret|token|passw|credential|environ")
+
+
+def _template(context: RoleContext, argument: Argument) -> None:
+    """Report an output template or query that prints environments or secrets."""
+    if not argument.word.is_exact and not argument.word.pattern:
+        context.unresolved(f"`{argument.word.text[:64]}` is known only at run time")
+    elif _TEMPLATE_SECRET.search(argument.word.text):
+        context.add(_E.SECRET)
+
+
+_PAGER_JUMP = re.compile(r"\+(?:\d+|G|F|/[^!]*)\Z")
+
+
+def _pager_file(context: RoleContext, argument: Argument) -> None:
+    """Report a file that a pager shows; `+` starts a pager command, which can run a program."""
+    if not argument.word.text.startswith("+"):
+        context.add_file(_E.READ, argument.word)
+    elif not _PAGER_JUMP.match(argument.word.text):
+        _run(context, argument)
+
+
+def _file_pattern(context: RoleContext, argument: Argument) -> None:
+    """Report a search for the names of files that hold secrets."""
+    if is_secret(argument.word.text.strip("*")):
+        context.add(_E.SECRET, argument.word.text)
+
+
+ROLES: dict[str, Role] = {
+    "text": _text,
+    "read": _read,
+    "list": _read,
+    "directory": _file(_E.READ),
+    "target": _text,
+    "tree": _tree,
+    "write": _file(_E.WRITE),
+    "delete": _file(_E.DELETE),
+    "network": _target(_E.NETWORK),
+    "execute": _target(_E.EXECUTE),
+    "run": _run,
+    "pager": _pager,
+    "command": _command,
+    "script": _script,
+    "refuse": _refuse,
+    "stream": _stream,
+    "code": _code,
+    "image-file": _image_file,
+    "certificate": _certificate,
+    "at-file": _at_file,
+    "parameter": _parameter,
+    "key": _key,
+    "git-key": _key,
+    **git.ROLES,
+    **archive_tools.ROLES,
+    **network.ROLES,
+    **remote.ROLES,
+    **subcommand_tools.ROLES,
+    **text_tools.ROLES,
+    **admin_tools.ROLES,
+    "template": _template,
+    "pager-file": _pager_file,
+    "file-pattern": _file_pattern,
+}
+"""Effect of each role. Relative paths start at the `directory` or `target`."""
