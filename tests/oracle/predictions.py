@@ -1,12 +1,17 @@
 """Predictions of the classifiers in the form the oracle compares."""
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, NamedTuple, ParamSpec
 
 from qwed.engines import sql
 from qwed.engines.protocol import DEFAULT_SENSITIVE_COLUMNS, DataPolicy, EngineRequest
 from qwed.guards import shell
 from qwed.guards.code_guard import CodeGuard
 from qwed.model import EffectKind, Risk, risk_of
+
+
+P = ParamSpec("P")
 
 
 class Prediction(NamedTuple):
@@ -16,6 +21,8 @@ class Prediction(NamedTuple):
     kinds: frozenset[EffectKind] = frozenset()
     programs: frozenset[str] = frozenset()
     reason: str = ""
+    error: str = ""
+    """Exception that the classifier raised, which promises to raise none."""
 
     @property
     def is_harmless(self) -> bool:
@@ -23,6 +30,20 @@ class Prediction(NamedTuple):
         return self.risk <= Risk.MEDIUM
 
 
+def _guarded(predict: Callable[P, Prediction]) -> Callable[P, Prediction]:
+    """Let an exception of a classifier be a failure of the input, not of the campaign."""
+
+    @wraps(predict)
+    def call(*arguments: P.args, **named: P.kwargs) -> Prediction:
+        try:
+            return predict(*arguments, **named)
+        except Exception as error:  # noqa: BLE001 - a classifier that raises is what the oracle looks for
+            return Prediction(Risk.LOW, error=f"raised {type(error).__name__}: {error}"[:120])
+
+    return call
+
+
+@_guarded
 def predict_shell(command: str) -> Prediction:
     """Return what the shell guard predicts."""
     findings = shell.findings(command)
@@ -32,6 +53,7 @@ def predict_shell(command: str) -> Prediction:
     return Prediction(risk, kinds, frozenset(findings.programs), reason)
 
 
+@_guarded
 def predict_python(code: str) -> Prediction:
     """Return what CodeGuard predicts: low for a verified program, critical otherwise."""
     safety = CodeGuard().verify_safety(code)
@@ -45,6 +67,7 @@ class SqlLimits(NamedTuple):
     sensitive: tuple[str, ...] = DEFAULT_SENSITIVE_COLUMNS
 
 
+@_guarded
 def predict_sql(statement: str, dialect: str, limits: SqlLimits) -> Prediction:
     """Return what the SQL engine predicts for a database of this dialect, or of an unknown one."""
     fields: dict[str, Any] = {"allowed_tables": limits.tables, "sensitive_columns": limits.sensitive}

@@ -126,6 +126,10 @@ def observed_effects(observation: PythonObservation) -> tuple[str, ...]:
     return tuple(dict.fromkeys(effects))
 
 
+def _with_error(predicted: Prediction, effects: tuple[str, ...]) -> tuple[str, ...]:
+    return (predicted.error, *effects) if predicted.error else effects
+
+
 def _effects(name: str, arguments: Sequence[Any]) -> Iterator[str]:
     path = arguments[0] if arguments and isinstance(arguments[0], str) else ""
     if (name, path) in _HARMLESS_EVENTS or path.startswith(_CACHES):
@@ -156,7 +160,7 @@ def run(texts: Sequence[str]) -> list[PythonRun]:
     """Predict and run each program."""
     predictions = [predict_python(text) for text in texts]
     return [
-        PythonRun(text, predicted, observation, observed_effects(observation))
+        PythonRun(text, predicted, observation, _with_error(predicted, observed_effects(observation)))
         for text, predicted, observation in zip(texts, predictions, execute(texts), strict=True)
     ]
 

@@ -77,6 +77,7 @@ def observed_effects(observation: ShellObservation, predicted: Prediction) -> tu
     own = {path for name in programs for path in _OWN_SECRETS.get(name, ())}
     if EffectKind.SECRET not in predicted.kinds:
         effects += [f"secret {path}" for path in observation.opened if not path.endswith(tuple(own))]
+    effects += [predicted.error] if predicted.error else []
     effects += _attempts(observation, predicted)
     effects += [f"verb {execution.name} {verb}" for execution, verb in _recorded_verbs(observation)]
     effects += [f"execute {name}" for name in _unpredicted_programs(observation, predicted)]

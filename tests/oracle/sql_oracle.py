@@ -52,7 +52,8 @@ class SqlRun(NamedTuple):
     @property
     def observed(self) -> tuple[str, ...]:
         """Effects on each database for which nothing worse than a read was predicted."""
-        return tuple(
+        errors = tuple(row.error for row in self.predicted.values() if row.error)
+        return errors + tuple(
             f"{name}: {effect}{'' if self.predicted[name].is_harmless else ' (no dialect named)'}"
             for name, outcome in self.outcomes.items()
             if self.predicted[name].is_harmless or self.predicted[UNKNOWN].is_harmless
