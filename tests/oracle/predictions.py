@@ -10,7 +10,6 @@ from qwed.guards import shell
 from qwed.guards.code_guard import CodeGuard
 from qwed.model import EffectKind, Risk, risk_of
 
-
 P = ParamSpec("P")
 
 
