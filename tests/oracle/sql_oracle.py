@@ -42,7 +42,7 @@ class SqlRun(NamedTuple):
     def is_idle(self) -> bool:
         """Return True if the statement ran somewhere and changed and showed nothing anywhere."""
         ran = any(not row.error for row in self.outcomes.values())
-        return ran and not any(self._effects(row) for row in self.outcomes.values())
+        return ran and not [effect for row in self.outcomes.values() for effect in self._effects(row)]
 
     @property
     def is_failure(self) -> bool:
