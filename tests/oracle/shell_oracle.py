@@ -47,6 +47,7 @@ _HELPERS = {
         "git-remote-https",
         "git-remote-http",
         "git-upload-pack",
+        "git-receive-pack",
         "git-submodule",
         "git-bisect",
         "ssh",
