@@ -92,6 +92,7 @@ DATABASE = (
 SCRIPT = """
 chmod +x run.sh
 git init -q . && git add . && git commit -qm 'first' && git tag v1 && git branch feature
+git clone -q --bare . /srv/remote.git && git remote add origin /srv/remote.git && git fetch -q
 echo changed >> notes.txt
 echo new > untracked.txt
 tar -cf archive.tar a.txt b.txt && gzip -k a.txt

@@ -92,8 +92,15 @@ def _is_side_effect(row: tuple[str, str], programs: set[str], predicted: Predict
     kind, path = row
     if path.startswith("/home/dev/.gnupg"):
         return "gpg" in programs
+    if path.startswith("/srv/remote.git") and predicted.kinds & _OUTBOUND:
+        return kind != "removed"
     if "/.git/" in path and predicted.kinds & _OUTBOUND:
-        return path.endswith("/FETCH_HEAD") or "/.git/refs/remotes" in path or "/.git/objects" in path
+        return (
+            path.endswith("/FETCH_HEAD")
+            or "/.git/refs/remotes" in path
+            or "/.git/logs/refs/remotes" in path
+            or "/.git/objects" in path
+        )
     return kind == "created empty" and "sqlite3" in programs
 
 
