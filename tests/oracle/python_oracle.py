@@ -21,7 +21,7 @@ _LIBRARY = tuple(
 _HARMLESS_PATHS = (
     "program.py",
     "/oracle/",
-    "<disassembly>",
+    "<",
     "/dev/tty",
     ".pdbrc",
     "/home/dev/.pdbrc",

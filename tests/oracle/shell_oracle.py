@@ -22,7 +22,7 @@ _SERVICE_SOCKETS = (
     "/run/postgresql",
     "/tmp/.s.PGSQL",
 )
-_OWN_SECRETS = {"ssh": (".ssh/id_ed25519",), "psql": (".pgpass", "/etc/shadow")}
+_OWN_SECRETS = {"ssh": (".ssh/id_ed25519",), "wget": (".netrc",), "psql": (".pgpass", "/etc/shadow")}
 """Files a program reads without showing them: it authenticates with them, or only hashes their content."""
 _OWN_SIGNALS = ("SIGPIPE", "SIGPIPE ", "SIGABRT", "SIGABRT ")
 _READERS = frozenset(
@@ -90,8 +90,8 @@ def observed_effects(observation: ShellObservation, predicted: Prediction) -> tu
 def _is_side_effect(row: tuple[str, str], programs: set[str], predicted: Prediction) -> bool:
     """Return True for a file that a program keeps for itself and that holds nothing of the command's."""
     kind, path = row
-    if path.startswith("/home/dev/.gnupg"):
-        return "gpg" in programs
+    if path.startswith(("/home/dev/.gnupg", "/tmp/tmux-")):
+        return bool(programs & {"gpg", "tmux"})
     if path.startswith("/srv/remote.git") and predicted.kinds & _OUTBOUND:
         return kind != "removed"
     if "/.git/" in path and predicted.kinds & _OUTBOUND:
