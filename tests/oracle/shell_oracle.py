@@ -24,6 +24,8 @@ _SERVICE_SOCKETS = (
 )
 _OWN_SECRETS = {"ssh": (".ssh/id_ed25519",), "wget": (".netrc",), "psql": (".pgpass", "/etc/shadow")}
 """Files a program reads without showing them: it authenticates with them, or only hashes their content."""
+_LOOKUPS = frozenset({"hostname", "curl"})
+"""Programs that look up the name of this machine; curl does it for `--version`."""
 _OWN_SIGNALS = ("SIGPIPE", "SIGPIPE ", "SIGABRT", "SIGABRT ")
 _READERS = frozenset(
     names(
@@ -109,7 +111,7 @@ def _attempts(observation: ShellObservation, predicted: Prediction) -> Iterable[
     outbound = bool(predicted.kinds & _OUTBOUND)
     for kind, target in observation.deeds.attempts:
         if kind == "network" or (kind == "socket" and not target.startswith(_SERVICE_SOCKETS)):
-            if not outbound and programs != {"hostname"}:
+            if not outbound and not (programs <= _LOOKUPS and target.endswith(":53")):
                 yield f"network {target}"
         elif kind != "socket" and not target.endswith(_OWN_SIGNALS):
             yield f"{kind} {target}"
