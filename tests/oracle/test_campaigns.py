@@ -17,6 +17,7 @@ from tests.oracle import (
 )
 from tests.support.campaign_table import Figure, campaign
 
+pytestmark = pytest.mark.drill
 SEEDS = range(1, 26)
 
 
