@@ -146,9 +146,6 @@ FairnessGuard(eval).verify_decision_fairness("1", "a", {"he": "she"})
     "schemas of the host": """from qwed_finance import ISOGuard
 print(ISOGuard(schemas="/etc").verify_payment_message("<Document/>"))
 """,
-    "the inside of a pack": """import qwed_legal.deadline
-print(qwed_legal.deadline.date)
-""",
 }
 
 

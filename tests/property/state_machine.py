@@ -13,7 +13,7 @@ from qwed.kernel.bootstrap import open_services
 from qwed.model.clock import Clock
 from qwed.settings import settings_from
 from tests.property.api_client import ApiAnswer, ApiHarness
-from tests.property.model import ModelAction, ModelAgent, ModelAnswer, ModelApproval, Rules
+from tests.property.model import ROLE, ModelAction, ModelAgent, ModelAnswer, ModelApproval, Rules
 from tests.property.organisation_model import ModelOrganisation
 from tests.support.shared_engine_workers import share_engine_workers
 
@@ -206,8 +206,9 @@ class Machine(RuleBasedStateMachine):
             step = max(1, last + ahead)
             action_case, _action = ACTIONS[name]
             answer = self._ask(agent, name, conversation, step, state, cents, tokens, headers)
-            if refusal is not None:
-                self._same(answer, ModelAnswer("DENIED", refusal))
+            is_member = how not in (TOKEN, BOTH) and self.organisation.keys.get(by) == "member"
+            if refusal is not None or (is_member and model.trust == 3):
+                self._same(answer, ModelAnswer("DENIED", refusal or ROLE))
                 return
             self._same(answer, model.ask(action_case, conversation, step, state, cents, tokens, by))
             self._remember(agent, answer)

@@ -122,7 +122,7 @@ def test_violations_at_once_cost_what_they_cost_one_after_another(
     spec_server: SpecServer, create_agent: CreateAgent
 ) -> None:
     ask = create_agent(trust_level=3)
-    headers = {"x-api-key": spec_server.keys["member"]}
+    headers = {"x-api-key": spec_server.keys["owner"]}
     calls = [
         message(
             f"/agents/{ask.agent_id}/verify",

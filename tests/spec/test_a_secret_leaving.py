@@ -70,7 +70,7 @@ def test_a_secret_leaving_is_blocked_and_costs_trust_however_it_leaves(create_ag
 
 STAYS: dict[str, Json] = {
     "a key that goes nowhere": _code(f"key = '{KEY}'\nprint(len(key))"),
-    "a key in a condition": {"type": "execute_sql", "query": f"SELECT id FROM clients WHERE access_key = '{KEY}'"},
+    "a key in a condition": {"type": "execute_sql", "query": f"SELECT id FROM clients WHERE reference = '{KEY}'"},
     "a variable that names the sender": _code(
         "import os, requests\nrequests.get('https://example.com', headers={'Authorization': os.environ['TOKEN']})"
     ),

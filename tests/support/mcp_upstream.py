@@ -71,7 +71,7 @@ TOOLS = {
         _tool("get_picture", "Gets a picture"),
         _tool("count_slowly", "Counts, and tells how far it is"),
         _tool("read_forever", "Never answers"),
-        _tool("read_and_crash", "Ends the server"),
+        _tool("read_crash_log", "Ends the server"),
         _tool("read_wrongly", "Answers with an error of the protocol"),
         _tool("check_model", "Asks the client's model"),
         _tool("read_notes", "Reads the notes", annotations={"destructiveHint": True, "openWorldHint": True}),
@@ -89,7 +89,7 @@ class Upstream:
             "get_picture": self._picture,
             "count_slowly": self._slowly,
             "read_forever": self._forever,
-            "read_and_crash": self._crash,
+            "read_crash_log": self._crash,
             "read_wrongly": self._wrongly,
             "check_model": self._model,
         }

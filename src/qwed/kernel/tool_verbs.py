@@ -14,7 +14,7 @@ from qwed.model import EffectKind
 from qwed.model.tool_name import base_tool_name, server_of
 
 INTERACT, DISPATCH, UNKNOWN = "interact", "dispatch", "unknown"
-"""Meanings without an effect: a deed of medium risk; one that a parameter names; a name that nothing is known of."""
+"""Meanings without an effect: medium risk; a verb that a parameter names; an unknown name."""
 _SEVERITY = {
     EffectKind.READ.value: 0,
     INTERACT: 1,
@@ -90,7 +90,7 @@ def meaning_of(name: str) -> str:
     clauses = list(_clauses(words))
     server_words = frozenset(words_of(server_of(name) or ""))
     meanings = [_meaning_of_clause(clause, server_words) for clause in clauses]
-    # `list_files_and_folders` joins two things, `get_and_frobnicate` two deeds.
+    # `list_files_and_folders` joins two nouns, `get_and_frobnicate` two verbs.
     later = [
         meaning
         for clause, meaning in zip(clauses[1:], meanings[1:], strict=True)
@@ -104,11 +104,11 @@ def effect_of(meaning: str) -> EffectKind | None:
     return None if meaning in (INTERACT, DISPATCH, UNKNOWN) else EffectKind(meaning)
 
 
-def meaning_with(name: str, deed: str) -> str:
-    """Return what a tool such as `manage_user` does for the deed that a parameter names: `rename` renames a user."""
+def meaning_with(name: str, verb: str) -> str:
+    """Return what a tool such as `manage_user` does for the verb that a parameter names: `rename` renames a user."""
     verbs = _lexicon().verbs
     things = [word for word in words_of(base_tool_name(name)) if verbs.get(word) != DISPATCH]
-    return meaning_of("_".join([*words_of(deed), *things]))
+    return meaning_of("_".join([*words_of(verb), *things]))
 
 
 def worst_of(meanings: Iterable[str]) -> str:

@@ -76,7 +76,7 @@ def test_an_old_server_and_an_old_client_are_served_and_what_they_do_not_know_is
 
 def test_a_server_that_dies_is_told_of_in_every_later_call_and_in_the_exit_code(tmp_path: Path) -> None:
     client = RawClient([*PROXY, "--name", "demo", "--", *upstream(tmp_path)], tmp_path / "home")
-    died = client.ask("tools/call", name="read_and_crash", arguments={})["result"]
+    died = client.ask("tools/call", name="read_crash_log", arguments={})["result"]
     assert died["isError"]
     assert "the server behind the proxy is gone" in died["content"][0]["text"]
     later = client.ask("tools/call", name="get_weather", arguments={"city": "Bonn"})["result"]

@@ -14,7 +14,7 @@ from qwed_mcp.tool_pinning.quarantined import MAX_REQUEST_BYTES
 from tests.support.case_tables import rows
 
 ATTACKS = rows("definitions_attacks.jsonl")
-TOKEN = "ghp_" + "wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEK"
+TOKEN = "ghp_" + "wJalrXUtnFEMIK7MDENGbPxRfiCYq3R8tLsK"
 STATEMENTS = (
     "DROP TABLE users",
     "; DELETE FROM users",

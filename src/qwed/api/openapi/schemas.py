@@ -6,6 +6,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from qwed.engines.registry import ENGINE_NAMES
+from qwed.engines.sql_dialect import ALIASES, KNOWN_DIALECTS
 from qwed.kernel.answer import Problem
 from qwed.kernel.tools import ACTION_TYPES, TOOL_CALL, Tool
 from qwed.kernel.views.activity_views import ActivityView
@@ -46,6 +47,7 @@ ToolEntry = Annotated[
     ),
 ]
 ToolEntries = Annotated[list[ToolEntry], Meta(max_length=1000)]
+Dialect = Literal[*sorted({*KNOWN_DIALECTS, *(alias for alias, name in ALIASES.items() if name)})]
 ToleranceEntry = Annotated[str, Meta(pattern=rf"^(?:{'|'.join(LOOSENING)})={VALUE}$")]
 
 
@@ -152,7 +154,7 @@ class PermissionsShape(RequestShape):
     allowed_columns: Entries | None = None
     sensitive_columns: Entries | None = None
     schema_ddl: Annotated[str, Meta(max_length=100_000)] | None = None
-    dialect: Annotated[str, Meta(max_length=64)] | None = None
+    dialect: Dialect | None = None
     allowed_functions: Entries | None = None
     allowed_paths: Entries | None = None
     allowed_domains: Entries | None = None

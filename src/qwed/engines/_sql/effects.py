@@ -68,6 +68,10 @@ _ADMIN_TYPES = (
 )
 
 
+_CHANGES = (exp.Insert, exp.Update, exp.Delete, exp.Merge)
+"""Statements that change a table; one whose table is not known is unresolved."""
+
+
 @dataclass(slots=True)
 class StatementEffects:
     """Effects and violations of one statement."""
@@ -102,9 +106,14 @@ def effects_of(statement: exp.Expr, names: StatementNames, text: str = "", targe
     targets: set[int] = set()
     for node in statement.walk():
         handle = _HANDLERS.get(type(node))
-        for effect, table in handle(node, names, summary) if handle else ():
+        pairs = list(handle(node, names, summary)) if handle else []
+        for effect, table in pairs:
             summary.effects.append(effect)
             targets.add(id(table))
+        # A branch of MERGE changes the table of the MERGE.
+        if isinstance(node, _CHANGES) and not pairs and not isinstance(node.parent, exp.When):
+            summary.unknown_sources.append(statement_name(node))
+            summary.effects.append(Effect(EffectKind.UNRESOLVED, statement_name(node)))
         if not summary.text_only:
             _add_call_effects(node, summary, target)
     if not summary.text_only:

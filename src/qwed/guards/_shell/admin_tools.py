@@ -45,6 +45,18 @@ def _environment_name(context: RoleContext, argument: Argument) -> None:
         context.add(_E.SECRET, argument.word.text)
 
 
+def _tmux_operand(context: RoleContext, argument: Argument) -> None:
+    """Report a semicolon, which starts another tmux command."""
+    if argument.word.text.endswith(";") or not argument.word.is_resolved:
+        context.unresolved(f"`{argument.word.text[:64]}` of `tmux` is not understood")
+
+
+def _tmux_format(context: RoleContext, argument: Argument) -> None:
+    """Report `#(...)`, which runs a command."""
+    if "#(" in argument.word.text or not argument.word.is_resolved:
+        context.escape(argument.word.text)
+
+
 ROLES: dict[str, Role] = {
     "ps-operand": _ps_operand,
     "service-verb": _service_verb,
@@ -52,4 +64,6 @@ ROLES: dict[str, Role] = {
     "date-format": _date_format,
     "sysctl-setting": _sysctl_setting,
     "env-name": _environment_name,
+    "tmux-operand": _tmux_operand,
+    "tmux-format": _tmux_format,
 }

@@ -42,7 +42,7 @@ _STORED = (
     r"|abstract|quotes?|answers?|questions?|objectives?|criteria|steps?|plan|tags?|headline|bio|about|signature"
     r"|review|feedback|transcript|lyrics|recipe|story|prose|letter|draft|reply|caption|alt|tooltip|placeholder"
 )
-"""Names of what is stored, shown or searched for, and is no deed by itself."""
+"""Names of what is stored, shown or searched for, and has no effect by itself."""
 _FILE = (
     r"paths?|files?|dirs?|director(?:y|ies)|folders?|filepaths?|filenames?|file_names?|pathnames?|dirname|workdir|cwd"
 )

@@ -53,9 +53,9 @@ def resolve_unregistered_tool(name: str, entry: Tool, action: Action) -> Resolve
 
 
 def _stated_meaning(name: str, action: Action) -> str:
-    """Return what a tool such as `manage_user` does, by the deed that its parameters state."""
-    deeds = parameter_verbs(name, action)
-    return worst_of(meaning_with(name, deed) for deed in deeds) if deeds else UNKNOWN
+    """Return what a tool such as `manage_user` does, by the verb that its parameters state."""
+    verbs = parameter_verbs(name, action)
+    return worst_of(meaning_with(name, verb) for verb in verbs) if verbs else UNKNOWN
 
 
 def _base_risk(entry: Tool, meaning: str, tool: ToolName, executable_text: ExecutableText | None) -> Risk:

@@ -11,7 +11,7 @@ from qwed.engines.registry import ENGINES
 from qwed.engines.verdict_cache import CACHEABLE_STATUSES, VerdictRequest
 from qwed.futures import Future
 from qwed.kernel.analysis.allowlists import enforce_allowlists
-from qwed.kernel.analysis.blocked_deeds import refuse_blocked_deed
+from qwed.kernel.analysis.blocked_equivalents import refuse_blocked_equivalent
 from qwed.kernel.analysis.content_scan import scan_content
 from qwed.kernel.analysis.executable_text import value_at, with_value_at
 from qwed.kernel.analysis.tool_analyzers import (
@@ -44,7 +44,7 @@ def run_engine(case: Case, services: Services) -> Case | Answer | Coroutine[Any,
 def _with_verdict(case: Case, verdict: Verdict) -> Case:
     # Inferred and declared effects come after the allowlists: their targets are tool names, not files or addresses.
     extended = add_declared_effects(case, add_inferred_effects(case, enforce_allowlists(case, verdict)))
-    return replace(case, verdict=block_secret_leaks(case, refuse_blocked_deed(case, extended)))
+    return replace(case, verdict=block_secret_leaks(case, refuse_blocked_equivalent(case, extended)))
 
 
 async def _ask_engine(case: Case, services: Services) -> Case | Answer:

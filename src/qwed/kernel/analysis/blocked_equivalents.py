@@ -1,4 +1,4 @@
-"""Blocks of action types hold for the deed: what `blocked_tools` names is refused through every other tool as well."""
+"""Refusal of calls with the same effect as a blocked action type, through whatever tool."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -21,7 +21,7 @@ _OF_FILES = frozenset({PATH, SHELL, "code"})
 _CHANGES = frozenset({_E.WRITE, _E.DELETE, _E.ADMIN})
 
 
-class _Deed(NamedTuple):
+class _CallEffects(NamedTuple):
     """Analyzer and effects of one call."""
 
     case: Case
@@ -48,28 +48,30 @@ class _Deed(NamedTuple):
         return _E.COMMUNICATE in self.kinds and not _MAIL_WORDS.isdisjoint(words)
 
 
-_DEEDS: dict[str, Callable[[_Deed], bool]] = {
-    **dict.fromkeys(SQL_TOOLS, _Deed.runs_sql),
-    "database_write": lambda deed: deed.runs_sql() and not _CHANGES.isdisjoint(deed.kinds),
-    "shell_command": lambda deed: deed.analyzer == SHELL,
-    "execute_code": lambda deed: deed.analyzer == "code",
-    "file_read": lambda deed: deed.is_on_files(_E.READ),
-    "read_file": lambda deed: deed.is_on_files(_E.READ),
-    "file_write": lambda deed: deed.is_on_files(_E.WRITE),
-    "file_delete": lambda deed: deed.is_on_files(_E.DELETE),
-    "delete_files": lambda deed: deed.is_on_files(_E.DELETE),
-    "send_email": _Deed.is_mail,
-    "api_call": lambda deed: _E.NETWORK in deed.kinds,
+_EQUIVALENTS: dict[str, Callable[[_CallEffects], bool]] = {
+    **dict.fromkeys(SQL_TOOLS, _CallEffects.runs_sql),
+    "database_write": lambda call: call.runs_sql() and not _CHANGES.isdisjoint(call.kinds),
+    "shell_command": lambda call: call.analyzer == SHELL,
+    "execute_code": lambda call: call.analyzer == "code",
+    "file_read": lambda call: call.is_on_files(_E.READ),
+    "read_file": lambda call: call.is_on_files(_E.READ),
+    "file_write": lambda call: call.is_on_files(_E.WRITE),
+    "file_delete": lambda call: call.is_on_files(_E.DELETE),
+    "delete_files": lambda call: call.is_on_files(_E.DELETE),
+    "send_email": _CallEffects.is_mail,
+    "api_call": lambda call: _E.NETWORK in call.kinds,
 }
-"""Action types and tools, and the deed that is refused where one of them is blocked."""
+"""Test for each action type that can be blocked: does the call have the same effects?"""
 
 
-def refuse_blocked_deed(case: Case, verdict: Verdict) -> Verdict:
-    """Return the verdict, or the refusal of a deed whose action type is blocked for the agent."""
+def refuse_blocked_equivalent(case: Case, verdict: Verdict) -> Verdict:
+    """Return the verdict, or a refusal if the call does what a blocked action type does."""
     if not case.agent.permissions.blocked_tools:
         return verdict
-    deed = _Deed(case, case.resolved_action.analyzer, _kinds(verdict.effects))
-    blocked = next((name for name, is_done in _DEEDS.items() if case.agent.blocks(name) and is_done(deed)), None)
+    call = _CallEffects(case, case.resolved_action.analyzer, _kinds(verdict.effects))
+    blocked = next(
+        (name for name, has_effects in _EQUIVALENTS.items() if case.agent.blocks(name) and has_effects(call)), None
+    )
     if blocked is None:
         return verdict
     return Verdict(
