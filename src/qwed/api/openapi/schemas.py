@@ -47,7 +47,8 @@ ToolEntry = Annotated[
     ),
 ]
 ToolEntries = Annotated[list[ToolEntry], Meta(max_length=1000)]
-Dialect = Literal[*sorted({*KNOWN_DIALECTS, *(alias for alias, name in ALIASES.items() if name)})]
+_DIALECTS = sorted({*KNOWN_DIALECTS, *(alias for alias, name in ALIASES.items() if name)})
+Dialect = Annotated[str, Meta(pattern=f"^(?:{'|'.join(_DIALECTS)})$")]
 ToleranceEntry = Annotated[str, Meta(pattern=rf"^(?:{'|'.join(LOOSENING)})={VALUE}$")]
 
 
