@@ -87,7 +87,7 @@ def test_a_payload_is_known_by_its_canonical_hash_or_by_none(payload: Any) -> No
     if isinstance(found, str):
         assert found == sha256_of(payload)
     else:
-        # With several errors the two may name different ones.
+        # If a payload has several errors, the two functions may report different ones.
         assert found.reason.startswith("the payload is not JSON: ")
         with pytest.raises(CanonicalJsonError):
             sha256_of(payload)

@@ -92,7 +92,7 @@ class LoadGenerator:
         assert not self._over.wait(seconds)
 
     def wait_for_approvals(self, count: int = 1, since: float | None = None) -> None:
-        """Wait until `count` requests sent from now on, or since then, are permitted."""
+        """Wait until `count` requests sent at or after `since` (default: now) are permitted."""
         begun, seen, permitted = time.monotonic() if since is None else since, len(self.said), 0
         with self._news:
             while permitted < count:

@@ -94,7 +94,7 @@ class SqliteStore(BaseStore):
             leaves=self.leaves,
             max_open_approvals=max_open_approvals,
         )
-        # Last: a store whose constructor failed could not unlock the directory.
+        # Last, because it locks the directory: a constructor that failed afterwards could not release the lock.
         self._open(directory)
 
     def _open(self, location: Path | str) -> None:

@@ -109,7 +109,7 @@ def _standard_output() -> int | None:
 
 
 async def _write_line(descriptor: int, line: bytes) -> str | None:
-    """Return None, or the error. Not buffered: a stuck reader would block the end of the process."""
+    """Write a line; return None or the error. Unbuffered: at exit, a buffered write could block on a stalled reader."""
     try:
         if not await _is_writable(descriptor):
             return "standard output is not being read"

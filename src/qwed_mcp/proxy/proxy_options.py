@@ -14,7 +14,7 @@ RELIST = 60.0
 
 
 class RegistrationFields(NamedTuple):
-    """Fields that the agent is registered with; different fields make another agent."""
+    """Registration fields of the agent; a changed value registers a different agent."""
 
     type: str
     principal_id: str

@@ -130,7 +130,7 @@ class FastPathProtocol(BoundedProtocol):
         self.fall_back_to_asgi()
         super().connection_lost(exc)
         if isinstance(self._current_cycle, CompleteRequest) and not self._current_cycle.response_complete:
-            # It has neither a task nor a connection, and a stopping server waits for those only.
+            # Without a connection this request needs a task: a server that stops waits for connections and tasks only.
             task = self.loop.create_task(self._current_cycle.wait_completed())
             self.tasks.add(task)
             task.add_done_callback(self.tasks.discard)

@@ -147,7 +147,7 @@ _BY_WORD: dict[str, tuple[_LabelledNumber, ...]] = {
 def find_labelled_numbers(lowered: str) -> Iterator[TextFinding]:
     """Yield every number that the label before it makes personal."""
     tried = 0
-    # Few words of a text precede a number, so only those are searched for labels.
+    # Only the text before each number is searched for labels: it is a small part of the whole.
     before = "\n".join({part[-_LONGEST_CONTEXT:] for part in _NUMBERS.split(lowered)[:-1] if len(part) > 2})
     for label_text in [label for label in _BY_WORD if label in before]:
         position = lowered.find(label_text)
