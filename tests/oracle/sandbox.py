@@ -117,10 +117,11 @@ def _isolation(job: SandboxJob) -> list[str]:
         words += ["--symlink", f"/proc/self/fd/{number}", f"/dev/{name}"]
     for path in _SYSTEM:
         words += _system_options(Path(path))
-    for directory in (*map(str, job.visible), *_interpreter_directories(job)):
-        words += ["--ro-bind", directory, directory]
     for area in job.writable:
         words += ["--size", _TMPFS_BYTES, "--tmpfs", area]
+    # Last, because the repository may be below one of the areas in memory.
+    for directory in (*map(str, job.visible), *_interpreter_directories(job)):
+        words += ["--ro-bind", directory, directory]
     for path in _SYSTEM_CONFIGURATION:
         words += ["--ro-bind-try", path, path]
     for name, target in job.links.items():

@@ -8,6 +8,8 @@ from tests.oracle.predictions import Prediction
 from tests.oracle.python_execution import execute as execute_programs
 from tests.oracle.shell_oracle import observed_effects
 
+pytestmark = pytest.mark.drill
+
 NOTHING = Prediction(Risk.LOW)
 COMMANDS = {
     "touch pwn": "write /home/dev/project/pwn",

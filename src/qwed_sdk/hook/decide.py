@@ -129,7 +129,7 @@ class _DecisionRequest(NamedTuple):
         return action
 
     def is_unused_approval(self, action: "Action") -> bool:
-        """Return True if the stored action matches this call and was not executed: an approval is valid for one call."""
+        """Return True if the stored action is this call and was not executed: an approval is valid for one call."""
         # The stored action has no masked secret: a call with a secret never waits for a person.
         return action.execution is None and action.action is not None and is_same_json(self.action, action.action)
 
