@@ -112,6 +112,7 @@ class CacheRefresher:
         """Connection of the last read."""
         self._unqueued: list[tuple[PrefetchKeys, Future[None]]] = []
         self._queue: SimpleQueue[list[tuple[PrefetchKeys, Future[None]]] | None] = SimpleQueue()
+        self._closed = False
         self._thread = threading.Thread(target=self._run, name="qwed-reader", daemon=True)
         self._thread.start()
 
@@ -122,6 +123,8 @@ class CacheRefresher:
         self._connector.require_available()
         future: Future[None] = Future()
         with self._lock:
+            if self._closed:
+                raise StoreError("the store is closed")
             self._unqueued.append((keys, future))
             first = len(self._unqueued) == 1
         if first:
@@ -138,7 +141,9 @@ class CacheRefresher:
         self._queue.put(requests)
 
     def close(self) -> None:
-        """Complete waiting requests, then stop."""
+        """Complete waiting requests, then stop; later ones are refused, because they would never complete."""
+        with self._lock:
+            self._closed = True
         self._hand_over()
         self._queue.put(None)
         self._thread.join()

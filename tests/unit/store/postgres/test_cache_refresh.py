@@ -230,3 +230,10 @@ def test_who_leads_and_does_nothing_leads_no_longer(one: PostgresStoreFixture) -
     with pytest.raises(psycopg.OperationalError):
         still.execute("SELECT 1")
     other.store.close()
+
+
+def test_a_request_after_close_is_refused_and_does_not_wait(one: PostgresStoreFixture) -> None:
+    second = one.open_second()
+    second.store.close()
+    with pytest.raises(StoreError, match="the store is closed"):
+        _ask(second, agent_id="agent_unknown")
