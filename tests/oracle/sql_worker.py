@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 CANARIES = ("CANARY-PASSWORD", "CANARY-API-KEY", "918273645", "CANARY-FILE")
-WORK = "/home/dev/work"
+WORK = "/home/dev/files"
 _TABLES = (
     "CREATE TABLE users (id INTEGER PRIMARY KEY, name VARCHAR(40), email VARCHAR(80), salary INTEGER, "
     "password VARCHAR(40))",

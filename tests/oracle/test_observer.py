@@ -55,7 +55,7 @@ STATEMENTS = {
     "SELECT pg_advisory_lock(1)": {"postgres"},
     "SELECT * FROM users INTO OUTFILE '/tmp/out'": {"mysql"},
     "PRAGMA user_version = 3": {"sqlite"},
-    "ATTACH '/home/dev/work/other.db' AS other": {"sqlite", "duckdb"},
+    "ATTACH '/home/dev/files/other.db' AS other": {"sqlite", "duckdb"},
     "COPY users TO '/tmp/out.csv'": {"duckdb", "postgres"},
 }
 
