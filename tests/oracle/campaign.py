@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Protocol, TypeVar
 
+from tests.oracle.recording import Record
+
 
 class OracleRun(Protocol):
     """Outcome of one input."""
@@ -33,6 +35,9 @@ class OracleRun(Protocol):
 
     def row(self) -> dict[str, object]:
         """Return input, prediction and observation for a report."""
+
+    def record(self) -> Record:
+        """Return the input and everything that was observed, to be judged again later."""
 
 
 Input = TypeVar("Input")
@@ -72,16 +77,17 @@ class Figures:
 
 def run_campaign(
     inputs: Iterator[Input],
-    count: int,
+    count: int | None,
     run: Callable[[Sequence[Input]], Sequence[Run]],
     shrink: Callable[[Run], Run] | None = None,
     chunk: int = 800,
     report: Callable[[Figures, Sequence[Run]], None] | None = None,
 ) -> Figures:
-    """Run inputs and return the counts, with one failure of each group in its shortest form."""
+    """Run inputs, all of them without a count, and return the counts, with one failure of each group in its shortest
+    form."""
     figures = Figures()
-    while figures.executed < count:
-        texts = list(islice(inputs, min(chunk, count - figures.executed)))
+    while count is None or figures.executed < count:
+        texts = list(islice(inputs, chunk if count is None else min(chunk, count - figures.executed)))
         if not texts:
             break
         runs = run(texts)

@@ -4,9 +4,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, NamedTuple, ParamSpec
 
-from qwed.engines import sql
+from qwed.engines import shell, sql
 from qwed.engines.protocol import DEFAULT_SENSITIVE_COLUMNS, DataPolicy, EngineRequest
-from qwed.guards import shell
 from qwed.guards.code_guard import CodeGuard
 from qwed.model import EffectKind, Risk, risk_of
 
@@ -44,7 +43,7 @@ def _guarded(predict: Callable[P, Prediction]) -> Callable[P, Prediction]:
 
 @_guarded
 def predict_shell(command: str) -> Prediction:
-    """Return what the shell guard predicts."""
+    """Return what the shell engine predicts, with the judges of embedded statements and programs."""
     findings = shell.findings(command)
     kinds = frozenset(effect.kind for effect in findings.effects)
     risk = Risk.CRITICAL if findings.violations else risk_of(findings.effects)

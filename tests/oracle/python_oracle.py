@@ -5,8 +5,11 @@ import sysconfig
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
+
 from tests.oracle.predictions import Prediction, predict_python
 from tests.oracle.python_execution import PythonObservation, execute, packages
+from tests.oracle.recording import Record
 from tests.oracle.tables import names
 
 _LIBRARY = tuple(
@@ -115,6 +118,10 @@ class PythonRun(NamedTuple):
         """Return input, prediction and observation for a report."""
         return {"input": self.text, "predicted": self.predicted.risk.word, "observed": list(self.observed[:6])}
 
+    def record(self) -> Record:
+        """Return the input and everything that was observed, to be judged again later."""
+        return {"input": self.text, "observation": msgspec.to_builtins(self.observation)}
+
 
 def observed_effects(observation: PythonObservation) -> tuple[str, ...]:
     """Return what a program did beyond computing and importing."""
@@ -163,6 +170,17 @@ def run(texts: Sequence[str]) -> list[PythonRun]:
         PythonRun(text, predicted, observation, _with_error(predicted, observed_effects(observation)))
         for text, predicted, observation in zip(texts, predictions, execute(texts), strict=True)
     ]
+
+
+def rejudge(records: Sequence[Record]) -> list[PythonRun]:
+    """Judge recorded programs again."""
+    return [_rejudge(record) for record in records]
+
+
+def _rejudge(record: Record) -> PythonRun:
+    predicted = predict_python(record["input"])
+    observation = msgspec.convert(record["observation"], PythonObservation)
+    return PythonRun(record["input"], predicted, observation, _with_error(predicted, observed_effects(observation)))
 
 
 def shrink(failure: PythonRun, rounds: int = 8) -> PythonRun:

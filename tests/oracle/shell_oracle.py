@@ -3,9 +3,12 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from qwed.model import EffectKind
 from tests.oracle import commands, stand_in_verbs, trace
 from tests.oracle.predictions import Prediction, predict_shell
+from tests.oracle.recording import Record
 from tests.oracle.shell_execution import ShellObservation, execute
 from tests.oracle.tables import names
 
@@ -139,6 +142,8 @@ class ShellRun(NamedTuple):
     predicted: Prediction
     observation: ShellObservation
     observed: tuple[str, ...]
+    traced: bool = True
+    """True if system calls were observed too."""
 
     @property
     def is_predicted_harmless(self) -> bool:
@@ -171,6 +176,10 @@ class ShellRun(NamedTuple):
         predicted = {"risk": self.predicted.risk.word, "kinds": kinds, "programs": sorted(self.predicted.programs)}
         return {"input": self.text, "predicted": predicted, "observed": list(self.observed[:6])}
 
+    def record(self) -> Record:
+        """Return the input and everything that was observed, to be judged again later."""
+        return {"input": self.text, "traced": self.traced, "observation": msgspec.to_builtins(self.observation)}
+
 
 def run(texts: Sequence[str]) -> list[ShellRun]:
     """Predict and run each command."""
@@ -184,8 +193,24 @@ def run(texts: Sequence[str]) -> list[ShellRun]:
         chosen = [texts[place] for place in places]
         for place, observation in zip(places, execute(chosen, stand_ins, traced=harmless), strict=True):
             effects = observed_effects(observation, predictions[place])
-            runs[place] = ShellRun(texts[place], predictions[place], observation, effects)
+            runs[place] = ShellRun(texts[place], predictions[place], observation, effects, traced=harmless)
     return [runs[place] for place in range(len(texts))]
+
+
+def rejudge(records: Sequence[Record]) -> list[ShellRun]:
+    """Judge recorded commands again; one that was not traced is run if it is now predicted to be harmless."""
+    runs = [_rejudge(record) for record in records]
+    again = [place for place, row in enumerate(runs) if row.is_predicted_harmless and not row.traced]
+    for place, row in zip(again, run([runs[place].text for place in again]), strict=True):
+        runs[place] = row
+    return runs
+
+
+def _rejudge(record: Record) -> ShellRun:
+    predicted = predict_shell(record["input"])
+    observation = msgspec.convert(record["observation"], ShellObservation)
+    effects = observed_effects(observation, predicted)
+    return ShellRun(record["input"], predicted, observation, effects, record["traced"])
 
 
 def shrink(failure: ShellRun, rounds: int = 12) -> ShellRun:

@@ -5,9 +5,12 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+import msgspec
+
 from qwed.engines.protocol import DEFAULT_SENSITIVE_COLUMNS
 from tests.oracle.commands import shorter
 from tests.oracle.predictions import Prediction, SqlLimits, predict_sql
+from tests.oracle.recording import Record
 from tests.oracle.sql_execution import DatabaseOutcome, databases, execute
 
 LIMITS = (SqlLimits(), SqlLimits(tables=("users", "orders")), SqlLimits(sensitive=("salary", "password", "api_key")))
@@ -91,6 +94,10 @@ class SqlRun(NamedTuple):
         predicted = {name or "no dialect": row.risk.word for name, row in self.predicted.items()}
         return {"input": self.text, "limits": limits, "predicted": predicted, "observed": list(self.observed)}
 
+    def record(self) -> Record:
+        """Return the input and everything that was observed, to be judged again later."""
+        return {"input": self.text, "limits": LIMITS.index(self.limits), "outcomes": msgspec.to_builtins(self.outcomes)}
+
 
 @lru_cache(5000)
 def predict(statement: str, limits: SqlLimits) -> dict[str, Prediction]:
@@ -103,6 +110,17 @@ def run(inputs: Sequence[SqlInput]) -> list[SqlRun]:
     predictions = [predict(row.statement, row.limits) for row in inputs]
     outcomes = execute([row.statement for row in inputs])
     return [SqlRun(*row, *rest) for row, *rest in zip(inputs, predictions, outcomes, strict=True)]
+
+
+def rejudge(records: Sequence[Record]) -> list[SqlRun]:
+    """Judge recorded statements again."""
+    return [_rejudge(record) for record in records]
+
+
+def _rejudge(record: Record) -> SqlRun:
+    limits = LIMITS[record["limits"]]
+    outcomes = msgspec.convert(record["outcomes"], dict[str, DatabaseOutcome])
+    return SqlRun(record["input"], limits, predict(record["input"], limits), outcomes)
 
 
 def shrink(failure: SqlRun, rounds: int = 6) -> SqlRun:

@@ -1,9 +1,11 @@
 """The observer sees what commands, programs and statements do, whatever the classifiers say of them."""
 
+from pathlib import Path
+
 import pytest
 
 from qwed.model import Risk
-from tests.oracle import python_oracle, shell_execution, sql_execution, stand_in_verbs, trace
+from tests.oracle import python_oracle, recording, shell_execution, shell_oracle, sql_execution, stand_in_verbs, trace
 from tests.oracle.predictions import Prediction
 from tests.oracle.python_execution import execute as execute_programs
 from tests.oracle.shell_oracle import observed_effects
@@ -108,6 +110,18 @@ def test_the_observer_sees_what_a_statement_changes_on_each_database() -> None:
 )
 def test_a_recorded_verb_is_read_by_option_tables_of_its_own(words: str, expected: str) -> None:
     assert stand_in_verbs.deed(words.split()) == expected
+
+
+def test_a_recorded_command_is_judged_again_as_it_was_judged_first(tmp_path: Path) -> None:
+    runs = shell_oracle.run(["ls | wc -l", "rm -rf src", "git status"])
+    recording.append(tmp_path / "runs.gz", runs[:1])
+    recording.append(tmp_path / "runs.gz", runs[1:])
+    assert shell_oracle.rejudge(list(recording.records([tmp_path / "runs.gz"]))) == runs
+
+
+def test_a_command_that_was_not_traced_is_run_again_if_it_is_judged_harmless() -> None:
+    record = shell_oracle.run(["git status"])[0].record() | {"traced": False, "observation": {"status": None}}
+    assert shell_oracle.rejudge([record])[0].observation.status == 0
 
 
 def test_interrupted_lines_of_a_trace_are_put_together() -> None:
