@@ -127,7 +127,8 @@ def test_strangers_are_counted_and_leave_no_leaf(spec_server: SpecServer, new_ke
 def test_a_member_key_decides_for_agents_up_to_level_2(spec_server: SpecServer, level: int) -> None:
     body = {"action": {"type": "calculate", "query": "2+2"}, "context": {"conversation_id": "c", "step_number": 1}}
     with spec_server.client("owner") as owner, spec_server.client("member") as member:
-        agent = owner.post(
+        registrant = owner if level == 3 else member
+        agent = registrant.post(
             "/agents/register", json={"name": "levelled", "principal_id": "u", "trust_level": level}
         ).json()
         path = f"/agents/{agent['agent_id']}/verify"
@@ -137,6 +138,31 @@ def test_a_member_key_decides_for_agents_up_to_level_2(spec_server: SpecServer, 
     refused = answer.json().get("error", {}).get("code") == "QWED-AUTH-003"
     assert (answer.status_code, refused) == ((403, True) if level == 3 else (200, False))
     assert with_token.get("error", {}).get("code") != "QWED-AUTH-003"
+
+
+@spec("9.8")
+@pytest.mark.parametrize("path", ["verify", "tools/get_weather"])
+def test_a_member_key_decides_for_the_agents_it_registered_only(spec_server: SpecServer, path: str) -> None:
+    profile = {"name": "of a colleague", "principal_id": "u"}
+    context = {"conversation_id": "c", "step_number": 1}
+    body: Json = {"action": {"type": "calculate", "query": "2+2"}, "context": context}
+    if path != "verify":
+        body = {"parameters": {"city": "Oslo"}, "context": context}
+    with spec_server.client("owner") as owner, spec_server.client("member") as member:
+        colleague = owner.post("/keys", json={"name": "colleague", "role": "member"}).json()["key"]
+        agent = owner.post("/agents/register", json=profile, headers={"X-API-Key": colleague}).json()
+        address, own = f"/agents/{agent['agent_id']}/{path}", {"X-API-Key": colleague}
+        token = {"Authorization": f"Bearer {agent['agent_token']}"}
+        refused = member.post(address, json=body)
+        allowed = [
+            member.post(
+                address, json={**body, "context": {**context, "step_number": step}}, headers=headers
+            ).status_code
+            for step, headers in enumerate((own, token, {"X-API-Key": spec_server.keys["owner"]}), start=1)
+        ]
+    assert (refused.status_code, refused.json()["error"]["code"]) == (403, "QWED-AUTH-003")
+    assert "the agents it registered" in refused.json()["error"]["message"]
+    assert allowed == [200, 200, 200]
 
 
 @spec("9.8")

@@ -167,10 +167,11 @@ def client(spec_server: SpecServer) -> Iterator[httpx.Client]:
 
 @pytest.fixture
 def scene(spec_server: SpecServer, client: httpx.Client) -> Scene:
-    with spec_server.client("owner") as owner:
+    with spec_server.client("owner") as owner, spec_server.client("member") as member:
         owner.post("/reactivate-all", json={"reason": "a new scene"})
         profile = {"name": "played", "principal_id": "user_1", "trust_level": 1}
-        agent = owner.post("/agents/register", json=profile).json()
+        # A member key decides for the agents it registered.
+        agent = member.post("/agents/register", json=profile).json()
         waiting: dict[str, Any] = {"action": {"type": "send_email", "parameters": {"subject": "hello"}}}
         waiting |= {"context": {"conversation_id": "c", "step_number": 1}}
         asked = owner.post(f"/agents/{agent['agent_id']}/verify", json=waiting).json()

@@ -223,7 +223,7 @@ def _register(tenant: Tenant, trust: int) -> dict[str, Any]:
         "budget": {"max_daily_cost_usd": 500, "max_tokens_per_request": 4_096},
         "permissions": {"blocked_tools": ["shell_command"]},
     }
-    return tenant.ask("POST", "/agents/register", said)
+    return tenant.ask("POST", "/agents/register", said, "member")
 
 
 def _decide(tenant: Tenant, agent: str, action: dict[str, Any], key: str = "") -> dict[str, Any]:

@@ -69,6 +69,8 @@ class Agent:
     description: str | None = None
     framework: str | None = None
     model: str | None = None
+    registered_by: str | None = None
+    """Key that registered the agent; None for an agent stored before keys were recorded."""
 
     @cached_property
     def allowed_engines(self) -> frozenset[str] | None:

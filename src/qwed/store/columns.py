@@ -13,7 +13,7 @@ _COLUMNS = {
     "keys": "key_id organisation_id name role prefix digest created_at revoked_at",
     "agents": (
         "agent_id organisation_id name type principal_id trust status permissions limits token_prefix token_digest "
-        "created_at description framework model"
+        "created_at description framework model registered_by"
     ),
     "tools": "organisation_id name definition",
     "conversations": "agent_id conversation_id last_step steps fingerprint repeats recent_states",

@@ -173,6 +173,7 @@ def agent_row(agent: Agent) -> Row:
         agent.description,
         agent.framework,
         agent.model,
+        agent.registered_by,
     )
 
 
@@ -194,6 +195,7 @@ def to_agent(row: Row) -> Agent:
         description=row[12],
         framework=row[13],
         model=row[14],
+        registered_by=row[15],
     )
 
 

@@ -124,15 +124,18 @@ SINCE = {
 
 RENAMED = {"tallies": "daily_totals", "asked_by": "requested_by", "row": "definition"}
 """Tables and columns that have another name since version 7."""
+RENAMED_IN = 7
 
 
 def renamed(statement: str) -> str:
-    """Return a statement about an earlier version as the newest version reads it."""
+    """Return a statement about a version before 7 as later versions read it."""
     return re.sub("|".join(rf"\b{name}\b" for name in RENAMED), lambda name: RENAMED[name[0]], statement)
 
 
 def test_nothing_that_was_there_is_changed_or_lost(old: Old) -> None:
     since = [*UNCHANGED.items(), *(item for number in SINCE if number <= old.version for item in SINCE[number].items())]
+    if old.version >= RENAMED_IN:
+        since = [(renamed(table), renamed(columns)) for table, columns in since]
     earlier = [f"SELECT {old.columns(table, columns)} FROM {table} ORDER BY 1, 2, 3" for table, columns in since]
     before = [old.all(statement) for statement in earlier]
     assert all(before), "every table has rows"

@@ -71,6 +71,7 @@ async def register(raw: Any, actor: Actor, services: Services) -> Registration |
         token_prefix=token.prefix,
         token_digest=token.digest,
         created_at=now,
+        registered_by=actor.actor_id,
         **fields,
     )
     change = build_change(

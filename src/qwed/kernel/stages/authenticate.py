@@ -12,6 +12,7 @@ from qwed.store.protocol import Store
 _SEND_CREDENTIAL = "send an organisation key in X-API-Key, or the agent's own token in Authorization: Bearer"
 
 _ABOVE_MEMBER = "a member key decides on behalf of agents of trust level 0 to 2 only"
+_OF_ANOTHER = "a member key decides only on behalf of the agents it registered"
 _PROVE_AGENT = "send the agent's own token in Authorization: Bearer, or a key of an owner or approver"
 
 
@@ -43,6 +44,8 @@ def _refuse_proven_caller(case: Case, agent: Agent, key: Key | None) -> Answer |
     # Level 3 is given by an owner: a member's key may not use it.
     if is_member and agent.trust >= Trust.TRUSTED:
         return denied(ErrorCode.ROLE_NOT_SUFFICIENT, _ABOVE_MEMBER, suggestion=_PROVE_AGENT)
+    if is_member and key is not None and agent.registered_by not in (None, key.key_id):
+        return denied(ErrorCode.ROLE_NOT_SUFFICIENT, _OF_ANOTHER, suggestion=_PROVE_AGENT)
     if case.stated_agent_id not in (None, case.agent_id):
         return denied(ErrorCode.MALFORMED, "`agent_id` in the body is not the agent in the path")
     return None
