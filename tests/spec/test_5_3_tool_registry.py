@@ -102,6 +102,67 @@ def test_a_verification_engine_judges_the_call(api: httpx.Client, asking: Callab
     assert said(bad) == ("DENIED", "QWED-AGENT-TRUST-001")
 
 
+MYSQL_STRING = "SELECT '\\'; DELETE FROM users; --' AS note"
+"""One text to MySQL; two statements to the databases in which a backslash escapes nothing."""
+
+
+@spec("5.3")
+@pytest.mark.parametrize("tool", ["run_report", "mcp__warehouse__run_report", "execute_sql"])
+def test_the_sql_of_a_tool_is_judged_in_the_dialect_of_its_row(spec_server: SpecServer, tool: str) -> None:
+    action: Json = {"type": tool, "query": MYSQL_STRING}
+    if tool != "execute_sql":
+        action = {"type": "tool_call", "tool": tool, "parameters": {"sql": MYSQL_STRING}}
+    decisions = []
+    with spec_server.client("owner") as owner:
+        for dialect in (None, "postgres", "mysql", "MariaDB"):
+            row = owner.put(
+                f"/tools/{tool}", json={"risk_level": "low", "verification_engine": "sql", "dialect": dialect}
+            )
+            assert row.json()["dialect"] == dialect
+            agent = owner.post("/agents/register", json={"name": "a", "principal_id": "u"}).json()
+            decisions.append(AgentConversation(owner, agent)(action, 1)["decision"])
+        owner.put(f"/tools/{tool}", json={"risk_level": "low", "verification_engine": "sql"})
+    assert decisions == ["DENIED", "DENIED", "APPROVED", "APPROVED"]
+
+
+@spec("5.3")
+def test_a_row_with_a_dialect_is_verified_as_sql(api: httpx.Client, asking: Callable[..., AgentConversation]) -> None:
+    row = api.put("/tools/count_orders", json={"risk_level": "low", "dialect": "postgres"}).json()
+    assert (row["verification_engine"], row["dialect"]) == ("sql", "postgres")
+    call = {"type": "tool_call", "tool": "count_orders", "parameters": {"sql": "SELECT count(*) FROM orders"}}
+    assert asking()(call, 1)["verification"]["engine"] == "sql"
+
+
+@spec("5.3")
+def test_the_dialect_of_a_row_precedes_that_of_the_permissions(
+    api: httpx.Client, asking: Callable[..., AgentConversation]
+) -> None:
+    api.put("/tools/legacy_report", json={"risk_level": "low", "dialect": "mysql"})
+    ask = asking(permissions={"dialect": "postgres", "allowed_tools": ["legacy_report"]})
+    call = {"type": "tool_call", "tool": "legacy_report", "parameters": {"sql": MYSQL_STRING}}
+    assert ask(call, 1)["decision"] == "APPROVED"
+    assert ask({"type": "execute_sql", "query": MYSQL_STRING}, 2)["decision"] == "DENIED"
+
+
+@spec("5.3")
+@pytest.mark.parametrize(
+    ("stated", "decision"), [("mysql", "DENIED"), ("klingon", "DENIED"), ("postgresql", "APPROVED")]
+)
+@pytest.mark.parametrize("registered", [True, False])
+def test_a_call_names_no_other_dialect_than_that_of_the_database(
+    api: httpx.Client, asking: Callable[..., AgentConversation], stated: str, decision: str, registered: bool
+) -> None:
+    permissions = {} if registered else {"dialect": "postgres", "allowed_tools": ["query_pages"]}
+    if registered:
+        api.put("/tools/weekly_report", json={"risk_level": "low", "dialect": "postgres"})
+    tool = "weekly_report" if registered else "query_pages"
+    parameters = {"sql": "SELECT id FROM orders", "dialect": stated}
+    answer = asking(permissions=permissions)({"type": "tool_call", "tool": tool, "parameters": parameters}, 1)
+    assert answer["decision"] == decision
+    if decision == "DENIED":
+        assert f"`{stated}`" in answer["error"]["message"]
+
+
 @spec("5.3")
 @pytest.mark.parametrize("tool", ["drop_table", "send_money"])
 @pytest.mark.parametrize("row", [{}, {"dangerous": False}, {"dangerous": False, "requires_approval": False}])
@@ -155,6 +216,12 @@ BAD_ROWS: list[tuple[str, Any, str]] = [
     ("mine", {"risk_level": "low", "colour": "red"}, "colour"),
     ("mine", {"risk_level": "low", "requires_approval": "yes"}, "requires_approval"),
     ("mine", {"risk_level": "low", "verification_engine": "magic"}, "verification_engine"),
+    ("mine", {"risk_level": "low", "dialect": "klingon"}, "`klingon`"),
+    ("mine", {"risk_level": "low", "dialect": "generic"}, "`generic`"),
+    ("mine", {"risk_level": "low", "dialect": ""}, "dialect"),
+    ("mine", {"risk_level": "low", "dialect": 5}, "dialect"),
+    ("mine", {"risk_level": "low", "dialect": "mysql", "verification_engine": "math"}, "`dialect`"),
+    ("file_read", {"risk_level": "low", "dialect": "mysql"}, "`dialect`"),
     ("Mine", {"risk_level": "low"}, "`name`"),
     ("x" * 129, {"risk_level": "low"}, "`name`"),
     ("\uff4dine", {"risk_level": "low"}, "`name`"),

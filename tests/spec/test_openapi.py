@@ -75,6 +75,7 @@ BEYOND_A_SCHEMA = (
     "must be a plain lower-case name",
     "stays there",
     "cannot be changed",
+    "is for tools that",  # a dialect of a tool that another engine verifies
     "`from` and `to` must be RFC 3339",
     "`from` must be before `to`",
     "a report covers at most",

@@ -102,7 +102,7 @@ class AdminMethods(GateBase):
         return [Reply(row) for row in tool_registry.tools_of(self._owner.organisation_id, self.services)]
 
     def put_tool(self, name: str, risk_level: str, **fields: Any) -> Reply:
-        """Register a tool, e.g. with `requires_approval=True`."""
+        """Register a tool, e.g. with `requires_approval=True` or `dialect="postgres"`."""
         row = unwrap(tool_registry.read_tool(name, {"risk_level": risk_level, **fields}))
         return Reply(self._act(tool_registry.register_tool(row, self._owner, self.services)))
 

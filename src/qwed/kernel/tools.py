@@ -33,6 +33,8 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     sandbox_required: bool = False
     dangerous: bool = False
     effect: EffectKind | None = None
+    dialect: str | None = None
+    """Dialect of the database that executes the statements of this tool; a call may name no other one."""
 
     @property
     def has_engine(self) -> bool:
@@ -45,8 +47,9 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return Risk.of(self.risk_level)
 
 
-def _row(name: str, risk: str, effect: EffectKind | None = None, engine: str | None = None, **more: bool) -> Tool:
-    return Tool(name=name, risk_level=risk, effect=effect, verification_engine=engine, **more)
+def _row(name: str, risk: str, effect: EffectKind | None = None, engine: str | None = None, **flags: bool) -> Tool:
+    tool = Tool(name=name, risk_level=risk, effect=effect, verification_engine=engine)
+    return msgspec.structs.replace(tool, **flags)
 
 
 _E = EffectKind

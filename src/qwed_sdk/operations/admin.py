@@ -182,7 +182,8 @@ def put_tool(name: str, risk_level: str, **fields: Any) -> Operation[ApiRecord]:
     Args:
         name: Name of the tool.
         risk_level: `low`, `medium`, `high` or `critical`.
-        fields: Further fields, such as `effect="SPEND"` or `requires_approval=True`.
+        fields: Further fields, such as `effect="SPEND"`, `requires_approval=True` or `dialect="postgres"`, the database
+            that executes the statements of the tool.
 
     Returns:
         The registered tool.

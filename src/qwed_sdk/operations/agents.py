@@ -47,7 +47,8 @@ def register_agent(
         name: Name of the agent, for people.
         type: `supervised` (trust level 1, the default), `autonomous` (2) or `trusted` (3).
         principal_id: Id of the person or service that the agent acts for; required.
-        permissions: Tools, tables, paths and domains that it may use; without it the defaults.
+        permissions: Tools, tables, paths and domains that it may use, the `dialect` of its database and the
+            `allowed_functions` of that; without it the defaults.
         budget: Limits, such as `{"max_daily_cost_usd": 5}`; a limit that is absent does not apply.
         trust_level: Level from 0 to 3, in place of that of `type`.
         description: What the agent does.

@@ -62,7 +62,8 @@ def test_permissions_and_budget_come_from_a_file_from_json_and_from_options_whic
         *("--block-tool", "c", "--allow-table", "t", "--allow-path", "/srv", "--allow-domain", "example.com"),
         *("--budget", '{"max_requests_per_day": 7, "max_daily_cost_usd": 1}', "--max-daily-cost-usd", "2.50"),
         *("--max-tokens-per-day", "100", "--type", "autonomous", "--trust-level", "1", "--model", "m"),
-        *("--framework", "f", "--description", "d"),
+        *("--framework", "f", "--description", "d", "--dialect", "postgres"),
+        *("--allow-function", "fiscal_quarter", "--allow-function", "app.vat"),
     )
     assert {name: value for name, value in agent["permissions"].items() if value is not None} == {
         "allowed_engines": ["sql"],
@@ -72,6 +73,8 @@ def test_permissions_and_budget_come_from_a_file_from_json_and_from_options_whic
         "allowed_tables": ["t"],
         "allowed_paths": ["/srv"],
         "allowed_domains": ["example.com"],
+        "dialect": "postgres",
+        "allowed_functions": ["fiscal_quarter", "app.vat"],
     }
     assert {name: value for name, value in agent["budget"].items() if value is not None} == {
         "max_daily_cost_usd": 2.5,

@@ -36,6 +36,7 @@ def test_a_tool_that_was_described_is_known_from_then_on(gate: Gate) -> None:
         ("fetch_report", {"risk_level": "none"}),
         ("fetch_report", {"risk_level": "low", "effect": "HARMLESS"}),
         ("fetch_report", {"risk_level": "low", "unknown": 1}),
+        ("fetch_report", {"risk_level": "low", "dialect": "klingon"}),
     ],
 )
 def test_what_the_registry_refuses_over_http_it_refuses_here(gate: Gate, name: str, row: dict[str, Any]) -> None:

@@ -251,6 +251,7 @@ class ToolShape(RequestShape):
     sandbox_required: bool = False
     dangerous: bool = False
     effect: EffectKind | None = None
+    dialect: Dialect | None = None
 
 
 class ProblemShape(View, frozen=True, kw_only=True):

@@ -37,6 +37,8 @@ PERMISSIONS = (
     _list_option("allow_path", "allowed_paths", "PATH", "path the agent may use; all others are then denied"),
     _list_option("allow_domain", "allowed_domains", "NAME", "domain the agent may call; all others are then denied"),
     _limit_option("max_rows", "maximum rows of one query"),
+    PermissionOption("dialect", "dialect", str | None, "NAME", "database that executes its queries: postgres, ..."),
+    _list_option("allow_function", "allowed_functions", "NAME", "function of your database that a query may call"),
 )
 BUDGET = (
     # Money stays text: a float would change the amount.

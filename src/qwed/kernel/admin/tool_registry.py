@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from qwed.engines.sql_dialect import KNOWN_DIALECTS, dialect_named
 from qwed.guards.secrets import find_secrets
 from qwed.guards.tool_approval import fold_name
 from qwed.kernel.answer import Problem, problem
@@ -21,7 +22,8 @@ from qwed.store.protocol import Change
 _decode = msgspec.json.Decoder(Tool).decode
 _MAX_NAME_LENGTH = 128
 _EFFECTS = tuple(EffectKind)
-_ENGINES = ("sql", "code", "math", "logic", PATH, SHELL)
+_SQL = "sql"
+_ENGINES = (_SQL, "code", "math", "logic", PATH, SHELL)
 """Engines and guards that may analyze the call of a tool."""
 
 
@@ -69,11 +71,13 @@ def read_tool(name: str, raw: Mapping[str, Any]) -> Tool | Problem:
         return _bad(str(error).lower())
     if tool.risk_level not in {risk.word for risk in Risk}:
         return _bad("`risk_level` must be low, medium, high or critical")
+    if tool.dialect is not None and tool.verification_engine is None:
+        tool = msgspec.structs.replace(tool, verification_engine=_SQL)
     return _refuse_row(tool) or tool
 
 
 def _refuse_row(tool: Tool) -> Problem | None:
-    refusal = _refuse_name(tool.name)
+    refusal = _refuse_name(tool.name) or _refuse_dialect(tool)
     if refusal is not None:
         return refusal
     if tool.verification_engine is not None and tool.verification_engine not in _ENGINES:
@@ -88,6 +92,16 @@ def _refuse_row(tool: Tool) -> Problem | None:
         return _bad(f"the engine of `{tool.name}` cannot be changed")
     if built_in is not None and built_in.effect is not None and tool.effect is not built_in.effect:
         return _bad(f"the effect of `{tool.name}` is {built_in.effect} and cannot be changed")
+    return None
+
+
+def _refuse_dialect(tool: Tool) -> Problem | None:
+    if tool.dialect is None:
+        return None
+    if not dialect_named(tool.dialect):
+        return _bad(f"unknown `dialect` {quoted(tool.dialect)}: known are {', '.join(KNOWN_DIALECTS)}")
+    if tool.verification_engine != _SQL:
+        return _bad(f"`dialect` is for tools that `{_SQL}` verifies, not {quoted(str(tool.verification_engine))}")
     return None
 
 

@@ -131,13 +131,19 @@ def _request_of(case: Case, action: Action) -> EngineRequest:
         )
         if executable_text.analyzer == "code":
             return EngineRequest(code=text, parameters={"language": executable_text.language}, policy=_policy_of(case))
-        return EngineRequest(query=text, policy=_policy_of(case))
+        return EngineRequest(query=text, parameters=_stated_dialect(case), policy=_policy_of(case))
     return EngineRequest(
         query=text_of(action, "query"),
         code=text_of(action, "code"),
         parameters=_parameters_of(action),
         policy=_policy_of(case),
     )
+
+
+def _stated_dialect(case: Case) -> Mapping[str, Any]:
+    """Return the dialect that the call of an unregistered tool names, if another one is known: then both must agree."""
+    stated = (case.action.parameters or {}).get("dialect")
+    return {"dialect": stated} if stated is not None and case.agent.permissions.dialect else {}
 
 
 def _parameters_of(action: Action) -> Mapping[str, Any]:
@@ -154,7 +160,8 @@ def _policy_of(case: Case) -> DataPolicy:
         sensitive_columns=DEFAULT_SENSITIVE_COLUMNS if sensitive is None else sensitive,
         schema_ddl=allowed.schema_ddl,
         max_rows=allowed.max_rows,
-        dialect=allowed.dialect,
+        # The row describes the database of this tool; the permissions, that of the agent's other actions.
+        dialect=case.resolved_action.tool.dialect or allowed.dialect,
         allowed_functions=allowed.allowed_functions or (),
         tolerances=allowed.tolerances or (),
     )
