@@ -188,6 +188,7 @@ class ModelAgent:
     actions: list[ModelDecision] = field(default_factory=list)
     talks: dict[str, ModelConversation] = field(default_factory=dict)
     conduct: ModelConduct = field(default_factory=ModelConduct)
+    registered_by: str = ""
 
     @property
     def active(self) -> bool:

@@ -38,11 +38,15 @@ class ModelOrganisation:
         """Register an agent; only an owner may grant the highest trust."""
         refusal = self._refuse(key, ANYONE if trust < 3 else OWNERS)
         if refusal is None:
-            agent = ModelAgent(self, trust, self.now, *limits)
+            agent = ModelAgent(self, trust, self.now, *limits, registered_by=key)
             agent.turn(self.now)
             self.agents.append(agent)
             agent.record_change("registered", key, (trust,))
         return refusal
+
+    def may_decide(self, key: str, agent: ModelAgent) -> bool:
+        """Return True if a key decides on behalf of the agent: a member's only for those it registered."""
+        return self.keys.get(key) != "member" or (agent.trust < 3 and agent.registered_by == key)
 
     def _refuse(self, key: str, roles: tuple[str, ...]) -> str | None:
         if key in self.revoked:

@@ -206,8 +206,8 @@ class Machine(RuleBasedStateMachine):
             step = max(1, last + ahead)
             action_case, _action = ACTIONS[name]
             answer = self._ask(agent, name, conversation, step, state, cents, tokens, headers)
-            is_member = how not in (TOKEN, BOTH) and self.organisation.keys.get(by) == "member"
-            if refusal is not None or (is_member and model.trust == 3):
+            is_allowed = how in (TOKEN, BOTH) or self.organisation.may_decide(by, model)
+            if refusal is not None or not is_allowed:
                 self._same(answer, ModelAnswer("DENIED", refusal or ROLE))
                 return
             self._same(answer, model.ask(action_case, conversation, step, state, cents, tokens, by))
