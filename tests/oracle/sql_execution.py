@@ -14,7 +14,9 @@ from tests.oracle import project, sandbox
 from tests.oracle.python_execution import packages
 from tests.support.postgres_binaries import installation
 
-_WORKER = Path(__file__).with_name("sql_worker.py")
+_PROGRAM = {
+    f"/oracle/{name}": Path(__file__).with_name(name).read_bytes() for name in ("sql_worker.py", "sql_databases.py")
+}
 _START_SECONDS = 120
 _STATEMENT_SECONDS = 4
 
@@ -87,7 +89,7 @@ def _communicate(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     with sandbox.scratch_file() as jobs, sandbox.scratch_file() as output:
         jobs.write(b"".join(json.dumps(row).encode() + b"\n" for row in (setup, *rows)))
         jobs.seek(0)
-        files = {"/oracle/sql_worker.py": _WORKER.read_bytes()} | project.system_files()
+        files = _PROGRAM | project.system_files()
         job = sandbox.SandboxJob([sandbox.python(), "-ISB", "/oracle/sql_worker.py"], files, visible=packages())
         process = sandbox.start(job, jobs, output.fileno())
         timer = threading.Timer(_START_SECONDS + len(rows) * _STATEMENT_SECONDS, process.kill)
