@@ -56,6 +56,10 @@ _CLIENTS: dict[str, Client] = {
     "sqlcmd": Client("tsql", refused=re.compile(r"(?m)^[ \t]*(?::|!!|go\b)|\$\(")),
     "usql": Client("", refused=re.compile(r"\\|(?<![:\w]):(?![:=\s\d])")),
     "cqlsh": Client(""),
+    "bq": Client("bigquery"),
+    "trino": Client("trino"),
+    "presto": Client("presto"),
+    "snowsql": Client("snowflake", refused=re.compile(r"(?m)^[ \t]*!|&")),
 }
 _CONNECTION = re.compile(r"\$\{?[A-Za-z_]\w*\}?")
 
@@ -84,7 +88,9 @@ def _client(analysis: ShellAnalysis, call: CommandCall) -> None:
         analysis.report.add_unresolved(f"the effect of `{call.name}` depends on its input")
 
 
-_IGNORES_INPUT = names_in("psql pgcli mysql mariadb sqlite3 sqlite mongosh mongo cqlsh sqlcmd usql")
+_IGNORES_INPUT = names_in(
+    "psql pgcli mysql mariadb sqlite3 sqlite mongosh mongo cqlsh sqlcmd usql trino presto snowsql"
+)
 """Clients that do not read their input if a statement is given."""
 
 
@@ -148,6 +154,14 @@ def _mongo(analysis: ShellAnalysis, call: CommandCall) -> None:
         analysis.report.add_effect(EffectKind.EXECUTE, call.line)
         return
     _client(analysis, call)
+
+
+def _bq(analysis: ShellAnalysis, call: CommandCall) -> None:
+    """Report the effects of the client of BigQuery; its subcommand `query` has a statement."""
+    parsed = analyze_program(analysis, call, known_program(call.name))
+    if parsed.command.name == "bq query" and not parsed.is_about:
+        for word in parsed.operands:
+            _analyze_text(analysis, call.name, word)
 
 
 _REDIS_READS = names_in(
@@ -227,6 +241,7 @@ DATABASE_CLIENTS = frozenset({*_CLIENTS, *_DOCUMENT_CLIENTS, "redis-cli", "valke
 """Programs that take the address of a database, which may contain a password."""
 RULES: dict[str, Rule] = {
     **dict.fromkeys(_CLIENTS, _client),
+    "bq": _bq,
     **dict.fromkeys(_DOCUMENT_CLIENTS, _mongo),
     **dict.fromkeys(("redis-cli", "valkey-cli", "keydb-cli"), _redis),
     **dict.fromkeys(_DUMPS, _dump),

@@ -44,9 +44,31 @@ def _file_or_url(context: RoleContext, argument: Argument) -> None:
         context.add_file(_E.READ, argument.word)
 
 
+def _word(context: RoleContext, argument: Argument) -> None:
+    """Report a value that is more than a name, where a longer one names a file or a program."""
+    if not (argument.word.is_exact and argument.word.text.replace("-", "").isalnum()):
+        context.unresolved(f"`{argument.word.text[:64]}` is not a known value of `{argument.option}`")
+
+
+_REMOTE_NAME = re.compile(r"\w[\w. -]*:")
+
+
+def _remote_name(context: RoleContext, argument: Argument) -> None:
+    """Report `name:path` or a local path; a remote that is described in place can run programs."""
+    text = argument.word.text
+    if _REMOTE_NAME.match(text):
+        context.add(_E.NETWORK, text)
+    elif ":" in text or not argument.word.is_exact:
+        context.unresolved(f"the remote `{text[:64]}` is not understood")
+    else:
+        context.add_file(_E.READ, argument.word)
+
+
 ROLES: dict[str, Role] = {
     "kube-resource": _kube_resource,
     "mount": _mount,
     "host-access": _host_access,
     "file-or-url": _file_or_url,
+    "remote-name": _remote_name,
+    "word": _word,
 }

@@ -126,9 +126,9 @@ class Library:
             if rest:
                 raise rest[0].error("only a subcommand has lines of its own")
             _add_line(command, line, listed)
-        if "unparsed" in command.traits and not all(_CRITICAL & {*outcome.effects} for outcome in command.outcomes):
+        if "unparsed" in command.traits and not all(_CRITICAL & {*row.effects} for row in _possible_outcomes(command)):
             raise block[0].error("only the arguments of a critical command may stay unparsed")
-        passed = {name: option for name, option in command.options.items() if option.is_global}
+        passed = {name: option for name, option in command.options.items() if option.is_global or _is_help(option)}
         for inner in blocks:
             if inner[0].is_verb:
                 self._add_subcommand(command, inner, passed)
@@ -158,8 +158,21 @@ class Library:
                 raise line.error(f"`{name}` is listed twice")
             command.subcommands.setdefault(name, subcommand)
         traits = command.traits - {"bundle", "no-options", "open", "unparsed", "verb-abbrev"}
+        if names.strip() == "*":
+            # Any other word may be a plugin, which decides itself what its `--help` does.
+            inherited = {name: option for name, option in inherited.items() if option.is_global}
         own = [line, *(row._replace(is_shared=False) for row in block[1:])]
         subcommand.pending = partial(self._fill, subcommand, own, inherited, traits)
+
+
+def _is_help(option: Option) -> bool:
+    """Return True for `--help` of a program, which its subcommands have too."""
+    return option.name == "--help" and option.kind == "about"
+
+
+def _possible_outcomes(command: Command) -> list[Outcome]:
+    """Return the outcomes of a command, those of its modes included."""
+    return [*command.outcomes, *(outcome for option in command.options.values() for outcome in option.outcomes)]
 
 
 def _add_line(command: Command, line: _Line, listed: set[str]) -> None:

@@ -190,7 +190,8 @@ class _Level:
     def _unknown(self, word: Word, rest: deque[Word]) -> None:
         name, has_value, value = word.text.partition("=")
         if "open" in self.command.traits and name.startswith("--"):
-            parameter = Option(name, ("parameter",), many=name.endswith("s"))
+            has_values = bool(has_value or (rest and not self._is_option(rest[0])))
+            parameter = Option(name, ("parameter",) if has_values else (), many=has_values and name.endswith("s"))
             self._with_values(parameter, word._replace(text=value) if has_value else None, rest)
         else:
             self._report_unknown(word)

@@ -38,6 +38,13 @@ def _read(context: RoleContext, argument: Argument) -> None:
         context.analysis.add_tree_read(argument.word)
 
 
+def _source(context: RoleContext, argument: Argument) -> None:
+    """Report a file that is checked; `@name` would be a file with more options."""
+    if argument.word.text.startswith("@"):
+        context.unresolved(f"`{argument.word.text[:64]}` may be a file of options")
+    _read(context, argument)
+
+
 def _stream(context: RoleContext, argument: Argument) -> None:
     """Report a file that is printed to its end."""
     _read(context, argument)
@@ -159,6 +166,7 @@ ROLES: dict[str, Role] = {
     "text": _text,
     "read": _read,
     "list": _read,
+    "source": _source,
     "directory": _file(_E.READ),
     "target": _text,
     "tree": _tree,
