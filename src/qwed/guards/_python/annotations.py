@@ -1,12 +1,14 @@
 """Checks of annotations and of other expressions that only name a type."""
 
 import ast
+import re
 
 from qwed.guards._python.abstract_values import ANYTHING
 from qwed.guards._python.analysis import PythonAnalysis
 from qwed.guards._python.attributes import REACHING
 from qwed.guards._python.library_rules import words
 from qwed.guards._python.scopes import Scope
+from qwed.guards._python.syntax import NestingError, parse_expression
 from qwed.guards.code_findings import ViolationKind
 
 _TYPE_NODES = frozenset(
@@ -14,6 +16,8 @@ _TYPE_NODES = frozenset(
     | {ast.UnaryOp, ast.USub, ast.Starred, ast.Load}
 )
 """Parts of a type; anything else in the text of an annotation is code."""
+_NEWER_STRING = re.compile(r"\b(?:[ft]r?|r[ft])[\"']", re.IGNORECASE)
+"""Beginning of a formatted string: newer versions accept more of them, and no other expression that `VERSION` lacks."""
 TYPES = words("""
 types.FunctionType types.LambdaType types.CodeType types.ModuleType types.FrameType types.CellType types.TracebackType
 typing.ForwardRef
@@ -73,10 +77,17 @@ def _check_computed(analysis: PythonAnalysis, node: ast.expr, scope: Scope) -> N
 
 
 def _check_text(analysis: PythonAnalysis, text: str, line: int) -> None:
-    try:
-        parts = list(ast.walk(ast.parse(text.strip(), mode="eval")))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
-    inner = any(isinstance(part, ast.Attribute) and part.attr in REACHING for part in parts)
-    if inner or not _TYPE_NODES.issuperset(map(type, parts)):
+    if not _is_type_or_prose(text.strip()):
         analysis.report.add_violation(ViolationKind.DYNAMIC, "code in an annotation", line)
+
+
+def _is_type_or_prose(text: str) -> bool:
+    """Return True if the text names a type, or if no version of Python can evaluate it."""
+    try:
+        parts = list(ast.walk(parse_expression(text)))
+    except NestingError:
+        return False
+    except (SyntaxError, ValueError):
+        return not _NEWER_STRING.search(text)
+    reaches = any(isinstance(part, ast.Attribute) and part.attr in REACHING for part in parts)
+    return not reaches and _TYPE_NODES.issuperset(map(type, parts))

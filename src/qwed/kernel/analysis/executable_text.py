@@ -152,7 +152,7 @@ def _distinct(texts: Iterable[ExecutableText]) -> list[ExecutableText]:
 def _texts_by_form(action: Action, tool: ToolName) -> Iterator[ExecutableText]:
     """Yield statements and commands under names that do not imply them, at any depth."""
     path: JsonPath = ("parameters", EMBEDDED)
-    for where, text in strings_within(action.parameters):
+    for where, text, _complete in strings_within(action.parameters):
         if not may_be_executed(classify_name(name_at(where)), tool):
             continue
         if is_statement(text):

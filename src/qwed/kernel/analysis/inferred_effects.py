@@ -52,6 +52,8 @@ _FILE_EFFECTS: tuple[tuple[frozenset[str], _FileEffects], ...] = (
 class _NamedText(NamedTuple):
     name: ParameterName
     text: str
+    complete: bool = True
+    """False if the text contains values beyond the limits, which are not read."""
 
 
 _PATH_AT_START = re.compile(
@@ -86,7 +88,9 @@ def inferred_effects(case: Case) -> tuple[Effect, ...]:
 
 def _changes_in(named_text: _NamedText, tool: ToolName) -> Iterator[EffectKind]:
     """Yield the effects of a text that is a query of a language without an engine, or code under any name."""
-    name, text = named_text
+    name, text, complete = named_text
+    if not complete and (tool.takes_queries or not (name.content or name.stored)):
+        yield EffectKind.UNRESOLVED
     if name.content and not tool.takes_queries:
         return
     yield from mutations_in(text)
@@ -148,10 +152,10 @@ def _texts(case: Case) -> Iterator[_NamedText]:
     executed = () if executable_text is None else (executable_text.original, executable_text.normalized)
     if case.action.target:
         yield _NamedText(classify_name("target"), case.action.target)
-    for path, text in strings_within(case.action.parameters):
+    for path, text, complete in strings_within(case.action.parameters):
         name = classify_name(name_at(path))
         if text and text not in executed and not (executable_text is not None and name.command):
-            yield _NamedText(name, text)
+            yield _NamedText(name, text, complete)
 
 
 def _effects_on(files: list[_NamedText], words: frozenset[str]) -> Iterator[Effect]:
@@ -185,7 +189,7 @@ def _limited(effects: Iterable[Effect]) -> Iterator[Effect]:
 
 def names_file(named_text: _NamedText, words: frozenset[str] = frozenset()) -> bool:
     """Return True if a text names a file, by its parameter's name or by its form."""
-    name, text = named_text
+    name, text, _complete = named_text
     if len(text) > paths.MAX_LENGTH and not name.file:
         return False
     text = text if text.isascii() else normalize("NFKC", text)
