@@ -81,9 +81,13 @@ PROVIDERS: tuple[tuple[str, str, str], ...] = (
     # Private keys without their outer lines, by how their first bytes read in base64
     (
         "private_key",
-        "b3BlbnNzaC1rZXktdjEA ADANBgkqhkiG9w0BAQEFAAS IBAAKCA MHcCAQEE MC4CAQAwBQYDK2VwBCIEI MIGHAgEAMBMGByqGSM49",
-        r"(?:b3BlbnNzaC1rZXktdjEA|MII[A-Za-z0-9+/]{2}[A-Za-z0-9+/]{3}ADANBgkqhkiG9w0BAQEFAAS|MII[A-Za-z0-9+/]{5}IBAAKCA"
-        r"|MHcCAQEE|MC4CAQAwBQYDK2VwBCIEI|MIGHAgEAMBMGByqGSM49)[A-Za-z0-9+/=\\\r\n]{40,6000}",
+        "b3BlbnNzaC1rZXktdjEA MHcCAQEE MC4CAQAwBQYDK2VwBCIEI MIGHAgEAMBMGByqGSM49",
+        r"(?:b3BlbnNzaC1rZXktdjEA|MHcCAQEE|MC4CAQAwBQYDK2VwBCIEI|MIGHAgEAMBMGByqGSM49)[A-Za-z0-9+/=\\\r\n]{40,6000}",
+    ),
+    (
+        "private_key",
+        "ADANBgkqhkiG9w0BAQEFAAS IBAAKCA",
+        r"MII[A-Za-z0-9+/]{5}(?:ADANBgkqhkiG9w0BAQEFAAS|IBAAKCA)[A-Za-z0-9+/=\\\r\n]{40,6000}",
     ),
     # Wallets; the checksum of the keys is checked
     (

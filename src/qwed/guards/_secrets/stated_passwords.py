@@ -17,6 +17,7 @@ from qwed.guards.text_scan import UNSCANNED, TextFinding
 MAX_LINES = 1_000
 """Lines with a word for a password that are checked in one text; after that the rest is reported as unscanned."""
 _WORDS = (*LANGUAGES.password, "pass ", "pw ")
+_SHORT_WORDS = tuple(word for word in _WORDS if word.isascii() and len(word) < 6)
 _QUOTES = "\"'`\u00ab\u00bb\u201c\u201d\u201e\u2018\u2019\u300c\u300d\u300e\u300f\u300a\u300b"
 _VALUE = rf"[{_QUOTES}(\[{{<*]{{0,3}}(?P<value>[!-~]{{6,128}})"
 _NAME = rf"(?:{alternation(LANGUAGES.password)}|\bpass|\bpw)"
@@ -71,15 +72,31 @@ def _lines(lowered: str, names: list[int]) -> Iterator[tuple[int, int]]:
     """Yield the surroundings of each word for a password: the line, at most so many characters; none twice."""
     done = 0
     for position in names:
-        if position < done or not lowered.startswith(_WORDS, position):
+        if position < done or not lowered.startswith(_WORDS, position) or _is_inside_word(lowered, position):
             continue
-        start = max(lowered.rfind("\n", max(0, position - _NEAR), position) + 1, position - _NEAR, done, 0)
+        start = _start_of_line(lowered, position, done)
         end = lowered.find("\n", position, position + 2 * _NEAR)
         if 0 <= end <= position + _HEADING:
             # A comment or a heading: the value is in the next line.
             end = lowered.find("\n", end + 1, end + _NEAR)
         done = min(position + 2 * _NEAR, len(lowered)) if end < 0 else end
         yield start, done
+
+
+def _start_of_line(lowered: str, position: int, done: int) -> int:
+    """Return the start of the line, or of a whole word at most so many characters before the position."""
+    line = lowered.rfind("\n", max(0, position - _NEAR), position) + 1
+    if line or position <= _NEAR:
+        return max(line, done)
+    blank = lowered.find(" ", position - _NEAR, position)
+    return max(position if blank < 0 else blank, done)
+
+
+def _is_inside_word(lowered: str, position: int) -> bool:
+    """Return True for a short word such as `mdp` inside a longer one, which may be random."""
+    if not position or not (lowered[position - 1].isalnum() or lowered[position - 1] in "/+"):
+        return False
+    return lowered.startswith(_SHORT_WORDS, position) and not lowered.startswith("pass", position)
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
