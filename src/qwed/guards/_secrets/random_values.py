@@ -144,5 +144,5 @@ def _is_called_secret(before: str, lowered: str, end: int) -> bool:
 
 
 _IS_THE = re.compile(
-    rf"[\"'`)\]]{{0,2}}[;,]?\s{{1,4}}(?:(?:#|//|--|/\*)\s?|(?:{alternation(LANGUAGES.copula)})\s)[^.:=,;]{{0,24}}{_WORDS}"
+    rf"[\"'`)\]]{{0,2}}[;,]?\s{{1,4}}(?:(?:#|//|--|/\*)\s?|(?:{alternation(LANGUAGES.copula)})\s)(?![^\n]{{0,24}}publi)[^.:=,;]{{0,24}}{_WORDS}"
 )

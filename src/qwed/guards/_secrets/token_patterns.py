@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from qwed.guards._secrets.languages import positions
 from qwed.guards._secrets.public_examples import is_public_example
 from qwed.guards._secrets.token_rules import RULES_BY_ANCHOR, TOKEN_RULES, TokenRule
-from qwed.guards._secrets.value_heuristics import is_wordy, looks_random
+from qwed.guards._secrets.value_heuristics import is_very_random, is_wordy, looks_random
 from qwed.guards._secrets.wallets import is_base58_check
 from qwed.guards.text_scan import UNSCANNED, TextFinding
 
@@ -15,7 +15,14 @@ MAX_SPLIT = 400
 """Prefixes in one text after which a split token is looked for; then the rest is reported as unscanned."""
 _SHORTEST = 16
 _LONG = 1_000
-_CHECKS: dict[str, Callable[[str], bool]] = {"wallet_key": is_base58_check}
+
+
+def _has_random_body(token: str) -> bool:
+    body = re.split("[_.-]", token)[-1]
+    return is_very_random(body) or is_very_random(token.partition("_")[2]) or is_very_random(token.partition("-")[2])
+
+
+_CHECKS: dict[str, Callable[[str], bool]] = {"wallet_key": is_base58_check, "vendor_key": _has_random_body}
 _DUMMY = re.compile(
     r"(?i)x{6,}|\*{3,}|\.{3,}|(?<![a-z])your(?:[_-]|$)|placeholder|redacted|[_-](?:goes[_-])?here(?![a-z0-9])"
     r"|(?:^|[_-])(?:dummy|fake|sample|changeme|insert|replace)[_-]|example(?:key)?"
@@ -188,8 +195,16 @@ def find_disguised_tokens(text: str, random: str) -> Iterator[TextFinding]:
         finding = next(find_tokens(joined, joined, joined), None)
         if finding is not None:
             yield TextFinding(finding.kind, *match.span())
+    for match in _GROUPED.finditer(random):
+        joined = match[0].replace("-", "")
+        finding = next(find_tokens(joined, joined, joined), None)
+        start = text.find(match[0])
+        if finding is not None and start >= 0:
+            yield TextFinding(finding.kind, start, start + len(match[0]))
 
 
+_GROUPED = re.compile(r"(?<![\w-])(?=[\w-]{0,9}_)(?:\w{3,6}-){4,40}\w{1,6}(?![\w-])")
+"""Tokens in groups of a few letters."""
 _BODY = re.compile("[A-Za-z0-9]{16}")
 
 
@@ -223,7 +238,14 @@ def _end_of_split(anchor: str, text: str, position: int) -> int:
             match = rule.pattern.match(joined)
             if match and _is_random(match[0][len(anchor) :]):
                 return position + len(anchor) + _end_in(body, joints, match.end() - len(anchor))
-    return 0
+    part = _PART.match(body)
+    is_part = part is not None and anchor in _FIXED and _is_random(part[0]) and not _DUMMY.search(part[0])
+    return position + len(anchor) + part.end() if part and is_part else 0
+
+
+_PART = re.compile(r"[A-Za-z0-9]{12,}")
+_FIXED = frozenset({"ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "sk_live_", "rk_live_", "shpat_", "dckr_"})
+"""Prefixes after which a part of a token is recognised, because nothing else begins with them."""
 
 
 def _is_random(body: str) -> bool:
