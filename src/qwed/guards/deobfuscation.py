@@ -40,10 +40,34 @@ class DecodedText(NamedTuple):
 
 def find_in_decoded(text: str, find: Callable[[str], list[TextFinding]]) -> list[TextFinding]:
     """Return what `find` finds in the text and in its decoded form, with spans of the original text."""
-    plain = decode_escapes(text)
-    if plain is None:
-        return find(text)
-    return find(text) + [TextFinding(kind, *plain.span(start, end)) for kind, start, end in find(plain.text)]
+    findings = find(text)
+    for begin, end in _windows(text):
+        plain = decode_escapes(text[begin:end])
+        if plain is not None:
+            spans = ((kind, *plain.span(start, stop)) for kind, start, stop in find(plain.text))
+            findings = [*findings, *(TextFinding(kind, begin + start, begin + stop) for kind, start, stop in spans)]
+    return findings
+
+
+_AROUND = 8_192
+"""Characters around an escape that are searched in their decoded form: no secret reaches farther from it."""
+
+
+def _windows(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the parts of the text that have escapes, so that one escape does not cost a second search of it all."""
+    if len(text) <= 2 * _AROUND:
+        if _ESCAPE_STARTS.search(text):
+            yield 0, len(text)
+        return
+    begin = end = -1
+    for match in _runs(text):
+        if match.start() - _AROUND > end:
+            if end >= 0:
+                yield begin, end
+            begin = max(0, match.start() - _AROUND)
+        end = min(len(text), match.end() + _AROUND)
+    if end >= 0:
+        yield begin, end
 
 
 def decode_escapes(text: str) -> DecodedText | None:

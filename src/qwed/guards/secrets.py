@@ -33,6 +33,8 @@ _USERINFO = re.compile(r"://[^\s:/@'\"<>\[\]]{0,128}:([^\s/'\"]{1,256})@(?=[\w\[
 _MARKS = re.compile(r"[:=<,(\s-]|[^\x00-\x7f]")
 """Characters of which at least one is required to assign a value to a name."""
 
+_ANY_VENDOR = "vendor_key"
+
 
 def find_secrets(text: str) -> tuple[TextFinding, ...]:
     """Return every secret in the first MAX_SCANNED characters, in order; the rest is one `unscanned` finding."""
@@ -81,9 +83,9 @@ def mask(text: str) -> str:
 
 
 def _merge_overlapping(findings: list[TextFinding]) -> tuple[TextFinding, ...]:
-    """Return the findings in order, with overlapping ones merged into the first."""
+    """Return the findings in order, with overlapping ones merged into the first, which is one of a known vendor."""
     merged: list[TextFinding] = []
-    for finding in sorted(findings, key=lambda item: (item.start, -item.end)):
+    for finding in sorted(findings, key=lambda item: (item.start, item.kind == _ANY_VENDOR, -item.end)):
         if merged and finding.start < merged[-1].end:
             merged[-1] = merged[-1]._replace(end=max(merged[-1].end, finding.end))
         else:

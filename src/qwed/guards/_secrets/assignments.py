@@ -193,9 +193,7 @@ def _is_key(match: re.Match[str], group: str, value: str, text: str) -> bool:
     if match.string.endswith(":", 0, name_position[2]):
         # Part of a resource name such as `arn:aws:kms:...:key/...`.
         return False
-    if is_non_secret(value) or (
-        is_uuid(value) and is_bare(*name_position) and not match.string.endswith("_", 0, name_position[2])
-    ):
+    if is_non_secret(value) or (is_uuid(value) and is_bare(*name_position) and not _is_qualified(match)):
         return False
     if is_any_key(*name_position):
         return text[match.start("name")].isupper() and is_very_random(value) and not _is_harmless_key(match)
@@ -204,6 +202,17 @@ def _is_key(match: re.Match[str], group: str, value: str, text: str) -> bool:
     if match["sign"] == "," or not is_strong(*name_position) or (group == "plain" and not _is_capital(match, text)):
         return False
     return _ONE_WORD.fullmatch(value) is not None or (group != "plain" and "=" in match["sign"])
+
+
+def _is_qualified(match: re.Match[str]) -> bool:
+    """Return True if the name is a part of another one, as in `API_TOKEN` and `X-Server-Token`."""
+    if match.string.endswith("_", 0, match.start("name")):
+        return True
+    before = match.string[max(0, match.start("name") - _LONGEST_INTRODUCTION) : match.start("name")]
+    return _HEADER.search(before) is not None
+
+
+_HEADER = re.compile(r"(?<![\w-])x-(?!csrf|xsrf|request|correlation|idempotency)[a-z-]{2,40}-\Z")
 
 
 def _is_harmless_key(match: re.Match[str]) -> bool:

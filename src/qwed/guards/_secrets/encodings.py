@@ -79,7 +79,7 @@ ENCODINGS = (
         re.compile(r"[A-Za-z0-9+/_-]{20,}(?:\\[nr][A-Za-z0-9+/_-]{4,})*={0,2}"),
         lambda run: base64_bytes(_LINES.sub("", run)),
     ),
-    Encoding("hex_secret", re.compile(r"(?<![0-9A-Fa-f])(?:[0-9A-Fa-f]{2}){16,}(?![0-9A-Fa-f])"), _hexadecimal),
+    Encoding("hex_secret", re.compile(r"(?<![0-9A-Fa-f])[0-9A-Fa-f]{32,}"), _hexadecimal),
     Encoding("base32_secret", re.compile(r"(?<![A-Za-z0-9])(?:[A-Z2-7]{24,}|[a-z2-7]{24,})={0,6}"), _base32),
     Encoding(
         "base58_secret",
@@ -94,7 +94,7 @@ ENCODINGS = (
 )
 """Encodings whose runs are long words."""
 _DIGEST = re.compile(
-    r"[^\s0-9A-Za-z]{0,4}(?:\w{1,12}[:-])?(?=(?:[0-7][0-9a-f]){0,63}[89a-f])[0-9a-f]{32,128}[^\s0-9A-Za-z]{0,6}"
+    r"[^\s0-9A-Za-z]{0,4}(?:hash=)?(?:\w{1,12}[:-])?(?=(?:[0-7][0-9a-f]){0,63}[89a-f])[0-9a-f]{32,128}[^\s0-9A-Za-z]{0,6}"
 )
 """Digests; the hexadecimal digits of a text have no byte beyond 7f."""
 _WRAPPED = Encoding(

@@ -7,8 +7,29 @@ _UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _START = "(?<![A-Za-z0-9])"
 _END = "(?![A-Za-z0-9])"
 
+_VENDOR_TEXT = """
+AVNS_ xaat- xapt- csk- ddp_ depot_ e2b_ fw_ fc- jina_ llx- mlsn. napi_ pdl_live_apikey_
+pdl_sdbx_apikey_ polar_oat_ polar_pat_ ramp_sec_ retool_ rpa_ snyk_uat. secret-live- secret-test-
+tvly- tgp_v1_ ATTA tr_prod_ tr_dev_ unkey_ vtwn_ wandb_v1_ xau_ zpka_ phx_ phs_ aio_ signkey-prod-
+signkey-test- bb_live_ cal_live_ lsk_ pck_ lin_wh_ bkt_ ubiops_ infisical_ vck_ ctx7sk- key_live_
+key_test_
+"""
+VENDOR_PREFIXES = tuple(_VENDOR_TEXT.split())
+"""Prefixes of tokens whose length their vendors do not state; what follows must be random."""
+
 PROVIDERS: tuple[tuple[str, str, str], ...] = (
     ("qwed_token", "qwed_", r"qwed_(?:live|agent)_[A-Za-z0-9_-]{20,255}"),
+    (
+        "vendor_key",
+        " ".join(VENDOR_PREFIXES),
+        _START + "(?:" + "|".join(prefix.replace(".", r"\.") for prefix in VENDOR_PREFIXES) + r")[A-Za-z0-9_-]{20,200}",
+    ),
+    (
+        "vendor_key",
+        "sk_ sk- secret_ pat_ apikey_ apikey- token_",
+        _START + r"(?:sk|secret|pat|apikey|token)[_-](?:[a-z]{2,8}[_-]){0,2}[A-Za-z0-9]{24,200}" + _END,
+    ),
+    ("launchdarkly_token", "api- sdk-", _START + "(?:api|sdk)-" + _UUID + _END),
     # Clouds
     ("aws_access_key", "AKIA ASIA", r"(?<![A-Z0-9])A[KS]IA[A-Z0-9]{16}(?![A-Z0-9])"),
     (
@@ -81,9 +102,13 @@ PROVIDERS: tuple[tuple[str, str, str], ...] = (
     # Private keys without their outer lines, by how their first bytes read in base64
     (
         "private_key",
-        "b3BlbnNzaC1rZXktdjEA ADANBgkqhkiG9w0BAQEFAAS IBAAKCA MHcCAQEE MC4CAQAwBQYDK2VwBCIEI MIGHAgEAMBMGByqGSM49",
-        r"(?:b3BlbnNzaC1rZXktdjEA|MII[A-Za-z0-9+/]{2}[A-Za-z0-9+/]{3}ADANBgkqhkiG9w0BAQEFAAS|MII[A-Za-z0-9+/]{5}IBAAKCA"
-        r"|MHcCAQEE|MC4CAQAwBQYDK2VwBCIEI|MIGHAgEAMBMGByqGSM49)[A-Za-z0-9+/=\\\r\n]{40,6000}",
+        "b3BlbnNzaC1rZXktdjEA MHcCAQEE MC4CAQAwBQYDK2VwBCIEI MIGHAgEAMBMGByqGSM49",
+        r"(?:b3BlbnNzaC1rZXktdjEA|MHcCAQEE|MC4CAQAwBQYDK2VwBCIEI|MIGHAgEAMBMGByqGSM49)[A-Za-z0-9+/=\\\r\n]{40,6000}",
+    ),
+    (
+        "private_key",
+        "ADANBgkqhkiG9w0BAQEFAAS IBAAKCA",
+        r"MII[A-Za-z0-9+/]{5}(?:ADANBgkqhkiG9w0BAQEFAAS|IBAAKCA)[A-Za-z0-9+/=\\\r\n]{40,6000}",
     ),
     # Wallets; the checksum of the keys is checked
     (
@@ -153,6 +178,7 @@ PROVIDERS: tuple[tuple[str, str, str], ...] = (
     (
         "jwt",
         "eyJ",
-        r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,8192}\.eyJ[A-Za-z0-9_-]{4,8192}\.[A-Za-z0-9_-]{0,2048}",
+        r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,8192}\.(?:eyJ[A-Za-z0-9_-]{4,8192}\.[A-Za-z0-9_-]{0,2048}"
+        r"|[A-Za-z0-9_-]{0,2048}\.[A-Za-z0-9_-]{16,8192}(?:\.[A-Za-z0-9_-]{8,8192}\.[A-Za-z0-9_-]{16,128})?)",
     ),
 )

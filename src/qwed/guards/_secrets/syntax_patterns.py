@@ -73,6 +73,58 @@ _LOWERED = (
         ":543|:6432:|:3306:|:*:",
         r"(?m)^[\w.*-]{1,120}:(?:543\d|6432|3306|\*):[\w*-]{1,64}:[\w*@.-]{1,64}:(?!\S*::)(\S{4,128})$",
     ),
+    _pattern(
+        "private_key",
+        "private key|secret key|wallet key",
+        r"(?<![0-9a-f])((?:0x)?[0-9a-f]{64})[\"'`)]{0,2}\s{1,3}(?:is|was|=|\(|<?-)\s{0,2}[^\n.]{0,24}"
+        r"(?:private|secret|wallet) key",
+    ),
+    _pattern(
+        "private_key",
+        "wallet|metamask|ledger|trezor|phantom",
+        r"(?:wallet|metamask|ledger|trezor|phantom)[^\n]{0,40}\b(?:pk|key|secret|priv)\b"
+        r"[^\n0-9a-f]{0,3}[\s:=]{1,3}((?:0x)?[0-9a-f]{64})(?![0-9a-f])",
+    ),
+    _pattern(
+        "one_time_code",
+        " code| passcode| pin|-code|otp",
+        r"\b(?:verification|security|login|log-in|sign-?in|access|one[- ]time|otp|2fa|mfa|two-factor|authentication"
+        r"|authenticat\w{2,3}|confirmation|recovery|alarm|door|entry|gate|safe|vault)[ -](?:pass)?(?:code|pin)\b"
+        r"[^\n.!?:=]{0,32}(?:\sis\s|\s?[:=]\s?)[\"'*`]{0,2}(\d(?:[ -]?\d){3,9})(?![\w.,/-]?\d)",
+    ),
+    _pattern(
+        "pin",
+        "pin |pin:",
+        r"\bpin(?:\s(?:of|for|to|number)[^\n.!?:=]{0,32}|\snumber)?(?:\sis|\s?:)\s{1,2}[\"'*`]{0,2}(\d{4}(?:\d{1,4})?)(?![\w.,/-]?\d)",
+    ),
+    _pattern(
+        "recovery_code",
+        "backup code|recovery code|rescue code|scratch code",
+        r"(?:backup|recovery|rescue|scratch) codes?[^\n:]{0,32}"
+        r"[\s:]{1,4}((?:[\s,;*-]{0,4}[a-z0-9]{4,6}-[a-z0-9]{4,6}\b){1,20})",
+    ),
+    _pattern(
+        "assignment",
+        "log in|login|sign in|log on|logon",
+        r"\b(?:use|with|using|type|enter|try)\s{1,2}[\"'`]{0,1}([!-~]{8,64}?)[\"'`]{0,1}"
+        r"\s{1,2}(?:to|and|when|for)\s[^\n.:]{0,24}(?:log|sign)[ -]?(?:in|on)",
+        condition=has_all_classes,
+    ),
+    _pattern(
+        "assignment",
+        "/user:|/u:",
+        r"/u(?:ser)?:[\w.@\\-]{1,64}\s{1,3}([^\s\"'/$][^\s\"']{5,127})",
+        condition=_is_generated,
+    ),
+    _pattern(
+        "cookie",
+        "sessid|connect.sid|session|aspnet|li_at|auth_token|remember_|csrftoken|wordpress_logged|xs=|sid=|_auth|aspxauth",
+        r"(?<![\w-])(?:phpsessid|jsessionid|asp\.net_sessionid|\.aspnet\w{0,8}(?:\.[\w.]{1,40})?|\.aspxauth|connect\.sid|laravel_session"
+        r"|_[a-z]{2,20}_session|sessionid|session_token|li_at|auth_token|remember_(?:token|user_token|web_\w{1,64})"
+        r"|wordpress_logged_in_\w{1,40}|__secure-[\w.-]{1,40}|__host-[\w.-]{1,40}|__secure-next-auth\.session-token)"
+        r"\s?=\s?[\"']?([a-z0-9%_.+/=~|*:-]{20,4096})",
+        condition=looks_random,
+    ),
     _pattern("private_key", "private key", r"private key\W{1,6}(?:is\W{1,3})?((?:0x)?[0-9a-f]{64})(?![0-9a-f])"),
     _pattern(
         "assignment",
@@ -166,6 +218,13 @@ _WRITTEN = (
         "assignment",
         "smbclient|rpcclient",
         r"(?:smbclient|rpcclient)\b[^\n|;&]{0,120}?\s-U\s{0,4}[\"']?[\w.\\/-]{1,64}%([^\s\"'$]{3,128})",
+    ),
+    _pattern(
+        "assignment",
+        " -u| --user",
+        r"\s(?:-u|-U|--user(?:name)?)[ =]?[\"']?[\w.@\\-]{1,64}[\"']?\s[^\n|;&]{0,80}?"
+        r"(?<=\s)-[pPwW][ =]?[\"']?([^\s\"'$-][^\s\"'$]{6,127})",
+        condition=_is_generated,
     ),
     _pattern(
         "assignment", "htpasswd", r"htpasswd\s-\w{0,6}b\w{0,6}\s[^\s]{1,120}\s[\w.@-]{1,64}\s[\"']?([^\s\"'$]{4,128})"

@@ -4,9 +4,10 @@ import codecs
 import re
 from collections.abc import Callable, Iterable, Iterator
 
+from qwed.guards._secrets.languages import positions
 from qwed.guards._secrets.public_examples import is_public_example
 from qwed.guards._secrets.token_rules import RULES_BY_ANCHOR, TOKEN_RULES, TokenRule
-from qwed.guards._secrets.value_heuristics import is_wordy, looks_random
+from qwed.guards._secrets.value_heuristics import is_very_random, is_wordy, looks_random
 from qwed.guards._secrets.wallets import is_base58_check
 from qwed.guards.text_scan import UNSCANNED, TextFinding
 
@@ -14,7 +15,14 @@ MAX_SPLIT = 400
 """Prefixes in one text after which a split token is looked for; then the rest is reported as unscanned."""
 _SHORTEST = 16
 _LONG = 1_000
-_CHECKS: dict[str, Callable[[str], bool]] = {"wallet_key": is_base58_check}
+
+
+def _has_random_body(token: str) -> bool:
+    body = re.split("[_.-]", token)[-1]
+    return is_very_random(body) or is_very_random(token.partition("_")[2]) or is_very_random(token.partition("-")[2])
+
+
+_CHECKS: dict[str, Callable[[str], bool]] = {"wallet_key": is_base58_check, "vendor_key": _has_random_body}
 _DUMMY = re.compile(
     r"(?i)x{6,}|\*{3,}|\.{3,}|(?<![a-z])your(?:[_-]|$)|placeholder|redacted|[_-](?:goes[_-])?here(?![a-z0-9])"
     r"|(?:^|[_-])(?:dummy|fake|sample|changeme|insert|replace)[_-]|example(?:key)?"
@@ -47,7 +55,7 @@ def find_tokens(text: str, runs: str, random: str) -> Iterator[TextFinding]:
         return
     # A random token without a digit is rare, so that only the common ones are searched for in words without one.
     for rule in _present_rules(random) | _common_rules(runs):
-        if rule.pattern.search(runs if rule.is_distinct else random):
+        if _occurs(rule, runs if rule.is_distinct else random):
             yield from _real_tokens(rule, text)
 
 
@@ -73,9 +81,39 @@ def present_words(runs: str, words: Iterable[str]) -> list[str]:
 
 def _real_tokens(rule: TokenRule, text: str) -> Iterator[TextFinding]:
     check = _CHECKS.get(rule.kind)
-    for match in rule.pattern.finditer(text):
+    for match in _matches(rule, text):
         if (check is None or check(match[0])) and not _is_dummy(rule, match[0]):
             yield TextFinding(rule.kind, *match.span(match.lastindex or 0))
+
+
+def _occurs(rule: TokenRule, text: str) -> bool:
+    return next(_matches(rule, text), None) is not None
+
+
+def _matches(rule: TokenRule, text: str) -> Iterator[re.Match[str]]:
+    """Yield the matches of a rule. A pattern is tried at every character unless a literal is found first, which is many
+    times faster."""
+    if not rule.begins_with_anchor or sum(map(text.count, rule.anchors)) > _MAX_PLACES:
+        after = _AFTER_ANCHOR.get(rule.anchors[0])
+        if after is None or after.search(text):
+            yield from rule.pattern.finditer(text)
+        return
+    done = 0
+    for position in positions(rule.anchors, text):
+        match = rule.pattern.match(text, position) if position >= done else None
+        if match:
+            done = match.end()
+            yield match
+
+
+_MAX_PLACES = 2_000
+_AFTER_ANCHOR = {
+    "-": re.compile(r"-[0-9a-f]{8}-[0-9a-f]{8}(?![0-9a-f-])"),
+    "-us": re.compile(r"-us\d"),
+    "/": re.compile(r"/\d{13}"),
+    ".": re.compile(r"\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27}"),
+}
+"""What follows the anchors that are in every text."""
 
 
 def _is_dummy(rule: TokenRule, token: str) -> bool:
@@ -150,21 +188,29 @@ def find_disguised_tokens(text: str, random: str) -> Iterator[TextFinding]:
         yield from _find_backwards(text, bodies[::-1])
         rotated = codecs.encode(bodies, "rot13")
         for rule in _distinct_rules(rotated):
-            if rule.pattern.search(rotated):
+            if _occurs(rule, rotated):
                 yield from _real_tokens(rule, codecs.encode(text, "rot13"))
     for match in _SPACED.finditer(text) if _BLANKS.search(text) or _SINGLES.search(random) else ():
         joined = match[0][:: 1 + len(match[1])]
         finding = next(find_tokens(joined, joined, joined), None)
         if finding is not None:
             yield TextFinding(finding.kind, *match.span())
+    for match in _GROUPED.finditer(random):
+        joined = match[0].replace("-", "")
+        finding = next(find_tokens(joined, joined, joined), None)
+        start = text.find(match[0])
+        if finding is not None and start >= 0:
+            yield TextFinding(finding.kind, start, start + len(match[0]))
 
 
+_GROUPED = re.compile(r"(?<![\w-])(?=[\w-]{0,9}_)(?:\w{3,6}-){4,40}\w{1,6}(?![\w-])")
+"""Tokens in groups of a few letters."""
 _BODY = re.compile("[A-Za-z0-9]{16}")
 
 
 def _find_backwards(text: str, backwards: str) -> Iterator[TextFinding]:
     for rule in _distinct_rules(backwards):
-        if rule.pattern.search(backwards):
+        if _occurs(rule, backwards):
             for kind, start, end in _real_tokens(rule, text[::-1]):
                 yield TextFinding(kind, len(text) - end, len(text) - start)
 
@@ -192,7 +238,14 @@ def _end_of_split(anchor: str, text: str, position: int) -> int:
             match = rule.pattern.match(joined)
             if match and _is_random(match[0][len(anchor) :]):
                 return position + len(anchor) + _end_in(body, joints, match.end() - len(anchor))
-    return 0
+    part = _PART.match(body)
+    is_part = part is not None and anchor in _FIXED and _is_random(part[0]) and not _DUMMY.search(part[0])
+    return position + len(anchor) + part.end() if part and is_part else 0
+
+
+_PART = re.compile(r"[A-Za-z0-9]{12,}")
+_FIXED = frozenset({"ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "sk_live_", "rk_live_", "shpat_", "dckr_"})
+"""Prefixes after which a part of a token is recognised, because nothing else begins with them."""
 
 
 def _is_random(body: str) -> bool:

@@ -73,7 +73,15 @@ def find_seed_phrases(text: str, lowered: str) -> Iterator[TextFinding]:
             length = _phrase_length([lists[match[0]] for match in run[start : start + _LENGTHS[0]]])
             if length:
                 yield TextFinding("seed_phrase", run[start].start(), run[start + length - 1].end())
+            elif start == 0 and _LABEL.search(lowered, max(0, run[0].start() - _NEAR), run[0].start() + _NEAR):
+                yield TextFinding("seed_phrase", run[0].start(), run[-1].end())
+                break
             start += length or 1
+
+
+_LABEL = re.compile(r"seed|mnemonic|(?:recovery|backup|secret|wallet)[ -]?(?:phrase|words)|wallet")
+_NEAR = 40
+"""Characters from a label to its phrase, which is a secret then even if its checksum is wrong."""
 
 
 def _has_run(lowered: str) -> bool:

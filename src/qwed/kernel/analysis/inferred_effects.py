@@ -8,13 +8,14 @@ from typing import NamedTuple
 from qwed.guards import path as paths
 from qwed.guards.file_effects import file_effects
 from qwed.guards.url_reach import WEIGHT, Reach, reach_of
+from qwed.kernel.analysis.command_context import ARGUMENTS
 from qwed.kernel.analysis.content_scan import name_at
 from qwed.kernel.analysis.embedded_values import strings_within
 from qwed.kernel.analysis.executable_text import ToolName, may_be_executed, query_words, read_tool_name
 from qwed.kernel.analysis.parameter_kinds import ParameterName, classify_name
 from qwed.kernel.analysis.parameter_verbs import effects_of, parameter_verbs
 from qwed.kernel.analysis.query_mutations import mutations_in
-from qwed.kernel.analysis.text_forms import has_code
+from qwed.kernel.analysis.text_forms import has_code, is_substitution, reads_other_file
 from qwed.kernel.analysis.unjudged_queries import is_unproven_query
 from qwed.kernel.case import Case
 from qwed.kernel.tool_verbs import meaning_of, words_of
@@ -81,9 +82,18 @@ def inferred_effects(case: Case) -> tuple[Effect, ...]:
     texts = list(_texts(case))
     verbs = parameter_verbs(name, case.action)
     tool = read_tool_name(name)
-    changes = (kind for text in texts for kind in _changes_in(text, tool))
+    changes = [kind for text in texts for kind in _changes_in(text, tool)]
+    if case.resolved_action.executable_text is None and any(map(_is_argument, texts)):
+        changes.append(EffectKind.UNRESOLVED)  # options of a program that is not known
     by_verb = tuple(Effect(kind, name) for kind in dict.fromkeys((*effects_of(verbs), *changes)))
     return (*by_verb, *_file_and_address_effects(texts, file_words(name, verbs)))
+
+
+def _is_argument(named_text: _NamedText) -> bool:
+    return ARGUMENTS.fullmatch(named_text.name.plain) is not None and _OPTION.match(named_text.text) is not None
+
+
+_OPTION = re.compile(r"\s*--?[A-Za-z]")
 
 
 def _changes_in(named_text: _NamedText, tool: ToolName) -> Iterator[EffectKind]:
@@ -96,11 +106,18 @@ def _changes_in(named_text: _NamedText, tool: ToolName) -> Iterator[EffectKind]:
     yield from mutations_in(text)
     if classify_name(text).plain == name.plain:
         return  # the parameter's name itself
+    if reads_other_file(text) or (is_substitution(text) and not name.query and not _SEARCHED.fullmatch(name.plain)):
+        yield EffectKind.UNRESOLVED
     executable = may_be_executed(name, tool)
     is_query = name.query or name.command or executable
     is_code = (name.code or executable) and has_code(text)
     if is_code or (is_query and is_unproven_query(text, query_words(name, tool))):
         yield EffectKind.UNRESOLVED
+
+
+_SEARCHED = re.compile(
+    r"(?:\w+_)?(?:search|terms?|keywords?|patterns?|regexp?|grep|q|filter|replacement|replace|quotes?|markdown)"
+)
 
 
 def file_words(name: str, verbs: Iterable[str] = ()) -> frozenset[str]:

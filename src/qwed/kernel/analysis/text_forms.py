@@ -66,7 +66,16 @@ def is_command(text: str) -> bool:
     """Return True if a text has the form of a shell command: a known program with options, a path or shell syntax."""
     if len(text) > _LONGEST:
         return False
-    return any(map(_is_one_command, (text, *_SEPARATOR.split(text, _MOST_PARTS)[1:])))
+    return _is_injection(text) or any(map(_is_one_command, (text, *_SEPARATOR.split(text, _MOST_PARTS)[1:])))
+
+
+_INJECTION = re.compile(r"\s*[\w.:/@-]{0,128}['\")]{0,2}\s{0,4}(?:;|&&?|\|\|?|\n)\s{0,4}([\w./\\-]{1,128})\s+[^\s=]")
+
+
+def _is_injection(text: str) -> bool:
+    """Return True if a command follows one word: `pod; kubectl delete ns prod`."""
+    match = _INJECTION.match(text)
+    return match is not None and _program_of(match[1]) in _PROGRAMS
 
 
 def _is_one_command(text: str) -> bool:
@@ -97,6 +106,26 @@ def are_command_words(words: object) -> bool:
     if not isinstance(words, list | tuple) or len(words) < 2 or not all(isinstance(word, str) for word in words):
         return False
     return _program_of(words[0]) in _PROGRAMS and is_command(" ".join(words[:100]))
+
+
+def is_substitution(text: str) -> bool:
+    """Return True if a shell would replace the text, or a word of it, with the output of a command: `$(id)`."""
+    return len(text) <= _LONGEST and _SUBSTITUTION.fullmatch(text) is not None
+
+
+_SUBSTITUTION = re.compile(
+    r"\s*[\w./:@-]{0,128}(?:`[^`\n]{1,400}`|\$\([^()\n]{1,400}\)|\$\{IFS\}|[<>]\([^()\n]{1,400}\))[\w./:@-]{0,128}\s*"
+)
+
+
+def reads_other_file(text: str) -> bool:
+    """Return True if the text is XML that includes a file or an address."""
+    return _ENTITY.search(text, 0, _LONGEST) is not None
+
+
+_ENTITY = re.compile(
+    r"<!ENTITY\s[^<>]{0,200}?\b(?:SYSTEM|PUBLIC)\s|<xi:include\s|<!DOCTYPE\s[^<>\[]{0,200}?\bSYSTEM\s+[\"'](?:file|ftp|php|gopher|jar):"
+)
 
 
 def has_code(text: str) -> bool:
