@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections.abc import Iterator
 
 from qwed.guards._python.abstract_values import ANYTHING
 from qwed.guards._python.analysis import PythonAnalysis
@@ -32,18 +33,24 @@ def excuse(analysis: PythonAnalysis, node: ast.expr | None) -> None:
 
 
 def mark_type_only(analysis: PythonAnalysis, node: ast.expr | None) -> None:
-    """Mark names that only name a type; a call among them is still a call."""
+    """Mark names that are only compared with the type or the identity of a value; a call among them is still a call."""
     pending = [node]
     while pending:
         current = pending.pop()
         if isinstance(current, ast.Tuple | ast.List):
             pending += current.elts
-        elif isinstance(current, ast.BinOp):
-            pending += [current.left, current.right]
-        elif isinstance(current, ast.Subscript):
-            pending += [current.value, current.slice]
         elif current is not None:
             analysis.type_only.add(id(current))
+
+
+def mark_types(analysis: PythonAnalysis, node: ast.expr | None, scope: Scope) -> None:
+    """Mark the names of types that are harmless to compare with, wherever they are in an expression: an operator, a
+    comparison or an index passes its operands to the program's own code."""
+    for part in ast.walk(node) if node is not None else ():
+        if isinstance(part, ast.Name | ast.Attribute):
+            paths = analysis.values.paths(part, scope)
+            if paths and paths <= TYPES:
+                analysis.type_only.add(id(part))
 
 
 def check_annotation(analysis: PythonAnalysis, node: ast.expr | None, scope: Scope) -> None:
@@ -51,16 +58,59 @@ def check_annotation(analysis: PythonAnalysis, node: ast.expr | None, scope: Sco
     if node is None:
         return
     excuse(analysis, node)
+    mark_types(analysis, node, scope)
     for part in ast.walk(node):
-        if isinstance(part, ast.Name | ast.Attribute) and any(
-            path in TYPES for path in analysis.values.paths(part, scope)
-        ):
-            analysis.type_only.add(id(part))
         text = part.value if isinstance(part, ast.Constant) and isinstance(part.value, str) else ""
         if can_hold_code(text):
             _check_text(analysis, text, node.lineno)
+    for text in _forward_references(analysis, node, scope):
+        _check_names(analysis, text, scope, node.lineno)
     if not isinstance(node, ast.Constant):
         _check_computed(analysis, node, scope)
+
+
+def _forward_references(analysis: PythonAnalysis, node: ast.expr, scope: Scope) -> Iterator[str]:
+    """Yield the texts that name a type; those of `Literal` and the remarks of `Annotated` are data."""
+    pending: list[ast.AST] = [node]
+    while pending:
+        current = pending.pop()
+        if isinstance(current, ast.Constant) and isinstance(current.value, str):
+            yield current.value
+        elif isinstance(current, ast.Subscript) and is_data_type(analysis, current.value, scope):
+            named = analysis.values.paths(current.value, scope) <= _ANNOTATED and isinstance(current.slice, ast.Tuple)
+            pending += current.slice.elts[:1] if named and isinstance(current.slice, ast.Tuple) else []
+        else:
+            pending += ast.iter_child_nodes(current)
+
+
+def is_data_type(analysis: PythonAnalysis, node: ast.expr, scope: Scope) -> bool:
+    """Return True for `Literal` and `Annotated`, whose texts are data."""
+    paths = analysis.values.paths(node, scope)
+    return bool(paths) and paths <= _ANNOTATED | _LITERAL and analysis.is_certain(node, scope)
+
+
+_ANNOTATED = words("typing.Annotated typing_extensions.Annotated")
+_LITERAL = words("typing.Literal typing_extensions.Literal")
+
+
+def _check_names(analysis: PythonAnalysis, text: str, scope: Scope, line: int) -> None:
+    """Check the names in the text of an annotation like those of an annotation without quotes: libraries look them
+    up."""
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    analysis.type_texts.append(tree)
+    pending: list[ast.AST] = [tree]
+    while pending:
+        current = pending.pop()
+        if not isinstance(current, ast.Name | ast.Attribute):
+            pending += ast.iter_child_nodes(current)
+            continue
+        current.lineno = line
+        assumed = isinstance(current, ast.Name) and analysis.values.is_assumed(current.id, scope)
+        for path in sorted(analysis.values.paths(current, scope) - TYPES) if not assumed else ():
+            analysis.report_use(path, current, scope)
 
 
 def can_hold_code(text: str) -> bool:
@@ -70,10 +120,23 @@ def can_hold_code(text: str) -> bool:
 
 def _check_computed(analysis: PythonAnalysis, node: ast.expr, scope: Scope) -> None:
     """Check an annotation whose text is computed elsewhere or unknown."""
-    for text in analysis.folder.texts(node, scope):
+    for text in _computed_texts(analysis, node, scope):
         _check_text(analysis, text, node.lineno)
+        _check_names(analysis, text, scope, node.lineno)
     if analysis.folder.possible(node, scope) == ANYTHING and analysis.is_obfuscated(node, scope):
         analysis.report.add_violation(ViolationKind.DYNAMIC, "code in an annotation", node.lineno)
+
+
+def _computed_texts(analysis: PythonAnalysis, node: ast.expr, scope: Scope) -> Iterator[str]:
+    """Yield the texts that the names in an annotation may stand for, those in containers included."""
+    names = [part for part in ast.walk(node) if isinstance(part, ast.Name) and part is not node]
+    pending = [value for part in (node, *names) for value in analysis.folder.possible(part, scope)]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, tuple | list | dict):
+            pending += [*value, *(value.values() if isinstance(value, dict) else ())]
 
 
 def _check_text(analysis: PythonAnalysis, text: str, line: int) -> None:

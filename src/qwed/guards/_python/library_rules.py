@@ -73,7 +73,7 @@ def _prefixes() -> frozenset[str]:
 def _effect_names() -> dict[str, frozenset[str]]:
     names_by_root: dict[str, set[str]] = {}
     for name, rule in RULES.items():
-        if "." in name and (rule.violation is not None or rule.effects) and not rule.unknown:
+        if "." in name and (rule.violation is not None or rule.effects):
             names_by_root.setdefault(name.partition(".")[0].partition("(")[0], set()).add(name.rpartition(".")[2])
     return {root: frozenset(names) for root, names in names_by_root.items()}
 

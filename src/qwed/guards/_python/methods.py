@@ -27,7 +27,8 @@ def report_method(analysis: PythonAnalysis, node: ast.Attribute, scope: Scope) -
 def report_method_of_result(analysis: PythonAnalysis, node: ast.Attribute, scope: Scope) -> None:
     """Report a method that the results of many libraries have: a frame contains figures, a figure images."""
     if id(node) in analysis.callers and not _returns_text(analysis, node):
-        _report(analysis, SHARED_METHODS.get(node.attr, set()), node, scope)
+        kinds = {METHOD_EFFECTS[node.attr]} if node.attr in METHOD_EFFECTS else set()
+        _report(analysis, SHARED_METHODS.get(node.attr, kinds), node, scope)
 
 
 def report_named_method(analysis: PythonAnalysis, name: str, line: int) -> None:

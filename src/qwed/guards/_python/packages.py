@@ -134,6 +134,14 @@ UNKNOWN jinja2().: compile compile_templates compile_expression dump add_extensi
 UNKNOWN lark().: open open_from_package load
 UNKNOWN pydantic().: parse_file parse_raw
 UNKNOWN rich().: pager
+READ rich().: from_path
+READ : jsonschema.RefResolver
+WRITE platformdirs.: user_runtime_dir user_runtime_path site_runtime_dir site_runtime_path
+WRITE platformdirs().: user_runtime_dir user_runtime_path site_runtime_dir site_runtime_path
+UNKNOWN pytest().: syspath_prepend setattr delattr
+ADMIN pytest().: chdir
+DYNAMIC : mpmath.identify mpmath.mp.identify mpmath.fp.identify mpmath.iv.identify
+READ pint().: load_definitions
 UNKNOWN altair().: serve open_editor show
 UNKNOWN nltk().: load save download open_string
 UNKNOWN textblob().: translate detect_language

@@ -5,11 +5,12 @@ check.
 """
 
 import ast
+import re
 
 from qwed.guards._python.analysis import OBFUSCATORS, has_module_name
 from qwed.guards._python.annotations import can_hold_code
 from qwed.guards._python.attributes import CLASS_DATA, INTERNALS
-from qwed.guards._python.calls import KEYWORD_VIOLATIONS
+from qwed.guards._python.calls import ENVIRONMENT_WORDS, KEYWORD_VIOLATIONS
 from qwed.guards._python.check import is_reaching_format
 from qwed.guards._python.library_rules import BUILTINS, HARMLESS, KNOWN_PREFIXES, RULES
 from qwed.guards._python.module_names import is_module
@@ -26,7 +27,7 @@ from qwed.guards._python.safe_imports import (
     SafeImport,
     safe_import_of,
 )
-from qwed.guards._python.string_eval_calls import OPTION_CALLS, is_file_option
+from qwed.guards._python.string_eval_calls import OPTION_CALLS, is_code_text, is_file_option
 from qwed.guards._python.sympy_strings import BoundNames, are_formulas_plain, passes_on_higher_order
 
 MAX_CHARACTERS = 250_000
@@ -34,8 +35,10 @@ MAX_BINDINGS = 8_000
 MAX_LOOPS = 1_000
 MAX_FORMULA_BINDINGS, MAX_FORMULA_LOOPS = 400, 50
 """Limits for programs whose texts are followed to sympy."""
-RISKY_KEYWORDS = KEYWORD_VIOLATIONS.keys() | {"printer", "these", "formula"}
+RISKY_KEYWORDS = KEYWORD_VIOLATIONS.keys() | {"printer", "these", "formula", "field_transformer"} | ENVIRONMENT_WORDS
 _TEXT_LIBRARIES = {path.partition(".")[0] for path in CONSTANTS}
+
+_DOTTED_NAME = re.compile(r"([^\W\d]\w*)((?:\.[^\W\d]\w*)*)")
 
 Imports = dict[str, list[SafeImport]]
 """Import bindings of each name."""
@@ -105,8 +108,9 @@ def _annotations(survey: Survey) -> None:
         for node in pending:
             if type(node) is ast.Name:
                 _add_name(node.id, values, scope.loaded)
+                survey.bare.add(node.id)
             elif type(node) is ast.Constant:
-                _annotation_text(survey, node.value)
+                _annotation_text(survey, node.value, scope)
             elif type(node) is ast.Attribute:
                 _add_name(node.attr, bound_names, survey.attributes)
                 pending.append(node.value)
@@ -120,11 +124,19 @@ def _add_name(name: str, values: set[str], names: set[str]) -> None:
     names.add(name)
 
 
-def _annotation_text(survey: Survey, value: object) -> None:
+def _annotation_text(survey: Survey, value: object, scope: PrecheckScope) -> None:
+    """Add the names in the text of an annotation, which libraries look up."""
     if isinstance(value, str):
         if can_hold_code(value):
             raise NeedsFullCheckError
         survey.texts.append(value)
+        for first, rest in _DOTTED_NAME.findall(value):
+            scope.loaded.add(first)
+            if rest:
+                survey.uses.add((first, rest[1:]))
+                survey.attributes.update(rest[1:].split("."))
+            else:
+                survey.bare.add(first)
 
 
 def _inside(node: ast.expr) -> list[ast.expr]:
@@ -157,13 +169,17 @@ def _are_names_bound(survey: Survey) -> bool:
 def _is_class_data_plain(survey: Survey) -> bool:
     """Return True if no class states by hand how its objects are built or matched."""
     bound = set().union(*(scope.values | scope.defined for scope in survey.scopes))
-    return CLASS_DATA.isdisjoint(bound | survey.attributes | survey.methods) and CLASS_DATA.isdisjoint(survey.texts)
+    return (
+        INTERNALS.isdisjoint(bound)
+        and CLASS_DATA.isdisjoint(bound | survey.attributes | survey.methods)
+        and CLASS_DATA.isdisjoint(survey.texts)
+    )
 
 
 def _are_modules_plain(survey: Survey, imports: Imports) -> bool:
     """Return True if modules are only used for names that compute, and never as values."""
     paths = [(name, row.path) for name, rows in imports.items() for row in rows if is_module(row.path)]
-    if any(name in survey.bare for name, _ in paths):
+    if any(name in survey.bare or name in survey.assigned_owners for name, _ in paths):
         return False
     modules = dict(paths)
     return len(modules) == len(paths) and all(
@@ -217,6 +233,8 @@ def _are_formulas_safe(survey: Survey, imports: Imports, roots: set[str]) -> boo
     called = survey.methods.union(*(scope.called for scope in survey.scopes))
     paths = {name: {row.path for row in rows} for name, rows in imports.items()}
     last = {path.rpartition(".")[2] for bound_paths in paths.values() for path in bound_paths}
+    if any(map(is_code_text, survey.texts)):
+        return False
     if "lambdify" in called | survey.attributes | last:
         return False
     if (

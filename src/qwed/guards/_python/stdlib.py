@@ -132,6 +132,10 @@ DYNAMIC : optparse().read_file optparse().read_module optparse.Values().read_fil
  unittest.TestLoader().discover unittest.loader unittest.main.TestProgram unittest().getter unittest().get_original
  unittest().temp_original unittest().in_dict pkgutil.iter_importers tkinter().readprofile tkinter.Tk().readprofile
  importlib.abc.InspectLoader xml.dom.getDOMImplementation xml.dom.domreg
+READ : traceback.FrameSummary traceback.StackSummary.from_list traceback.format_list traceback.print_list
+ warnings.formatwarning warnings.showwarning warnings.warn_explicit warnings.WarningMessage zoneinfo.reset_tzpath
+UNKNOWN : unittest().target
+HARMLESS : unittest.mock.patch.dict
 DESERIALISE : tracemalloc.Snapshot().load tracemalloc.Snapshot.load trace.CoverageResults pkgutil.read_code
 READ : xml.dom.pulldom.parse xml.dom.expatbuilder.parse xml.dom.expatbuilder.parseFragment
  xml.etree.ElementTree.ElementTree().parse xml.sax.make_parser().parse xml.etree.ElementInclude inspect.findsource

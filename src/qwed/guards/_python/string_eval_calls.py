@@ -5,7 +5,7 @@ import builtins
 import re
 from collections.abc import Callable
 
-from qwed.guards._python.abstract_values import UNKNOWN
+from qwed.guards._python.abstract_values import UNKNOWN, items_of
 from qwed.guards._python.analysis import PythonAnalysis
 from qwed.guards._python.annotations import check_annotation
 from qwed.guards._python.attributes import TEXT_CODE
@@ -48,6 +48,15 @@ def _is_template(text: str) -> bool:
 def _formula(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> None:
     if not node.args or not all(isinstance(text, str) and is_formula(text) for text in _values(analysis, node, scope)):
         analysis.report.add_violation(ViolationKind.DYNAMIC, path, node.lineno)
+
+
+def _constants(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> None:
+    """Check the constants of `mpmath.identify`, which are run as formulas."""
+    for part in flatten_containers([*node.args[1:], *(word.value for word in node.keywords)]):
+        texts = [item for value in analysis.folder.possible(part, scope) for item in items_of(value)]
+        plain = isinstance(part, ast.Constant) and not isinstance(part.value, str)
+        if not plain and not all(isinstance(text, str) and is_formula(text) for text in texts):
+            analysis.report.add_violation(ViolationKind.DYNAMIC, path, node.lineno)
 
 
 def _values(analysis: PythonAnalysis, node: ast.Call, scope: Scope) -> tuple[object, ...]:
@@ -233,9 +242,24 @@ def _check_formula_argument(
 ) -> None:
     values = analysis.folder.possible(part, scope)
     texts = [text for value in values for text in (value if isinstance(value, tuple) else (value,))]
-    unknown = UNKNOWN in texts and analysis.is_obfuscated(part, scope)
+    hidden = analysis.is_obfuscated(part, scope) or analysis.has_node(_is_code_constant)
+    unknown = UNKNOWN in texts and hidden
     if unknown or not all(accepts(text) for text in texts if isinstance(text, str)):
         analysis.report.add_violation(ViolationKind.DYNAMIC, "text that sympy runs", node.lineno)
+
+
+def _is_code_constant(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str) and is_code_text(node.value)
+
+
+def is_code_text(text: str) -> bool:
+    """Return True for a text that would do more than compute if a library ran it as a formula."""
+    if "(" not in text or is_formula(text):
+        return False
+    return "__" in text or not _BUILTINS.isdisjoint(_CALLED.findall(text))
+
+
+_CALLED = re.compile(r"([A-Za-z_]\w*)\s*\(")
 
 
 def _evaluate_annotations(analysis: PythonAnalysis, node: ast.Call, _scope: Scope, path: str) -> None:
@@ -254,6 +278,7 @@ def _declare_type(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: 
 
 
 BY_NAME: dict[str, Handler] = {
+    **dict.fromkeys((f"mpmath.{owner}identify" for owner in ("", "mp.", "fp.", "iv.")), _constants),
     **dict.fromkeys(("sympy.sympify", "sympy.parse_expr", "sympy.S"), _formula),
     **dict.fromkeys(OPTION_CALLS, _options),
     "pandas.eval": _expression,
