@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -273,19 +274,33 @@ class Postgres:
     def run(self, statement: str) -> Outcome:
         """Run the statement, all of them if there are several."""
         outcome = Outcome(changes=[], canaries=[], error="")
+        rows: list[Any] = []
         try:
             cursor = self._session.execute(statement.encode())
-            rows = []
             while True:
                 if cursor.description:
                     rows.append(cursor.fetchmany(200))
                 if not cursor.nextset():
                     break
-            outcome["canaries"] = shown(rows)
         except Exception as error:
             outcome["error"] = f"{type(error).__name__} {error}"[:120]
+        with suppress(self._driver.Error):
+            rows += self._copied()
+        outcome["canaries"] = shown(rows)
         outcome["changes"] = self._changes()
         return outcome
+
+    def _copied(self) -> Iterator[bytes]:
+        """Yield what COPY sends to the client, which the driver has left there; send it nothing."""
+        wire, status = self._session.pgconn, self._driver.pq.ExecStatus
+        while self._session.info.transaction_status == self._driver.pq.TransactionStatus.ACTIVE:
+            result = wire.get_result()
+            if result is None:
+                return
+            if result.status == status.COPY_IN:
+                wire.put_copy_end(b"nothing to copy")
+            while result.status == status.COPY_OUT and (row := wire.get_copy_data(0))[0] > 0:
+                yield bytes(row[1])
 
     def _changes(self) -> list[str]:
         is_open = self._session.info.transaction_status != self._driver.pq.TransactionStatus.IDLE
