@@ -116,6 +116,10 @@ class Sqlite:
         connection.set_progress_handler(lambda: time.monotonic() > until, 10_000)
         return connection
 
+    def rows(self, statement: str) -> list[Any]:
+        """Return the rows of a query."""
+        return self._open().execute(statement).fetchall()
+
     def run(self, statement: str) -> Outcome:
         """Run the statement as a script, and its first part again for the result."""
         outcome = Outcome(changes=[], canaries=[], error="")
@@ -158,6 +162,11 @@ class Duck:
 
     def _look(self, *statements: str) -> str:
         return repr([self._connection.execute(text).fetchall() for text in statements])
+
+    def rows(self, statement: str) -> list[Any]:
+        """Return the rows of a query."""
+        rows: list[Any] = self._connection.execute(statement).fetchall()
+        return rows
 
     def _has_changed(self, statement: str) -> bool:
         if self._look(_DUCK_TABLES) != self._tables:
@@ -289,6 +298,11 @@ class Postgres:
         outcome["canaries"] = shown(rows)
         outcome["changes"] = self._changes()
         return outcome
+
+    def rows(self, statement: str) -> list[Any]:
+        """Return the rows of a query."""
+        rows: list[Any] = self._session.execute(statement).fetchall()
+        return rows
 
     def _copied(self) -> Iterator[bytes]:
         """Yield what COPY sends to the client, which the driver has left there; send it nothing."""
@@ -423,6 +437,11 @@ class Maria:
         with self._observer.cursor() as cursor:
             cursor.execute(statement)
             return cursor.fetchall()
+
+    def rows(self, statement: str) -> list[Any]:
+        """Return the rows of a query."""
+        rows: list[Any] = list(self._look(statement))
+        return rows
 
     def _has_changed(self, statement: str) -> bool:
         if self._look(_MARIA_TABLES) != self._tables:

@@ -80,11 +80,18 @@ def _outcomes(report: dict[str, Any]) -> dict[str, DatabaseOutcome]:
     }
 
 
+class Signature(NamedTuple):
+    """Function of a database, with the types of its parameters; `any` where they are not known."""
+
+    name: str
+    types: tuple[str, ...]
+
+
 @cache
-def functions() -> dict[str, list[str]]:
-    """Return the names of the functions of each database."""
-    listed: dict[str, list[str]] = _pool().submit(_ask, {"list": "functions"}).result()
-    return listed
+def functions() -> dict[str, tuple[Signature, ...]]:
+    """Return the functions of each database."""
+    listed: dict[str, list[list[Any]]] = _pool().submit(_ask, {"list": "functions"}).result()
+    return {name: tuple(Signature(row[0], tuple(row[1])) for row in rows) for name, rows in listed.items()}
 
 
 @cache

@@ -20,22 +20,28 @@ TO_CLIENT = re.compile(r"\bto\s+stdout\b", re.IGNORECASE)
 OUTPUTS = {1: "/run/stdout", 2: "/run/stderr"}
 
 
-def functions(databases: dict[str, Any]) -> dict[str, list[str]]:
-    """Return the names of the functions of each database."""
-    looks = {
-        "postgres": "SELECT DISTINCT proname FROM pg_proc WHERE prokind IN ('f', 'w')",
-        "duckdb": "SELECT DISTINCT function_name FROM duckdb_functions()",
-        "sqlite": "SELECT DISTINCT name FROM pragma_function_list",
+FUNCTIONS = {
+    "postgres": "SELECT DISTINCT proname, array(SELECT format_type(t, NULL) FROM unnest(proargtypes) t) "
+    "FROM pg_proc WHERE prokind <> 'p'",
+    "duckdb": "SELECT DISTINCT function_name, parameter_types FROM duckdb_functions()",
+    "sqlite": "SELECT DISTINCT name, narg FROM pragma_function_list",
+    "mysql": "SELECT DISTINCT function, NULL FROM information_schema.sql_functions",
+}
+"""Query for the names of functions, each with the types or the number of its parameters."""
+
+
+def functions(databases: dict[str, Any]) -> dict[str, list[list[Any]]]:
+    """Return the functions of each database, each with the types of its parameters, where they are known."""
+    return {
+        name: sorted([row[0], _types(row[1])] for row in database.rows(FUNCTIONS[name]))
+        for name, database in databases.items()
     }
-    listed: dict[str, list[str]] = {}
-    for name, text in looks.items():
-        database = databases.get(name)
-        if database is not None:
-            connection = (
-                getattr(database, "_session", None) or getattr(database, "_connection", None) or database._open()
-            )
-            listed[name] = sorted(row[0] for row in connection.execute(text).fetchall())
-    return listed
+
+
+def _types(listed: Any) -> list[str]:
+    if isinstance(listed, list):
+        return [str(kind) for kind in listed]
+    return ["any"] * max(listed, 1) if isinstance(listed, int) else ["any"]
 
 
 def files() -> set[str]:

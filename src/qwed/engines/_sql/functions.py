@@ -180,6 +180,7 @@ STATEFUL_NAMES = frozenset(
     nextval setval pg_advisory_lock pg_advisory_xact_lock pg_advisory_unlock pg_advisory_unlock_all pg_notify
     pg_advisory_lock_shared pg_advisory_xact_lock_shared pg_advisory_unlock_shared pg_try_advisory_lock
     pg_try_advisory_xact_lock pg_try_advisory_lock_shared pg_try_advisory_xact_lock_shared sys_guid_seq
+    pg_current_xact_id txid_current
     """.split()  # noqa: SIM905 - a table of words reads better than a list of literals
 )
 

@@ -157,7 +157,7 @@ def _own_columns(statement: exp.Expr, names: StatementNames) -> Iterator[tuple[e
         if not is_derived(column, names):
             yield column, column.name.lower()
     for node, name in columns_read(statement):
-        if isinstance(node, exp.Dot | exp.Join):
+        if isinstance(node, exp.Dot | exp.Join | exp.Copy):
             yield node, name
 
 
