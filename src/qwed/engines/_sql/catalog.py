@@ -7,6 +7,11 @@ from importlib.resources import files
 
 from sqlglot import exp
 
+_DESCRIBING_CALL = re.compile(
+    r"(?i)(?:pg_(?:get|relation|total_relation|table|indexes|stat_get|partition|column|describe|identify|sequence)_"
+    r"|to_reg|has_\w+_privilege$|(?:col|obj|shobj)_description$|currval$)"
+)
+"""Functions that say something about the table that an argument names."""
 _NAME = re.compile(r"[a-z_][\w$]*\*?", re.ASCII)
 CATALOGS = frozenset(
     {"information_schema", "pg_catalog", "mysql", "performance_schema", "sys", "master", "msdb", "pg_toast"}
@@ -72,6 +77,8 @@ def _pattern(names: list[str]) -> re.Pattern[str]:
 
 def reads_catalog(statement: exp.Expr) -> bool:
     """Return True if a function in place of a table describes the tables: `pragma_table_info`, `duckdb_tables`."""
+    if any(_DESCRIBING_CALL.match(call.name) for call in statement.find_all(exp.Anonymous)):
+        return True
     calls = (table.this for table in statement.find_all(exp.Table) if isinstance(table.this, exp.Anonymous))
     return any(call.name.lower().startswith(("pragma_", "duckdb_")) for call in calls)
 

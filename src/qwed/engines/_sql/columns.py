@@ -1,16 +1,13 @@
 """Columns that a statement reads and writes, and its stars."""
 
-import re
 from collections.abc import Callable, Iterator
 
 from sqlglot import exp
 
-from qwed.engines._sql.functions import call_name
+from qwed.engines._sql.field_paths import fields_in_text
 from qwed.engines._sql.table_names import QUERY_SCOPES, StatementNames, table_name
 
 ColumnListing = Callable[[str], tuple[str, ...]]
-_JSON_READERS = ("extract", "get", "path", "query", "value")
-_FIELD = re.compile(r"[A-Za-z_]\w*")
 _WHOLE_TABLES = (exp.Summarize, exp.Pivot, exp.Copy)
 """Nodes that read every column of the table they name."""
 
@@ -55,18 +52,8 @@ def _names_in(node: exp.Expr) -> list[str]:
     if isinstance(node, exp.Alias) and isinstance(node.args.get("alias"), exp.Placeholder):
         return [node.args["alias"].name]  # `data:name` of Snowflake, where no dialect is known.
     if isinstance(node, exp.Literal):
-        return _fields_in_path(node) if node.is_string else []
+        return list(fields_in_text(node))
     return [str(node.this)] if isinstance(node, exp.JSONPathKey) else []
-
-
-def _fields_in_path(text: exp.Literal) -> list[str]:
-    """Return the fields that a text names, if it is a path into JSON or an argument of a function that reads JSON."""
-    if not text.name.startswith(("$.", "$[", "lax $", "strict $")):
-        call = text.find_ancestor(exp.Func)
-        name = call_name(call) if call is not None and text.parent is call else ""
-        if "json" not in name or not any(word in name for word in _JSON_READERS):
-            return []
-    return _FIELD.findall(text.name)
 
 
 def _is_not_read(column: exp.Expr) -> bool:

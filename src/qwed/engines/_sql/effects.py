@@ -58,6 +58,10 @@ _PLAIN_CREATES = frozenset({"TABLE", "VIEW", "INDEX", "SCHEMA", "DATABASE", "SEQ
 _STREAMS = frozenset({"STDIN", "STDOUT"})
 _SOURCES = (exp.Table, exp.Query, exp.Values, exp.Unnest, exp.Lateral, exp.Paren, exp.Pivot, exp.Final, exp.JSONTable)
 _BODIES = (*_SOURCES, exp.DML, exp.Summarize, exp.Describe, exp.Show)
+_PLAIN_SETTINGS = (
+    *("max_", "min_", "optimize_", "join_", "group_by_", "output_format_", "use_uncompressed_cache", "final"),
+    *("prefer_localhost_replica", "totals_mode", "force_", "skip_unavailable_shards", "distributed_", "extremes"),
+)
 _XQUERY_CALL = re.compile(r"([\w:.-]*)\s*\(")
 _XQUERY_FUNCTIONS = frozenset(
     """
@@ -321,6 +325,15 @@ def _xquery(node: exp.Expr, _names: StatementNames, summary: StatementEffects) -
             yield Effect(EffectKind.UNRESOLVED, call_name(holder)), node
 
 
+def _settings(node: exp.Expr, _names: StatementNames, summary: StatementEffects) -> _TableEffects:
+    """Record SETTINGS of ClickHouse, apart from limits and choices of how a query is computed."""
+    for setting in node.args.get("settings") or ():
+        name = setting.this.name.lower()
+        if not name.startswith(_PLAIN_SETTINGS):
+            summary.unknown_sources.append(name)
+            yield Effect(EffectKind.UNRESOLVED, name), node
+
+
 def _describe(node: exp.Expr, _names: StatementNames, summary: StatementEffects) -> _TableEffects:
     """Record what is described, unless it is a table or a query: ClickHouse asks the address in a function for it."""
     if not isinstance(node.this, exp.Table | exp.Query | None) or isinstance(node.this.this, exp.Func):
@@ -368,6 +381,7 @@ _HANDLERS: dict[type[exp.Expr], Callable[[exp.Expr, StatementNames, StatementEff
     exp.Copy: _copy,
     exp.Show: _show,
     exp.Describe: _describe,
+    exp.Select: _settings,
     exp.Literal: _xquery,
     exp.Summarize: _summarize,
     exp.Command: _nested,

@@ -7,12 +7,18 @@ from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 
 DEFAULT_SCHEMAS = frozenset({"public", "main", "dbo"})
-_FILE_FORMATS = frozenset({"text", "csv", "json", "parquet", "orc", "avro", "delta", "iceberg", "hudi", "binaryfile"})
+_FILE_FORMATS = frozenset(
+    """
+    text csv json parquet orc avro delta iceberg hudi binaryfile xml image libsvm jdbc kafka socket cloudfiles excel
+    """.split()  # noqa: SIM905 - a table of words reads better than a list of literals
+)
 """Names before a path in Spark, as in text.`/etc/passwd`."""
+_PATH_DIALECTS = frozenset({"spark", "spark2", "databricks"})
+_MARKS_OF_FILES = frozenset(".*?")
 _FILE_SUFFIXES = frozenset(
     """
     csv tsv json jsonl ndjson parquet db duckdb sqlite sqlite3 txt xlsx xls gz zst bz2 zip arrow feather avro orc shp
-    geojson gpkg ddb xml log
+    geojson gpkg ddb xml log fgb kml dxf arrows vortex lance br bgz lz4 ipc
     """.split()  # noqa: SIM905 - a table of words reads better than a list of literals
 )
 _PLAIN_FILE_SUFFIXES = frozenset({"csv", "tsv", "json", "jsonl", "ndjson", "parquet", "xlsx", "gz", "zst"})
@@ -28,6 +34,22 @@ AMBIGUOUS = "?"
 """Table name for an alias that names several tables; no allowlist contains it."""
 
 
+_OWN_SCHEMAS = {
+    "main": frozenset({"", "sqlite", "duckdb"}),
+    "dbo": frozenset({"", "tsql", "fabric"}),
+    "public": frozenset(
+        {"", "postgres", "redshift", "materialize", "risingwave", "snowflake", "duckdb", "exasol", "druid"}
+    ),
+}
+"""Dialects in which a schema is where a plain name is looked up; no dialect counts, as it may be one of them."""
+
+
+def schema_of(table: exp.Table, target: str) -> str:
+    """Return the schema of a table if it has the name of a default schema, but is none in this dialect."""
+    holder = table.db.lower()
+    return holder if holder in _OWN_SCHEMAS and target not in _OWN_SCHEMAS[holder] else ""
+
+
 def normal_name(name: str) -> str:
     """Return a table name in comparable form: lower case, without quotes and the default schema."""
     parts = [part.strip('"`[] ').lower() for part in name.split(".")]
@@ -38,10 +60,15 @@ def table_name(table: exp.Table) -> str:
     """Return the comparable name of a table, or the empty string for a function in its place."""
     if isinstance(table.this, exp.Func) or _is_variable(table):
         return ""
-    parts = [part.name.lower() or part.sql().lower() for part in table.parts]
+    parts = [_part_name(part) for part in table.parts]
     if parts == ["dual"]:
         return ""
     return ".".join(parts[1:] if len(parts) == 2 and parts[0] in DEFAULT_SCHEMAS else parts)
+
+
+def _part_name(part: exp.Expr) -> str:
+    """Return the folded name; a temporary table of T-SQL keeps its `#`."""
+    return ("#" if part.args.get("temporary") else "") + (part.name.lower() or part.sql().lower())
 
 
 def _is_variable(table: exp.Table) -> bool:
@@ -53,8 +80,12 @@ def is_file(table: exp.Table, target: str) -> bool:
     """Return True if the database may open a file of this name."""
     if not isinstance(table.this, exp.Identifier):
         return False
+    if target in _PATH_DIALECTS and table.db.lower() in _FILE_FORMATS and not table.catalog:
+        return True
     name, quoted = table.name.lower(), bool(table.this.args.get("quoted"))
     if quoted and (any(mark in name for mark in "/\\:") or table.db.lower() in _FILE_FORMATS):
+        return True
+    if quoted and target == "duckdb" and _MARKS_OF_FILES & set(name):
         return True
     return quoted and "." in name and target in _FILE_DIALECTS and name.rpartition(".")[2] in _FILE_SUFFIXES
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from sqlglot import TokenType, exp
 
 from qwed.engines._sql.columns import find_stars, is_natural, is_output_alias, selects_above, tables_of_star
-from qwed.engines._sql.parse import ParsedSql
+from qwed.engines._sql.parse import MAX_DEPTH, ParsedSql
 from qwed.engines._sql.permissions import AccessLimits
 from qwed.engines._sql.table_names import QUERY_SCOPES, StatementNames
 
@@ -85,14 +85,14 @@ def _nested_star(parsed: ParsedSql, _names: StatementNames) -> str:
 def _renamed_star(parsed: ParsedSql, names: StatementNames) -> str:
     """Return `*` if its columns get other names: by a list of columns, or by the other branch of a UNION."""
     statement = parsed.statements[0]
+    stars = _StarSources(statement, names)
     for alias in statement.find_all(exp.TableAlias):
-        body = alias.parent.this if isinstance(alias.parent, exp.Subquery | exp.CTE) else None
-        if alias.args.get("columns") and body is not None and _has_real_star(body, names):
+        if alias.args.get("columns") and alias.parent is not None and stars.is_starred(stars.body_of(alias.parent)):
             return "*"
     for union in statement.find_all(exp.SetOperation):
         # Each chain of set operations is looked at once, from its top.
         if not isinstance(union.parent, exp.SetOperation):
-            starred = {_is_starred(branch, names) for branch in _branches(union)}
+            starred = {stars.is_branch_starred(branch) for branch in _branches(union)}
             if len(starred) > 1:
                 return "*"
     return ""
@@ -111,18 +111,46 @@ def _branches(query: exp.Expr) -> Iterator[exp.Expr]:
             yield node
 
 
-def _is_starred(branch: exp.Expr, names: StatementNames) -> bool:
-    """Return True for TABLE and for a `*` of a table."""
-    return isinstance(branch, exp.Table) or any(_is_real(cell, names) for cell in branch.expressions)
+class _StarSources:
+    """Queries of a statement of which the output has a `*` of a table, directly or through a subquery or a CTE."""
+
+    def __init__(self, statement: exp.Expr, names: StatementNames) -> None:
+        self._names = names
+        self._ctes = {cte.alias.lower(): cte.this for cte in statement.find_all(exp.CTE)}
+        self._known: dict[int, bool] = {}
+
+    def body_of(self, source: exp.Expr) -> exp.Expr | None:
+        """Return the query behind a subquery, a CTE or the name of a CTE, or None."""
+        if isinstance(source, exp.Subquery | exp.CTE):
+            return source.this
+        return self._ctes.get(source.name.lower()) if isinstance(source, exp.Table) else None
+
+    def is_starred(self, body: exp.Expr | None, depth: int = 0) -> bool:
+        """Return True if the output of a query has a `*` of a table; also if that cannot be followed."""
+        if body is None or depth > MAX_DEPTH:
+            return body is not None
+        if id(body) not in self._known:
+            self._known[id(body)] = False  # A recursive CTE has no more columns than its first part.
+            self._known[id(body)] = any(self.is_branch_starred(branch, depth) for branch in _branches(body))
+        return self._known[id(body)]
+
+    def is_branch_starred(self, branch: exp.Expr, depth: int = 0) -> bool:
+        """Return True for TABLE, for a `*` of a table, and for one of a subquery or CTE with such a star."""
+        if isinstance(branch, exp.Table):
+            return True
+        stars = [cell for cell in branch.expressions if cell.is_star]
+        if any(tables_of_star(star, self._names) for star in stars):
+            return True
+        bodies = (self.body_of(source) for source in _sources(branch)) if stars else ()
+        return any(self.is_starred(body, depth + 1) for body in bodies)
 
 
-def _has_real_star(query: exp.Expr, names: StatementNames) -> bool:
-    """Return True if the output of a query has a `*` of a table."""
-    return any(_is_starred(branch, names) for branch in _branches(query))
-
-
-def _is_real(cell: exp.Expr, names: StatementNames) -> bool:
-    return cell.is_star and bool(tables_of_star(cell, names))
+def _sources(select: exp.Expr) -> Iterator[exp.Expr]:
+    """Yield what a SELECT reads from."""
+    joins = select.args.get("joins") or ()
+    for clause in (select.args.get("from_"), *joins):
+        if isinstance(clause, exp.Expr):
+            yield clause.this
 
 
 def _position(parsed: ParsedSql, names: StatementNames, limits: AccessLimits) -> str:
@@ -203,11 +231,10 @@ class _RowSources:
 
     def __init__(self, statement: exp.Expr, names: StatementNames) -> None:
         real = {id(table) for table in names.tables}
-        ctes = {cte.alias.lower(): cte.this for cte in statement.find_all(exp.CTE)}
+        stars = _StarSources(statement, names)
         self._owners: dict[str, set[int]] = {}
         for source in statement.find_all(exp.Table, exp.Subquery):
-            body = source.this if isinstance(source, exp.Subquery) else ctes.get(source.name.lower())
-            if id(source) in real or (body is not None and _has_real_star(body, names)):
+            if id(source) in real or stars.is_starred(stars.body_of(source)):
                 owner = source.find_ancestor(*QUERY_SCOPES)
                 self._owners.setdefault(source.alias_or_name.lower(), set()).add(id(owner))
 
