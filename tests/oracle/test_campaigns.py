@@ -17,7 +17,6 @@ from tests.oracle import (
 )
 from tests.support.campaign_table import Figure, campaign
 
-pytestmark = pytest.mark.drill
 SEEDS = range(1, 26)
 
 
@@ -51,10 +50,12 @@ def batches(texts: tuple[str, ...], size: int = 500) -> Iterator[list[str]]:
         yield list(texts[start : start + size])
 
 
+@pytest.mark.drill
 def test_commands_do_what_was_predicted() -> None:
     assert_covered(shell_figures(101, 1600))
 
 
+@pytest.mark.drill
 def test_programs_do_what_was_predicted() -> None:
     assert_covered(python_figures(101, 600))
 

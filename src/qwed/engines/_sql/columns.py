@@ -4,13 +4,18 @@ from collections.abc import Callable, Iterator
 
 from sqlglot import exp
 
-from qwed.engines._sql.table_names import StatementNames, table_name
+from qwed.engines._sql.field_paths import fields_in_text
+from qwed.engines._sql.table_names import QUERY_SCOPES, StatementNames, table_name
 
 ColumnListing = Callable[[str], tuple[str, ...]]
+_WHOLE_TABLES = (exp.Summarize, exp.Pivot, exp.Copy)
+"""Nodes that read every column of the table they name."""
 
 
 def columns_read(statement: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
     """Yield every node that reads a column, with the folded name; mere assignment targets are left out."""
+    matched = [join for join in statement.find_all(exp.Join) if is_natural(join)]
+    yield from ((join, name.lower()) for join in matched for name in _output_names(statement))
     for node in statement.walk():
         if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
             if not _is_not_read(node) and node.table.lower() != "excluded":
@@ -21,10 +26,23 @@ def columns_read(statement: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
             yield from ((node, field.lower()) for field in _names_in(node))
 
 
+def is_natural(join: exp.Expr) -> bool:
+    """Return True for a join that compares every column of the same name."""
+    return isinstance(join, exp.Join) and join.method.upper() == "NATURAL"
+
+
+def _output_names(statement: exp.Expr) -> Iterator[str]:
+    """Yield the names that a statement gives to columns."""
+    for alias in statement.find_all(exp.Alias, exp.TableAlias):
+        yield from [alias.alias] if isinstance(alias, exp.Alias) else (item.name for item in alias.columns)
+
+
 def _names_in(node: exp.Expr) -> list[str]:
-    """Return columns and fields named outside a column reference: USING, `x['name']`, a path into JSON."""
+    """Return columns and fields named outside a column reference: USING, COPY, `x['name']`, a path into JSON."""
     if isinstance(node, exp.Join):
         return [item.name for item in node.args.get("using") or ()]
+    if isinstance(node, exp.Copy):
+        return [item.name for item in node.this.expressions] if isinstance(node.this, exp.Schema) else []
     if isinstance(node, exp.Bracket):
         return [item.name for item in node.expressions if isinstance(item, exp.Literal) and item.is_string]
     if isinstance(node, exp.StructExtract):
@@ -33,6 +51,8 @@ def _names_in(node: exp.Expr) -> list[str]:
         return [name.strip(' "') for name in node.expression.name.strip("{}").split(",")]
     if isinstance(node, exp.Alias) and isinstance(node.args.get("alias"), exp.Placeholder):
         return [node.args["alias"].name]  # `data:name` of Snowflake, where no dialect is known.
+    if isinstance(node, exp.Literal):
+        return list(fields_in_text(node))
     return [str(node.this)] if isinstance(node, exp.JSONPathKey) else []
 
 
@@ -56,8 +76,15 @@ def written_columns(statement: exp.Expr, names: StatementNames) -> Iterator[tupl
 
 
 def find_stars(statement: exp.Expr) -> Iterator[exp.Expr]:
-    """Yield each `*` that stands for columns, except in COUNT(*) and EXISTS, where no value is read."""
-    for node in statement.find_all(exp.Star, exp.Columns, exp.Summarize):
+    """Yield each `*`, or other node, that stands for columns.
+
+    A `*` in COUNT(*) or EXISTS reads no value.
+    """
+    for node in statement.find_all(exp.Star, exp.Columns, *_WHOLE_TABLES):
+        if isinstance(node, _WHOLE_TABLES):
+            if _reads_whole_table(node):
+                yield node
+            continue
         holder = node.parent if isinstance(node.parent, exp.Column) else node
         if isinstance(holder.parent, exp.Count | exp.Columns):
             continue
@@ -65,6 +92,13 @@ def find_stars(statement: exp.Expr) -> Iterator[exp.Expr]:
         if isinstance(select, exp.Select) and isinstance(select.parent, exp.Exists):
             continue
         yield holder
+
+
+def _reads_whole_table(node: exp.Expr) -> bool:
+    """Return True unless a list names the columns: of COPY, or of the groups of a PIVOT, or of the SELECT around it."""
+    if isinstance(node, exp.Pivot):
+        return node.this is not None and node.args.get("group") is None
+    return isinstance(node.this, exp.Table)
 
 
 def star_sources(
@@ -89,6 +123,11 @@ def excluded_columns(holder: exp.Expr) -> frozenset[str]:
 
 def tables_of_star(holder: exp.Expr, names: StatementNames) -> list[exp.Table]:
     """Return the real tables of a star: those of its SELECT, or the target of its RETURNING."""
+    if isinstance(holder, _WHOLE_TABLES):
+        own = {id(table) for table in holder.this.find_all(exp.Table)}
+        around = holder.find_ancestor(*QUERY_SCOPES)
+        scopes = {id(holder), id(around)}
+        return [table for table in names.tables if id(table) in own and id(names.scope_of(table)) in scopes]
     scope = holder.find_ancestor(exp.Select, exp.Returning)
     if scope is None:
         return list(names.tables)
@@ -120,11 +159,11 @@ def is_output_alias(node: exp.Column) -> bool:
 
 
 def selects_above(node: exp.Expr) -> Iterator[exp.Expr]:
-    owner = node.find_ancestor(exp.Select, exp.DML)
+    owner = node.find_ancestor(*QUERY_SCOPES)
     while owner is not None:
         yield owner
-        owner = owner.find_ancestor(exp.Select, exp.DML)
+        owner = owner.find_ancestor(*QUERY_SCOPES)
 
 
 def _direct_tables(owner: exp.Expr, names: StatementNames) -> bool:
-    return any(table_name(table) and table.find_ancestor(exp.Select, exp.DML) is owner for table in names.tables)
+    return any(table_name(table) and names.scope_of(table) is owner for table in names.tables)

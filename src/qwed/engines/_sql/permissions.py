@@ -10,7 +10,15 @@ from qwed.engines._sql.columns import columns_read, is_derived, written_columns
 from qwed.engines._sql.parse import DOUBLE_QUOTED
 from qwed.engines._sql.schema import Schema, schema_from
 from qwed.engines._sql.secret_columns import is_sensitive
-from qwed.engines._sql.table_names import StatementNames, folds_to, is_other_spelling, normal_name, spelled_name
+from qwed.engines._sql.table_names import (
+    StatementNames,
+    folds_to,
+    is_other_spelling,
+    normal_name,
+    schema_of,
+    spelled_name,
+    table_name,
+)
 from qwed.engines.protocol import DEFAULT_SENSITIVE_COLUMNS, EngineRequest
 from qwed.engines.sql_dialect import KNOWN_DIALECTS, dialect_named
 
@@ -27,6 +35,8 @@ class AccessLimits:
     tables: frozenset[str] | None
     spelled_tables: frozenset[str]
     """Allowed tables as the permissions write them."""
+    stated_tables: frozenset[str]
+    """Allowed tables with the schema that the permissions write."""
     columns: frozenset[str] | None
     sensitive: frozenset[str]
     schema: Schema | None
@@ -65,6 +75,7 @@ def limits_of(request: EngineRequest) -> AccessLimits | str:
         functions=frozenset(normal_name(name) for name in policy.allowed_functions),
         tables=tables,
         spelled_tables=frozenset(_spellings(policy.allowed_tables, parameters, target)),
+        stated_tables=frozenset(name.replace('"', "").lower() for name in _granted(policy.allowed_tables, parameters)),
         columns=None if columns is None else frozenset(normal_name(column) for column in columns),
         sensitive=frozenset(normal_name(column) for column in policy.sensitive_columns),
         schema=schema,
@@ -95,9 +106,13 @@ def _intersect_tables(granted: tuple[str, ...] | None, requested: object) -> fro
     return tables if policy_tables is None else policy_tables & tables
 
 
+def _granted(granted: tuple[str, ...] | None, parameters: Mapping[str, Any]) -> Iterable[str]:
+    return (parameters.get("allowed_tables") or ()) if granted is None else granted
+
+
 def _spellings(granted: tuple[str, ...] | None, parameters: Mapping[str, Any], target: str) -> Iterable[str]:
     """Return allowed tables that are meant as they are written; the parameters count where there is no policy."""
-    for name in parameters.get("allowed_tables") or () if granted is None else granted:
+    for name in _granted(granted, parameters):
         plain = name.replace('"', "")
         if plain != name or not folds_to(name, target):
             yield plain
@@ -120,6 +135,10 @@ def table_problem(names: StatementNames, extra: tuple[str, ...], limits: AccessL
     for name in (*names.names, *extra):
         if name not in limits.tables:
             return f"table `{name}` is not allowed"
+    for table in names.tables:
+        schema = schema_of(table, limits.target)
+        if schema and f"{schema}.{table_name(table)}" not in limits.stated_tables:
+            return f"table `{schema}.{table_name(table)}` is not allowed"
     for table in names.tables:
         if is_other_spelling(table, limits.target) and spelled_name(table) not in limits.spelled_tables:
             return f"table `{spelled_name(table)}` is not allowed in this spelling"
@@ -157,7 +176,7 @@ def _own_columns(statement: exp.Expr, names: StatementNames) -> Iterator[tuple[e
         if not is_derived(column, names):
             yield column, column.name.lower()
     for node, name in columns_read(statement):
-        if isinstance(node, exp.Dot | exp.Join):
+        if isinstance(node, exp.Dot | exp.Join | exp.Copy):
             yield node, name
 
 
