@@ -6,7 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from qwed.model import EffectKind
-from tests.oracle import commands, stand_in_verbs, trace
+from tests.oracle import commands, project, stand_in_verbs, trace
 from tests.oracle.predictions import Prediction, predict_shell
 from tests.oracle.recording import Record
 from tests.oracle.shell_execution import ShellObservation, execute
@@ -25,10 +25,18 @@ _SERVICE_SOCKETS = (
     "/run/postgresql",
     "/tmp/.s.PGSQL",
 )
-_OWN_SECRETS = {"ssh": (".ssh/id_ed25519",), "wget": (".netrc",), "psql": (".pgpass", "/etc/shadow")}
+_OWN_SECRETS = {
+    "ssh": (".ssh/id_ed25519",),
+    "wget": (".netrc",),
+    "git-remote-https": (".netrc",),
+    "git-remote-http": (".netrc",),
+    "psql": (".pgpass", "/etc/shadow"),
+}
 """Files a program reads without showing them: it authenticates with them, or only hashes their content."""
 _LOOKUPS = frozenset({"hostname", "curl"})
 """Programs that look up the name of this machine; curl does it for `--version`."""
+_STARTERS = frozenset(names("env nice timeout xargs time stdbuf nohup setsid ionice find"))
+"""Programs that only start another one."""
 _OWN_SIGNALS = ("SIGPIPE", "SIGPIPE ", "SIGABRT", "SIGABRT ")
 _READERS = frozenset(
     names(
@@ -41,6 +49,7 @@ _READERS = frozenset(
 _MANUAL = frozenset({"groff", "troff", "grotty", "nroff", "col", "less", "sh"})
 _HELPERS = {
     "apt-cache": {"dpkg"},
+    "apt-mark": {"dpkg"},
     "awk": {"sh"},
     "gawk": {"sh"},
     "mawk": {"sh"},
@@ -114,10 +123,22 @@ def _attempts(observation: ShellObservation, predicted: Prediction) -> Iterable[
     outbound = bool(predicted.kinds & _OUTBOUND)
     for kind, target in observation.deeds.attempts:
         if kind == "network" or (kind == "socket" and not target.startswith(_SERVICE_SOCKETS)):
-            if not outbound and not (programs <= _LOOKUPS and target.endswith(":53")):
+            if not outbound and not _is_own_connection(observation, programs, target):
                 yield f"network {target}"
         elif kind != "socket" and not target.endswith(_OWN_SIGNALS):
             yield f"{kind} {target}"
+
+
+def _is_own_connection(observation: ShellObservation, programs: set[str], target: str) -> bool:
+    """Return True if a program looks up the name of this machine, or if a database client connects to the server that
+    the user has chosen: that is what READ of a database means, and a server that the command names is predicted."""
+    if target.endswith(":53") and programs - _READERS - _STARTERS <= _LOOKUPS:
+        return True
+    chosen = project.ENVIRONMENT["DATABASE_URL"]
+    clients = [execution for execution in observation.deeds.executed if execution.name == "psql"]
+    if target.endswith(":53"):
+        return any(chosen in execution.arguments for execution in clients)
+    return bool(clients) and target == "127.0.0.1:5432"
 
 
 def _recorded_verbs(observation: ShellObservation) -> Iterable[tuple[trace.Execution, str]]:

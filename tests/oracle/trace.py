@@ -115,7 +115,7 @@ def _latest(deeds: Deeds) -> str:
 
 def _add_connection(deeds: Deeds, arguments: bytes) -> None:
     change = _KERNEL_CHANGE.search(arguments)
-    if change:
+    if change and not _KERNEL_PROBE.search(arguments):
         deeds.attempts.append(("admin", change[1].decode()))
     elif b"sa_family=AF_INET" in arguments:
         address = re.search(rb'sin6?_port=htons\((\d+)\).*?"([^"]*)"', arguments)
@@ -127,6 +127,12 @@ def _add_connection(deeds: Deeds, arguments: bytes) -> None:
 
 
 _KERNEL_CHANGE = re.compile(rb"nlmsg_type=(RTM_(?:NEW|DEL|SET)\w+)")
+
+
+# A change of no interface, which is not to be created either: `ip link` asks so whether the kernel knows the request.
+_KERNEL_PROBE = re.compile(
+    rb"nlmsg_type=RTM_NEWLINK, nlmsg_flags=NLM_F_REQUEST\|NLM_F_ACK, [^{}]*\}, \{[^{}]*ifi_index=0, [^{}]*\}\]"
+)
 
 
 def _add_signal(deeds: Deeds, program: str, arguments: bytes) -> None:
