@@ -161,6 +161,8 @@ def _set(analysis: ShellAnalysis, call: CommandCall) -> None:
 
 def _printf(analysis: ShellAnalysis, call: CommandCall) -> None:
     first = call.arguments[0] if call.arguments else Word("")
+    if not first.is_resolved and first.text.startswith(("$", "`")) and len(call.arguments) > 1:
+        analysis.report.add_unresolved(f"`{first.text[:64]}` may be an option of `printf`: put `--` before it")
     if not first.text.startswith("-v"):
         if first.is_option and first.text != "--":
             analysis.report.add_unresolved(f"`{first.text[:64]}` is not a known option of `printf`")

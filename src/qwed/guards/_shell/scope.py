@@ -13,7 +13,7 @@ MAX_INNER = 64
 MAX_LEFT = 8
 SOCKET = re.compile(r"/dev/(?:tcp|udp)/")
 """Path that bash turns into a network connection."""
-_SILENT = frozenset({"", "-", "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty"})
+_SILENT = frozenset({"", "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty"})
 _DESCRIPTOR = re.compile(r"/dev/fd/\d+|/proc/self/fd/[012]")
 _ABSOLUTE = re.compile(r"[/~]|[A-Za-z][\w+.-]*:")
 _VARIABLE = re.compile(r"\$(?:\{\w+\}|\w+|[!?#$@*-])")
@@ -58,7 +58,7 @@ class Scope:
             self.report.add_effect(EffectKind.NETWORK, text)
         elif kind is EffectKind.READ and _ADDRESS.match(text):
             self.report.add_effect(EffectKind.NETWORK, text)
-        elif text not in _SILENT and not _DESCRIPTOR.fullmatch(text):
+        elif not _is_silent(kind, text):
             for path in self._resolve_paths(text):
                 self.report.add_effect(kind, path)
             if word.is_computed and word.pattern and kind is EffectKind.READ:
@@ -123,6 +123,11 @@ class Scope:
     def lookup(self, name: str) -> list[Word] | None:
         """Return the possible values of a variable, or None if they are not known."""
         return self.variables.lookup(name)
+
+
+def _is_silent(kind: EffectKind, text: str) -> bool:
+    """Return True for the standard streams; a dash is one to programs that read, and a file to those that write."""
+    return text in _SILENT or (text == "-" and kind is EffectKind.READ) or _DESCRIPTOR.fullmatch(text) is not None
 
 
 def _join_path(start: str, text: str) -> str:

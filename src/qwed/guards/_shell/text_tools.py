@@ -34,6 +34,25 @@ def _dc_text(context: RoleContext, argument: Argument) -> None:
         context.escape(context.call.line)
 
 
+def _man_page(context: RoleContext, argument: Argument) -> None:
+    """Report a page that is named by its path: its requests can include other files."""
+    if "/" in argument.word.text:
+        context.add_file(EffectKind.READ, argument.word)
+        context.unresolved(f"the requests in `{argument.word.text[:64]}` are not known")
+
+
+_CHARSET_SUFFIX = re.compile(r"(?i)(?://(?:translit|ignore|non_identical_discard)?)+\Z")
+
+
+def _charset(context: RoleContext, argument: Argument) -> None:
+    """Report a character set that is described by a file."""
+    name = _CHARSET_SUFFIX.sub("", argument.word.text)
+    if "/" in name:
+        context.add_file(EffectKind.READ, argument.word._replace(text=name))
+    elif not argument.word.is_exact:
+        context.unresolved(f"`{name[:64]}` is known only at run time")
+
+
 _ESLINT_FORMATS = names_in(
     "stylish json html json-with-metadata compact unix checkstyle junit tap codeframe visualstudio"
 )
@@ -73,6 +92,8 @@ ROLES: dict[str, Role] = {
     "editor-file": _editor_file,
     "dc-text": _dc_text,
     "eslint-format": _eslint_format,
+    "man-page": _man_page,
+    "charset": _charset,
     "command-for-each": _command_for_each,
     "gh-endpoint": _gh_endpoint,
     "gh-method": _gh_method,

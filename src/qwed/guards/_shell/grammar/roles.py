@@ -55,6 +55,12 @@ def _image_file(context: RoleContext, argument: Argument) -> None:
     context.add_file(_E.READ, argument.word)
 
 
+def _output(context: RoleContext, argument: Argument) -> None:
+    """Report a file that is written; a dash is the standard output."""
+    if argument.word.text != "-":
+        context.add_file(_E.WRITE, argument.word)
+
+
 _CERTIFICATES = (".pem", ".crt", ".cer", ".der", ".csr", ".crl")
 
 
@@ -163,6 +169,7 @@ ROLES: dict[str, Role] = {
     "target": _text,
     "tree": _tree,
     "write": _file(_E.WRITE),
+    "output": _output,
     "delete": _file(_E.DELETE),
     "network": _target(_E.NETWORK),
     "execute": _target(_E.EXECUTE),
