@@ -35,8 +35,6 @@ _OWN_SECRETS = {
 """Files a program reads without showing them: it authenticates with them, or only hashes their content."""
 _LOOKUPS = frozenset({"hostname", "curl"})
 """Programs that look up the name of this machine; curl does it for `--version`."""
-_STARTERS = frozenset(names("env nice timeout xargs time stdbuf nohup setsid ionice find"))
-"""Programs that only start another one."""
 _OWN_SIGNALS = ("SIGPIPE", "SIGPIPE ", "SIGABRT", "SIGABRT ")
 _READERS = frozenset(
     names(
@@ -49,6 +47,7 @@ _READERS = frozenset(
 _MANUAL = frozenset({"groff", "troff", "grotty", "nroff", "col", "less", "sh"})
 _HELPERS = {
     "apt-cache": {"dpkg"},
+    "apt": {"dpkg"},
     "apt-mark": {"dpkg"},
     "awk": {"sh"},
     "gawk": {"sh"},
@@ -122,23 +121,20 @@ def _attempts(observation: ShellObservation, predicted: Prediction) -> Iterable[
     programs = {execution.name for execution in observation.deeds.executed}
     outbound = bool(predicted.kinds & _OUTBOUND)
     for kind, target in observation.deeds.attempts:
-        if kind == "network" or (kind == "socket" and not target.startswith(_SERVICE_SOCKETS)):
-            if not outbound and not _is_own_connection(observation, programs, target):
+        if kind == "lookup":
+            if not outbound and target not in _LOOKUPS and not (target == "psql" and _uses_own_address(observation)):
+                yield f"network lookup by {target}"
+        elif kind == "network" or (kind == "socket" and not target.startswith(_SERVICE_SOCKETS)):
+            if not outbound and not (target == "127.0.0.1:5432" and "psql" in programs):
                 yield f"network {target}"
         elif kind != "socket" and not target.endswith(_OWN_SIGNALS):
             yield f"{kind} {target}"
 
 
-def _is_own_connection(observation: ShellObservation, programs: set[str], target: str) -> bool:
-    """Return True if a program looks up the name of this machine, or if a database client connects to the server that
-    the user has chosen: that is what READ of a database means, and a server that the command names is predicted."""
-    if target.endswith(":53") and programs - _READERS - _STARTERS <= _LOOKUPS:
-        return True
-    chosen = project.ENVIRONMENT["DATABASE_URL"]
-    clients = [execution for execution in observation.deeds.executed if execution.name == "psql"]
-    if target.endswith(":53"):
-        return any(chosen in execution.arguments for execution in clients)
-    return bool(clients) and target == "127.0.0.1:5432"
+def _uses_own_address(observation: ShellObservation) -> bool:
+    """Return True if psql is given the address of the user's own database: reading from it is what was predicted."""
+    address = project.ENVIRONMENT["DATABASE_URL"]
+    return any(execution.name == "psql" and address in execution.arguments for execution in observation.deeds.executed)
 
 
 def _recorded_verbs(observation: ShellObservation) -> Iterable[tuple[trace.Execution, str]]:
