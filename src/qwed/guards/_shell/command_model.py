@@ -73,6 +73,8 @@ class Word(NamedTuple):
     """True if the word is an integer that is known only at run time."""
     splits: bool = False
     """True if the script computes the text and it may become several words."""
+    any_name: bool = False
+    """True if it stands for files of any name, hidden ones too; `text` is their directory or the pattern."""
 
     @property
     def is_resolved(self) -> bool:
@@ -103,6 +105,8 @@ class PipeData(NamedTuple):
     source: DataSource = DataSource.NOTHING
     text: str = ""
     """The text itself for TEXT, the directory of the listing for LISTING."""
+    any_name: bool = False
+    """True if files of any name, hidden ones too, can be in a LISTING."""
 
     @property
     def violation(self) -> Violation:

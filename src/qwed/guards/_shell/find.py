@@ -3,6 +3,7 @@
 import re
 
 from qwed.guards._shell.command_model import CommandCall, Rule, ShellAnalysis, Violation, Word, names_in
+from qwed.guards._shell.listings import find_has_any_name
 from qwed.guards._shell.wrappers import substitute
 from qwed.guards.file_effects import is_secret
 from qwed.model import EffectKind
@@ -41,6 +42,8 @@ def _find(analysis: ShellAnalysis, call: CommandCall) -> None:
     for start in starts:
         analysis.add_file_effect(EffectKind.READ, start)
     index, tests = 0, words[first_test:]
+    any_name = find_has_any_name(tests)
+    starts = [start._replace(any_name=any_name) for start in starts]
     while index < len(tests):
         index += _analyze_test(
             analysis, starts, tests[index:] if tests[index].text in _RUNS else tests[index : index + 3]

@@ -48,6 +48,15 @@ def _url(context: RoleContext, argument: Argument) -> None:
         context.unresolved(f"`{scheme}:` is not a known URL scheme")
 
 
+_REQUEST_FILE = re.compile(r"[^=@:/]*(?::?=|==|:)?@(.+)", re.DOTALL)
+
+
+def _request_item(context: RoleContext, argument: Argument) -> None:
+    """Report the file that a part of a request is read from: `name@file`, `name=@file`, `@file`."""
+    if match := _REQUEST_FILE.match(argument.word.text):
+        context.add_file(_E.READ, argument.word._replace(text=match[1]))
+
+
 def _dns_name(context: RoleContext, argument: Argument) -> None:
     """Report a name or a server; `+short` is an option of the query."""
     if not argument.word.text.startswith("+"):
@@ -169,6 +178,7 @@ ROLES: dict[str, Role] = {
     "socket-filter": _socket_filter,
     "open-file": _open_file,
     "port": _port,
+    "request-item": _request_item,
     "server": _server,
     "database": _database,
     "reverse-shell": _reverse_shell,

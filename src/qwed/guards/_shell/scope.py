@@ -4,6 +4,7 @@ import re
 
 from qwed.guards._shell.command_model import ShellReport, Violation, Word
 from qwed.guards._shell.env_variables import analyze_assignment
+from qwed.guards._shell.listings import may_hold_secrets
 from qwed.guards._shell.parse import MAX_LENGTH
 from qwed.guards._shell.variables import VariableHistory, Variables
 from qwed.guards.file_effects import file_effects, has_secrets_below
@@ -63,9 +64,17 @@ class Scope:
                 self.report.add_effect(kind, path)
             if word.is_computed and word.pattern and kind is EffectKind.READ:
                 self.add_tree_read(word)
+            if word.any_name and kind is EffectKind.READ:
+                self._add_any_name(word)
             self._add_without_variables(kind, word)
             if not word.is_resolved or (self._directory_unknown and not _ABSOLUTE.match(text)):
                 self.report.add_unresolved(f"`{text[:64]}` is known only at run time")
+
+    def _add_any_name(self, word: Word) -> None:
+        """Add the secrets among files that nobody named, whose content is shown."""
+        for path in self._resolve_paths(word.text):
+            if may_hold_secrets(path):
+                self.report.add_effect(EffectKind.SECRET, f"any file in {path}")
 
     def _add_without_variables(self, kind: EffectKind, word: Word) -> None:
         """Add the effect on the file that a word names if its variables are empty."""
@@ -127,6 +136,8 @@ class Scope:
 
 def _is_silent(kind: EffectKind, text: str) -> bool:
     """Return True for the standard streams; a dash is one to programs that read, and a file to those that write."""
+    if kind is EffectKind.DELETE:
+        return not text
     return text in _SILENT or (text == "-" and kind is EffectKind.READ) or _DESCRIPTOR.fullmatch(text) is not None
 
 

@@ -163,6 +163,7 @@ def substitute(word: Word, mark: str, values: list[Word]) -> list[Word]:
             pattern=word.is_resolved and value.is_resolved and not (word.is_exact and value.is_exact),
             is_computed=True,
             origin=word.origin or value.origin,
+            any_name=word.any_name or value.any_name,
         )
         for value in values
     ]
@@ -174,7 +175,7 @@ def _stdin_words(stdin: PipeData) -> list[Word]:
     if stdin.source is DataSource.NUMBER:
         return [Word("0", is_exact=False, pattern=True, is_computed=True, is_number=True)]
     if stdin.source is DataSource.LISTING:
-        return [Word(stdin.text or ".", is_exact=False, pattern=True, is_computed=True)]
+        return [Word(stdin.text or ".", False, pattern=True, is_computed=True, any_name=stdin.any_name)]
     origin = stdin.violation if stdin.source in _CODE else None
     return [Word("$input", is_exact=False, is_computed=True, origin=origin, splits=True)]
 

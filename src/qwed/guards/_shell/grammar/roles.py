@@ -38,6 +38,11 @@ def _read(context: RoleContext, argument: Argument) -> None:
         context.analysis.add_tree_read(argument.word)
 
 
+def _list(context: RoleContext, argument: Argument) -> None:
+    """Report a file of which only the name, the size or a sum is shown."""
+    _read(context, argument._replace(word=argument.word._replace(any_name=False)))
+
+
 def _stream(context: RoleContext, argument: Argument) -> None:
     """Report a file that is printed to its end."""
     _read(context, argument)
@@ -164,7 +169,7 @@ def _file_pattern(context: RoleContext, argument: Argument) -> None:
 ROLES: dict[str, Role] = {
     "text": _text,
     "read": _read,
-    "list": _read,
+    "list": _list,
     "directory": _file(_E.READ),
     "target": _text,
     "tree": _tree,
