@@ -4,9 +4,10 @@ A listing of the project, of its parents or of a home directory contains any nam
 it. Directories below the project are expected to hold no secrets except those that their names tell.
 """
 
+import itertools
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from qwed.guards._shell.command_model import Word, names_in
 from qwed.guards.file_effects import has_secrets_below, is_secret
@@ -48,10 +49,19 @@ _NOT = names_in("! -not")
 _HIDDEN_FILES = names_in(".* */.* */.*/* ./.* ./.*/*")
 
 
+FIND_OPTION = re.compile(r"-(?:[LHPE]|O[0-3])")
+
+
+def find_starts(words: Sequence[Word]) -> list[Word]:
+    """Return the directories that find starts from: the words after its options and before its first test."""
+    rest = itertools.dropwhile(lambda word: FIND_OPTION.fullmatch(word.text), words)
+    return list(itertools.takewhile(lambda word: word.text[:1] not in ("-", "(", "!"), rest))
+
+
 def find_has_any_name(words: Sequence[Word]) -> bool:
     """Return True if the tests of find do not exclude files that hold secrets, in one of its alternatives."""
     branch: list[Word] = []
-    for word in [*words, Word("-o")]:
+    for word in [*_without_negated_groups(words), Word("-o")]:
         if word.text not in _OR:
             branch.append(word)
         elif not _is_narrowed(branch):
@@ -61,8 +71,24 @@ def find_has_any_name(words: Sequence[Word]) -> bool:
     return False
 
 
+def _without_negated_groups(words: Sequence[Word]) -> Iterator[Word]:
+    """Yield the words of an expression without `! ( ... )`."""
+    depth, is_opened = 0, False
+    for word, following in zip(words, [*words[1:], Word("")], strict=False):
+        if depth or is_opened:
+            depth, is_opened = depth + {"(": 1, ")": -1}.get(word.text, 0), False
+        elif word.text in _NOT and following.text == "(":
+            is_opened = True
+        else:
+            yield word
+
+
+_ACTIONS = names_in("-exec -execdir -ok -okdir -print -print0 -printf -ls -fprint -fprint0 -fprintf -fls -delete")
+
+
 def _is_narrowed(branch: list[Word]) -> bool:
-    """Return True if a test that every file of the branch must pass excludes files that hold secrets."""
+    """Return True if a test that every file must pass before an action excludes files that hold secrets."""
+    branch = list(itertools.takewhile(lambda word: word.text not in _ACTIONS, branch))
     for index, word in enumerate(branch[:-1]):
         value = branch[index + 1]
         is_negated = index > 0 and branch[index - 1].text in _NOT

@@ -1,12 +1,13 @@
 """Data flow between the commands of a pipeline: known text, a file listing, downloaded or decoded data."""
 
-import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from qwed.guards._shell.command_model import NO_DATA, UNKNOWN_DATA, DataSource, PipeData, Violation, Word, names_in
 from qwed.guards._shell.escapes import unescape
-from qwed.guards._shell.listings import excludes_secrets, lists_any_name, may_hold_secrets
+from qwed.guards._shell.grammar.loader import program
+from qwed.guards._shell.grammar.parser import parse
+from qwed.guards._shell.listings import excludes_secrets, find_starts, lists_any_name, may_hold_secrets
 from qwed.guards._shell.scope import SOCKET
 from qwed.guards._shell.wrappers import inner_command
 from qwed.guards.file_effects import has_secrets_below
@@ -139,21 +140,23 @@ _CUTS = re.compile(r"-[A-Za-z]*[co]|--bytes|--only-matching")
 """Options that keep parts of a line, whose meaning may differ from the whole line."""
 
 
+_LISTS_OPERANDS = names_in("ls gls dir vdir fd fdfind tree du readlink realpath dirname basename")
+
+
 def _start(name: str, arguments: list[Word]) -> str:
-    if name not in ("find", "ls", "fd", "tree", "du", "readlink", "realpath", "dirname", "basename"):
-        return "."
-    starts = [word.text for word in itertools.takewhile(_is_start, _past_flags(arguments))] or ["."]
+    starts = [word.text for word in _starts(name, arguments)] or ["."]
     # If there are several directories, one with secrets counts.
     worst = [directory for directory in starts if has_secrets_below(directory)]
     return next((directory for directory in [*worst, *filter(may_hold_secrets, starts)]), starts[0])
 
 
-def _past_flags(arguments: list[Word]) -> Iterator[Word]:
-    return itertools.dropwhile(lambda word: word.is_option, arguments)
-
-
-def _is_start(word: Word) -> bool:
-    return not word.is_option and word.text not in ("(", "!")
+def _starts(name: str, arguments: list[Word]) -> list[Word]:
+    """Return the directories and files that a command lists."""
+    if name in ("find", "gfind"):
+        return find_starts(arguments)
+    grammar = program(name) if name in _LISTS_OPERANDS else None
+    operands = parse(grammar, arguments).operands if grammar is not None else []
+    return operands[1:] if name in ("fd", "fdfind") else operands
 
 
 def _echo(arguments: list[Word], stdin: PipeData) -> PipeData:
