@@ -13,6 +13,7 @@ from qwed.guards._shell.command_model import Word, names_in
 from qwed.guards.file_effects import has_secrets_below, is_secret
 
 _MIN_LITERAL = 2
+_MAX_PATTERN = 1_024
 _BRACKETS = re.compile(r"\[!?\^?\]?[^\]]*\]")
 _LITERAL = re.compile(r"[A-Za-z0-9_-]")
 _HIDDEN_GLOB = re.compile(r"(?:\A|/)\.(?:[*?]|\[[^\]/]*\])+(?=/|\Z)")
@@ -39,8 +40,13 @@ def may_hold_secrets(path: str) -> bool:
 
 def excludes_secrets(glob: str) -> bool:
     """Return True if no file that holds secrets is expected among the names that match a pattern."""
-    literals = _LITERAL.findall(_BRACKETS.sub("", glob))
-    return len(literals) >= _MIN_LITERAL and not is_secret(glob) and not is_secret(glob.strip("*"))
+    literals = _LITERAL.findall(_BRACKETS.sub("", glob[:_MAX_PATTERN]))
+    return (
+        len(glob) <= _MAX_PATTERN
+        and len(literals) >= _MIN_LITERAL
+        and not is_secret(glob)
+        and not is_secret(glob.strip("*"))
+    )
 
 
 _NAME_TESTS = names_in("-name -iname -path -wholename -ipath")
@@ -147,7 +153,7 @@ def is_narrow_search(patterns: Sequence[Word]) -> bool:
 
 
 def _is_narrow(pattern: str) -> bool:
-    if _OPTIONAL.search(pattern):
+    if len(pattern) > _MAX_PATTERN or _OPTIONAL.search(pattern):
         return False
     plain = _MAYBE.sub(" ", _ESCAPE.sub(" ", _CLASS.sub(" ", pattern)))
     branches = re.split(r"\\?\||\n", plain)

@@ -93,14 +93,14 @@ def _man_page(context: RoleContext, argument: Argument) -> None:
         context.unresolved(f"the requests in `{argument.word.text[:64]}` are not known")
 
 
-_CHARSET_SUFFIX = re.compile(r"(?i)(?://(?:translit|ignore|non_identical_discard)?)+\Z")
+_CHARSET_SUFFIXES = frozenset({"", "translit", "ignore", "non_identical_discard"})
 
 
 def _charset(context: RoleContext, argument: Argument) -> None:
     """Report a character set that is described by a file."""
-    name = _CHARSET_SUFFIX.sub("", argument.word.text)
-    if "/" in name:
-        context.add_file(EffectKind.READ, argument.word._replace(text=name))
+    name, *suffixes = argument.word.text.split("//")
+    if "/" in name or not name or not _CHARSET_SUFFIXES.issuperset(map(str.lower, suffixes)):
+        context.add_file(EffectKind.READ, argument.word)
     elif not argument.word.is_exact:
         context.unresolved(f"`{name[:64]}` is known only at run time")
 

@@ -83,7 +83,7 @@ _DISPLAYS = names_in(
     "dir type more sort tree date ls cat ps echo hostname whoami netstat arp route fc diff cd chdir help find gc select"
 )
 """Programs of both worlds that only display something, as long as their arguments have the form of Windows."""
-_WINDOWS_FORM = re.compile(r"(?:[\w.:\\/*?=,@%+-]+|\"[^\"$`]*\"|'[^'$`]*'|\{[^{}`]*\}|\d?>{1,2}|\s+)*")
+_WINDOWS_FORM = re.compile(r"(?:[\w.:\\/*?=,@%+>\s-]|\"[^\"$`]*\"|'[^'$`]*'|\{[^{}`]*\})*")
 _FIND_FORM = re.compile(r"(?i)find(?:\.exe)?(?:[ \t]+(?:/[a-z]+|\"[^\"$`]*\"|[\w.:\\*]+))*[ \t]*")
 
 
