@@ -30,10 +30,10 @@ _OWN_SECRETS = {
     "wget": (".netrc",),
     "git-remote-https": (".netrc",),
     "git-remote-http": (".netrc",),
-    "psql": (".pgpass", "/etc/shadow"),
+    **dict.fromkeys(("psql", "pg_isready", "pg_dump", "pg_restore"), (".pgpass", "/etc/shadow")),
 }
 """Files a program reads without showing them: it authenticates with them, or only hashes their content."""
-_LOOKUPS = frozenset({"hostname", "curl"})
+_LOOKUPS = frozenset({"hostname", "hostid", "curl"})
 """Programs that look up the name of this machine; curl does it for `--version`."""
 _OWN_SIGNALS = ("SIGPIPE", "SIGPIPE ", "SIGABRT", "SIGABRT ")
 _READERS = frozenset(
@@ -45,6 +45,9 @@ _READERS = frozenset(
 )
 """Programs that only read, whoever starts them; what sed does beyond that is seen as a deed of its own."""
 _MANUAL = frozenset({"groff", "troff", "grotty", "nroff", "col", "less", "sh"})
+_UNPACKING_PAGERS = {"less", "more", "sh", "bash", "dd", "stty"}
+_UNPACKING_COMPARERS = {"zdiff", "xzdiff", "bzdiff", "cmp", "diff", "sh", "bash"}
+_UNPACKING_SEARCHES = {"zgrep", "xzgrep", "unzip", "zstdcat", "sh", "bash"}
 _HELPERS = {
     "apt-cache": {"dpkg"},
     "apt": {"dpkg"},
@@ -76,8 +79,10 @@ _HELPERS = {
     "less": {"sh", "lesspipe"},
     "watch": {"sh"},
     "yq": {"jq"},
-    "zless": {"less", "sh", "bash", "gzip"},
-    "zmore": {"more", "less", "sh", "bash", "gzip"},
+    **dict.fromkeys(("zless", "bzless", "xzless", "lzless"), _UNPACKING_PAGERS),
+    **dict.fromkeys(("zmore", "bzmore", "xzmore", "lzmore"), _UNPACKING_PAGERS),
+    **dict.fromkeys(("zcmp", "zdiff", "bzcmp", "bzdiff", "xzcmp", "xzdiff", "lzcmp", "lzdiff"), _UNPACKING_COMPARERS),
+    **dict.fromkeys(("zegrep", "zfgrep", "bzgrep", "xzgrep", "lzgrep", "zstdgrep", "zipgrep"), _UNPACKING_SEARCHES),
 }
 """Programs that a program starts by itself."""
 
@@ -121,6 +126,8 @@ def _attempts(observation: ShellObservation, predicted: Prediction) -> Iterable[
     programs = {execution.name for execution in observation.deeds.executed}
     outbound = bool(predicted.kinds & _OUTBOUND)
     for kind, target in observation.deeds.attempts:
+        if target == "/dev/log" and "pidof" in programs:
+            continue  # it reports wrong arguments to the system log, too
         if kind == "lookup":
             if not outbound and target not in _LOOKUPS and not (target == "psql" and _uses_own_address(observation)):
                 yield f"network lookup by {target}"
@@ -146,6 +153,7 @@ def _recorded_verbs(observation: ShellObservation) -> Iterable[tuple[trace.Execu
 
 def _unpredicted_programs(observation: ShellObservation, predicted: Prediction) -> Iterable[str]:
     names = {name.rpartition("/")[2] for name in predicted.programs}
+    names |= {f"{name}.exe" for name in names}
     allowed = names.union(*(_HELPERS.get(name, frozenset()) for name in names))
     for execution in observation.deeds.executed:
         if execution.path.startswith(_SCRATCH) or execution.name not in allowed | _READERS:

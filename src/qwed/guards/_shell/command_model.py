@@ -1,5 +1,6 @@
 """Shared types of the shell guard: words, commands, piped data, and the report."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -8,6 +9,8 @@ from typing import NamedTuple, Protocol
 from qwed.guards.file_effects import file_effects
 from qwed.model import OUTBOUND, Effect, EffectKind
 
+_WILD = re.compile(r"[*?\[]")
+_ONE_LETTER = re.compile(r"\[[^\]!^]\]")
 MAX_TARGET = 256
 MAX_FILES = 4_000
 MAX_REASONS = 100
@@ -80,6 +83,15 @@ class Word(NamedTuple):
     def is_resolved(self) -> bool:
         """True if the value is exact or a pattern."""
         return self.is_exact or self.pattern
+
+    @property
+    def is_several(self) -> bool:
+        """True if the word may become several words: the names that a pattern matches, or a listing."""
+        return (
+            self.pattern
+            and not self.is_number
+            and (self.is_computed or _WILD.search(_ONE_LETTER.sub("", self.text)) is not None)
+        )
 
     @property
     def is_option(self) -> bool:

@@ -72,6 +72,11 @@ def is_looked_up(host: str) -> bool:
 
 
 def _host_name(context: RoleContext, argument: Argument) -> None:
+    if is_looked_up(argument.word.text):
+        context.add(_E.NETWORK, argument.word.text)
+
+
+def _inet_address(context: RoleContext, argument: Argument) -> None:
     """Report an address such as `tcp@host:port` with a name that is looked up."""
     if is_looked_up(argument.word.text.rpartition("@")[2]) and "@" in argument.word.text:
         context.add(_E.NETWORK, argument.word.text)
@@ -175,6 +180,7 @@ ROLES: dict[str, Role] = {
     "http-method": _http_method,
     "dns-name": _dns_name,
     "host-name": _host_name,
+    "inet-address": _inet_address,
     "socket-filter": _socket_filter,
     "open-file": _open_file,
     "port": _port,

@@ -17,6 +17,8 @@ SOCKET = re.compile(r"/dev/(?:tcp|udp)/")
 _SILENT = frozenset({"", "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty"})
 _DESCRIPTOR = re.compile(r"/dev/fd/\d+|/proc/self/fd/[012]")
 _ABSOLUTE = re.compile(r"[/~]|[A-Za-z][\w+.-]*:")
+_PARENTS = re.compile(r"(?:\./|[^/.]+/\.\./)*\.\.(?:/\.\.)*/?\.?")
+"""Directories above the project, of which nobody knows what they hold."""
 _VARIABLE = re.compile(r"\$(?:\{\w+\}|\w+|[!?#$@*-])")
 _ADDRESS = re.compile(r"(?!file:)[A-Za-z][\w+.-]*://")
 
@@ -87,7 +89,7 @@ class Scope:
     def add_tree_read(self, word: Word) -> None:
         """Add a read of every file below the directory that a word names."""
         for path in self._resolve_paths(word.text):
-            if has_secrets_below(path):
+            if has_secrets_below(path) or _PARENTS.fullmatch(path):
                 self.report.add_effect(EffectKind.SECRET, path)
 
     def change_directory(self, word: Word) -> None:

@@ -287,5 +287,7 @@ def _assign(slots: tuple[Slot, ...], operands: list[Word]) -> list[Argument]:
         if not words and slot.default:
             words = [Word(slot.default)]
         arguments += [Argument(role, word) for word in words for role in slot.roles]
+        later = [role for other in after for role in other.roles if not other.takes_rest]
+        arguments += [Argument(role, word) for word in words if word.is_several for role in later]
     # Operands beyond the slots have been reported; they may be files.
     return arguments + [Argument("text", word) for word in rest]
