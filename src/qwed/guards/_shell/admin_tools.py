@@ -19,9 +19,18 @@ def _service_verb(context: RoleContext, argument: Argument) -> None:
         context.add(_E.ADMIN)
 
 
+_HOST_DATABASES = frozenset({"hosts", "ahosts", "ahostsv4", "ahostsv6", "networks"})
+
+
 def _getent_database(context: RoleContext, argument: Argument) -> None:
-    if argument.word.text in ("passwd", "shadow", "gshadow"):
-        context.add(_E.SECRET, f"/etc/{argument.word.text}")
+    """Report a database with secrets, or one whose names are looked up by DNS."""
+    text = argument.word.text
+    if not argument.word.is_exact:
+        context.unresolved(f"`{text[:64]}` is known only at run time")
+    elif text in ("passwd", "shadow", "gshadow"):
+        context.add(_E.SECRET, f"/etc/{text}")
+    elif text in _HOST_DATABASES and len(context.parsed.operands) > 1:
+        context.add(_E.NETWORK)
 
 
 def _date_format(context: RoleContext, argument: Argument) -> None:

@@ -22,6 +22,8 @@ _CHANGES_ARCHIVE = (
 
 def _archive(context: RoleContext, argument: Argument) -> None:
     """Report the archive; it is not relative to the directory that its members are relative to."""
+    if argument.word.text == "-":
+        return
     changes = argument.option and context.parsed.has(*_CHANGES_ARCHIVE)
     context.analysis.add_file_effect(_E.WRITE if changes else _E.READ, argument.word)
 

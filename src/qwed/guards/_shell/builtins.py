@@ -93,7 +93,7 @@ def _set_variable(analysis: ShellAnalysis, word: Word, value: Word | None = None
 def _read(analysis: ShellAnalysis, call: CommandCall) -> None:
     parsed = _parse(analysis, call)
     listing = call.stdin.source is DataSource.LISTING
-    value = Word(call.stdin.text, is_exact=False, pattern=True) if listing else None
+    value = Word(call.stdin.text, False, pattern=True, any_name=call.stdin.any_name) if listing else None
     for word in parsed.values_of("-a"):
         _set_variable(analysis, word)
     for word in parsed.operands or [Word("REPLY")]:
@@ -161,6 +161,8 @@ def _set(analysis: ShellAnalysis, call: CommandCall) -> None:
 
 def _printf(analysis: ShellAnalysis, call: CommandCall) -> None:
     first = call.arguments[0] if call.arguments else Word("")
+    if not first.is_resolved and first.text.startswith(("$", "`")) and len(call.arguments) > 1:
+        analysis.report.add_unresolved(f"`{first.text[:64]}` may be an option of `printf`: put `--` before it")
     if not first.text.startswith("-v"):
         if first.is_option and first.text != "--":
             analysis.report.add_unresolved(f"`{first.text[:64]}` is not a known option of `printf`")
@@ -193,9 +195,9 @@ def _let(analysis: ShellAnalysis, call: CommandCall) -> None:
             analysis.forget(match[1])
 
 
-_SHELL_OPTIONS = names_in(
+SHELL_OPTIONS = names_in(
     """
-    nullglob dotglob globstar nocaseglob nocasematch failglob checkwinsize histappend cmdhist lithist autocd cdspell
+    nullglob globstar nocaseglob nocasematch failglob checkwinsize histappend cmdhist lithist autocd cdspell
     dirspell checkjobs checkhash globasciiranges hostcomplete login_shell no_empty_cmd_completion xpg_echo
     """
 )
@@ -204,7 +206,7 @@ _SHELL_OPTIONS = names_in(
 def _shopt(analysis: ShellAnalysis, call: CommandCall) -> None:
     parsed = _parse(analysis, call)
     changes = parsed.has("-s", "-u")
-    if changes and any(word.text not in _SHELL_OPTIONS for word in parsed.operands):
+    if changes and any(word.text not in SHELL_OPTIONS for word in parsed.operands):
         analysis.report.add_unresolved("`shopt` changes how later commands are read")
 
 

@@ -1,5 +1,6 @@
 """Shared types of the shell guard: words, commands, piped data, and the report."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -8,6 +9,8 @@ from typing import NamedTuple, Protocol
 from qwed.guards.file_effects import file_effects
 from qwed.model import OUTBOUND, Effect, EffectKind
 
+_WILD = re.compile(r"[*?\[]")
+_ONE_LETTER = re.compile(r"\[[^\]!^]\]")
 MAX_TARGET = 256
 MAX_FILES = 4_000
 MAX_REASONS = 100
@@ -73,11 +76,22 @@ class Word(NamedTuple):
     """True if the word is an integer that is known only at run time."""
     splits: bool = False
     """True if the script computes the text and it may become several words."""
+    any_name: bool = False
+    """True if it stands for files of any name, hidden ones too; `text` is their directory or the pattern."""
 
     @property
     def is_resolved(self) -> bool:
         """True if the value is exact or a pattern."""
         return self.is_exact or self.pattern
+
+    @property
+    def is_several(self) -> bool:
+        """True if the word may become several words: the names that a pattern matches, or a listing."""
+        return (
+            self.pattern
+            and not self.is_number
+            and (self.is_computed or _WILD.search(_ONE_LETTER.sub("", self.text)) is not None)
+        )
 
     @property
     def is_option(self) -> bool:
@@ -103,6 +117,8 @@ class PipeData(NamedTuple):
     source: DataSource = DataSource.NOTHING
     text: str = ""
     """The text itself for TEXT, the directory of the listing for LISTING."""
+    any_name: bool = False
+    """True if files of any name, hidden ones too, can be in a LISTING."""
 
     @property
     def violation(self) -> Violation:

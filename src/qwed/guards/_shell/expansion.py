@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from qwed.guards._shell.command_model import DataSource, PipeData, ShellReport, Violation, Word, names_in
 from qwed.guards._shell.escapes import is_plain_ansi, unescape
+from qwed.guards._shell.listings import has_any_name
 from qwed.model import EffectKind
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ class _WordParts:
     integers: int = 0
     """Number of parts that are integers known only at run time."""
     splits: bool = False
+    any_name: bool = False
 
     def append_unknown(self, raw: str) -> None:
         self.text.append(raw.translate(_PROTECT))
@@ -141,6 +143,7 @@ def _word(parts: _WordParts, text: str, is_exact: bool) -> Word:
         parts.origin,
         number,
         parts.splits and not known,
+        parts.any_name or (wild and has_any_name(plain)),
     )
 
 
@@ -407,6 +410,7 @@ def _insert_values(context: ExpansionContext, values: list[Word], raw: str, part
         return
     texts = [_SPLIT.join(value.text.split()).translate(_PROTECT) for value in values]
     parts.origin = parts.origin or next((value.origin for value in values if value.origin), None)
+    parts.any_name |= any(value.any_name for value in values)
     parts.text.append(texts[0] if len(texts) == 1 else "{" + ",".join(texts) + "}")
 
 
@@ -425,6 +429,7 @@ def _substitution(context: ExpansionContext, node: "Node", parts: _WordParts) ->
         parts.text.append(_SPLIT.join(output.text.split()).translate(_PROTECT))
     elif output.source is DataSource.LISTING:
         parts.text.append(output.text.translate(_PROTECT))
+        parts.any_name |= output.any_name
         parts.pattern, parts.is_exact = parts.is_exact or parts.pattern, False
     else:
         parts.splits = True

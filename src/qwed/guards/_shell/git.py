@@ -2,8 +2,9 @@
 
 import re
 
-from qwed.guards._shell.command_model import Violation
+from qwed.guards._shell.command_model import Violation, Word
 from qwed.guards._shell.grammar.context import Argument, Role, RoleContext
+from qwed.guards._shell.listings import is_narrow_search
 from qwed.guards.file_effects import is_secret
 from qwed.model import EffectKind
 
@@ -79,9 +80,19 @@ def _object(context: RoleContext, argument: Argument) -> None:
     """Report a revision or path; without an index, it is a file."""
     text = argument.word.text
     if context.parsed.has("no-index"):
-        context.add_file(_E.READ, argument.word)
+        _plain_file(context, argument.word)
     elif is_secret(text.rpartition(":")[2] or text):
         context.add(_E.SECRET, text)
+
+
+def _plain_file(context: RoleContext, word: Word) -> None:
+    """Report a file or a tree, in which ignored files are shown too."""
+    parsed, shown = context.parsed, True
+    if parsed.command.name.endswith(" grep"):
+        patterns = parsed.values_of("-e") or parsed.operands[:1]
+        shown = not (parsed.has("names-only", "inverts") or is_narrow_search(patterns))
+        word = Word(".") if word in patterns else word
+    context.add_file(_E.READ, word._replace(any_name=word.any_name or shown))
 
 
 def _checkout(context: RoleContext, argument: Argument) -> None:

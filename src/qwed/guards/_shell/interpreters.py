@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from qwed.guards import python_code
+from qwed.guards._shell.builtins import SHELL_OPTIONS
 from qwed.guards._shell.command_model import CommandCall, DataSource, PipeData, Rule, ShellAnalysis, Violation, Word
 from qwed.guards._shell.inline_script import run_text
 from qwed.guards.code_findings import CodeFindings
@@ -154,6 +155,8 @@ def _shell(analysis: ShellAnalysis, call: CommandCall) -> None:
 def _startup_file(analysis: ShellAnalysis, option: str, value: Word | None) -> None:
     if "file" in option and value is not None:
         analysis.report.add_effect(EffectKind.EXECUTE, value.text)
+    elif option in ("-O", "+O") and (value is None or value.text not in SHELL_OPTIONS):
+        analysis.report.add_unresolved("an option of the shell changes how commands are read")
 
 
 def _shell_text(analysis: ShellAnalysis, rest: list[Word], stdin: PipeData) -> None:

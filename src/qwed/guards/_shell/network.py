@@ -2,7 +2,7 @@
 
 import re
 
-from qwed.guards._shell.command_model import Violation
+from qwed.guards._shell.command_model import Violation, names_in
 from qwed.guards._shell.grammar.context import Argument, Role, RoleContext
 from qwed.model import EffectKind
 
@@ -48,10 +48,98 @@ def _url(context: RoleContext, argument: Argument) -> None:
         context.unresolved(f"`{scheme}:` is not a known URL scheme")
 
 
+_REQUEST_FILE = re.compile(r"[^=@:/]*(?::?=|==|:)?@(.+)", re.DOTALL)
+
+
+def _request_item(context: RoleContext, argument: Argument) -> None:
+    """Report the file that a part of a request is read from: `name@file`, `name=@file`, `@file`."""
+    if match := _REQUEST_FILE.match(argument.word.text):
+        context.add_file(_E.READ, argument.word._replace(text=match[1]))
+
+
 def _dns_name(context: RoleContext, argument: Argument) -> None:
     """Report a name or a server; `+short` is an option of the query."""
     if not argument.word.text.startswith("+"):
         context.add(_E.NETWORK, argument.word.text)
+
+
+_NUMERIC_HOST = re.compile(r"(?:\d+(?:\.\d+){0,3}|\[?[0-9a-fA-F]*:[0-9a-fA-F:.]*\]?|\*)?(?:/\d+)?(?::[\w*-]*)?")
+
+
+def is_looked_up(host: str) -> bool:
+    """Return True if DNS is asked for a host; an address in numbers, with or without a port, is not a name."""
+    return _NUMERIC_HOST.fullmatch(host) is None
+
+
+def _host_name(context: RoleContext, argument: Argument) -> None:
+    if is_looked_up(argument.word.text):
+        context.add(_E.NETWORK, argument.word.text)
+
+
+def _inet_address(context: RoleContext, argument: Argument) -> None:
+    """Report an address such as `tcp@host:port` with a name that is looked up."""
+    if is_looked_up(argument.word.text.rpartition("@")[2]) and "@" in argument.word.text:
+        context.add(_E.NETWORK, argument.word.text)
+
+
+_FILTER_WORDS = names_in(
+    """
+    state exclude and or not ! & && | || = == eq != ne neq > gt < lt >= ge geq <= le leq dst src dport sport dev fwmark
+    autobound connected synchronized bucket big established syn-sent syn-recv fin-wait-1 fin-wait-2 time-wait closed
+    close-wait last-ack listening listen closing all unconnected
+    """
+)
+
+
+def _socket_filter(context: RoleContext, argument: Argument) -> None:
+    """Report a filter of `ss` with names of hosts, which are looked up."""
+    words = re.sub(r"[()]", " ", argument.word.text).split()
+    if not argument.word.is_exact or any(is_looked_up(word) for word in words if word not in _FILTER_WORDS):
+        context.add(_E.NETWORK)
+
+
+def _open_file(context: RoleContext, _argument: Argument) -> None:
+    """Report that the names of the hosts of connections are looked up."""
+    if context.parsed.has("sockets") and not context.parsed.has("-n"):
+        context.add(_E.NETWORK)
+
+
+def _port(context: RoleContext, argument: Argument) -> None:
+    """Report a port such as `8080/tcp`: a connection shows who serves it."""
+    named = re.search(r"/(?:tcp|udp)\Z", argument.word.text)
+    if named or context.parsed.has("-n", "--namespace") or not argument.word.is_resolved:
+        context.add(_E.NETWORK)
+
+
+_LOCAL_SERVER = re.compile(r"(?i)(?:localhost|127(?:\.\d+){3}|::1|\[::1\]|/[\w./-]*)?(?::\d+|,\d+)?")
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://(?:[^/@]*@)?([^/?]*)(?:.*\?(.*))?")
+_SETTING = re.compile(r"(\w+)\s*=\s*('[^']*'|[^\s&]*)")
+_PLAIN_SETTINGS = names_in("dbname user port password connect_timeout application_name sslmode client_encoding")
+
+
+def _server(context: RoleContext, argument: Argument) -> None:
+    """Report the server of a database client, unless it is this machine."""
+    if not _LOCAL_SERVER.fullmatch(argument.word.text):
+        context.add(_E.NETWORK, argument.word.text)
+
+
+def _database(context: RoleContext, argument: Argument) -> None:
+    """Report the server in an address or in settings such as `host=x dbname=y`; a plain name is a database."""
+    word = argument.word
+    if match := _ADDRESS.match(word.text):
+        _server(context, argument._replace(word=word._replace(text=match[1])))
+        if word.text.startswith("postgres"):
+            _settings(context, argument, match[2] or "")
+    elif "=" in word.text:
+        _settings(context, argument, word.text)
+
+
+def _settings(context: RoleContext, argument: Argument, text: str) -> None:
+    for name, value in _SETTING.findall(text):
+        if name in ("host", "hostaddr"):
+            _server(context, argument._replace(word=argument.word._replace(text=value.strip("'"))))
+        elif name not in _PLAIN_SETTINGS:
+            context.unresolved(f"the setting `{name[:64]}` of a connection is not known")
 
 
 def _reverse_shell(context: RoleContext, argument: Argument) -> None:
@@ -91,6 +179,14 @@ ROLES: dict[str, Role] = {
     "cookie-file": _cookie_file,
     "http-method": _http_method,
     "dns-name": _dns_name,
+    "host-name": _host_name,
+    "inet-address": _inet_address,
+    "socket-filter": _socket_filter,
+    "open-file": _open_file,
+    "port": _port,
+    "request-item": _request_item,
+    "server": _server,
+    "database": _database,
     "reverse-shell": _reverse_shell,
     "socat-address": _socat_address,
 }

@@ -77,7 +77,14 @@ def _cloud_target(context: RoleContext, argument: Argument) -> None:
         context.add(_E.WRITE, argument.word.text)
 
 
+def _remote_host(context: RoleContext, argument: Argument) -> None:
+    """Report a machine that a program reaches by starting ssh."""
+    context.add(_E.NETWORK, argument.word.text)
+    context.add(_E.EXECUTE, f"ssh {argument.word.text}")
+
+
 ROLES: dict[str, Role] = {
+    "remote-host": _remote_host,
     "ssh-setting": _ssh_setting,
     "ssh-host": _ssh_host,
     "remote-shell": _remote_shell,

@@ -64,7 +64,20 @@ def _remote_name(context: RoleContext, argument: Argument) -> None:
         context.add_file(_E.READ, argument.word)
 
 
+def _kube_config(context: RoleContext, argument: Argument) -> None:
+    """Report a configuration; it names programs that are run for credentials."""
+    context.add_file(_E.READ, argument.word)
+    context.add(_E.EXECUTE, argument.word.text)
+
+
+def _kube_server(context: RoleContext, argument: Argument) -> None:
+    context.add(_E.NETWORK, argument.word.text)
+    context.unresolved(f"the credentials of the cluster are sent to `{argument.word.text[:64]}`")
+
+
 ROLES: dict[str, Role] = {
+    "kube-config": _kube_config,
+    "kube-server": _kube_server,
     "kube-resource": _kube_resource,
     "mount": _mount,
     "host-access": _host_access,

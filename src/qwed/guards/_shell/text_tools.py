@@ -4,6 +4,8 @@ import re
 
 from qwed.guards._shell.command_model import DataSource, Word, names_in
 from qwed.guards._shell.grammar.context import Argument, Role, RoleContext
+from qwed.guards._shell.grammar.parser import ParsedCommand
+from qwed.guards._shell.listings import excludes_secrets, is_narrow_search, lists_any_name
 from qwed.model import EffectKind
 
 _FILTER_ENVIRONMENT = re.compile(r"\benv\b(?!\s*:)|\$ENV|\benv\(|strenv|envsubst|\bload\w*\(|\$__loc__|\bsystem\b")
@@ -20,6 +22,56 @@ def _filter(context: RoleContext, argument: Argument) -> None:
         context.unresolved(f"a filter of `{context.call.name}` loads a module")
 
 
+def _searched(context: RoleContext, argument: Argument) -> None:
+    """Report a file or a tree that is searched; a search that may match secrets shows them."""
+    parsed, word = context.parsed, argument.word
+    is_tree = parsed.has("recursive") or context.call.name == "rgrep"
+    if is_tree and word.text == "-":
+        word = word._replace(text=".")
+    any_name = word.any_name or (is_tree and not _is_narrowed_tree(parsed))
+    shown = not (parsed.has("names-only") or _is_narrow(parsed))
+    context.add_file(EffectKind.READ, word._replace(any_name=any_name and shown))
+    if is_tree:
+        context.analysis.add_tree_read(word)
+
+
+def _searched_tree(context: RoleContext, argument: Argument) -> None:
+    """Report a tree that is searched without its hidden and ignored files, unless an option includes them."""
+    parsed, word = context.parsed, argument.word
+    hides = parsed.has("shows-hidden") or sum(option.kind == "unrestricted" for option in parsed.options) > 1
+    any_name = hides and not (parsed.has("names-only") or _is_narrow(parsed) or _is_narrowed_tree(parsed))
+    context.add_file(EffectKind.READ, word._replace(any_name=word.any_name or any_name))
+    context.analysis.add_tree_read(word)
+
+
+def _is_narrow(parsed: ParsedCommand) -> bool:
+    given = parsed.values_of("-e", "--regexp")
+    patterns = given or parsed.operands[:1]
+    return not parsed.has("inverts", "-f", "--file") and is_narrow_search(patterns)
+
+
+def _is_narrowed_tree(parsed: ParsedCommand) -> bool:
+    """Return True if only files of names that hold no secrets are searched."""
+    globs = [word.text for word in parsed.values_of("--include", "-g", "--glob", "--iglob") if word.text[:1] != "!"]
+    return bool(parsed.values_of("-t", "--type")) or (bool(globs) and all(map(excludes_secrets, globs)))
+
+
+def _compared(context: RoleContext, argument: Argument) -> None:
+    """Report a file or a tree whose differences from another one are shown."""
+    shown = context.parsed.has("recursive", "no-index") and not context.parsed.has("names-only")
+    context.add_file(EffectKind.READ, argument.word._replace(any_name=argument.word.any_name or shown))
+    if context.parsed.has("recursive"):
+        context.analysis.add_tree_read(argument.word)
+
+
+def _packed(context: RoleContext, argument: Argument) -> None:
+    """Report a tree that is packed; an archive on the standard output shows it."""
+    archives = context.parsed.values_of("-f", "--file") or context.parsed.operands[:1]
+    shown = not context.parsed.values_of("-f", "--file") or any(word.text == "-" for word in archives)
+    context.add_file(EffectKind.READ, argument.word._replace(any_name=argument.word.any_name or shown))
+    context.analysis.add_tree_read(argument.word)
+
+
 def _editor_file(context: RoleContext, argument: Argument) -> None:
     """Report a file that is edited; `+` starts an editor command, and standard input holds more of them."""
     text = argument.word.text
@@ -32,6 +84,25 @@ def _editor_file(context: RoleContext, argument: Argument) -> None:
 def _dc_text(context: RoleContext, argument: Argument) -> None:
     if "!" in argument.word.text:
         context.escape(context.call.line)
+
+
+def _man_page(context: RoleContext, argument: Argument) -> None:
+    """Report a page that is named by its path: its requests can include other files."""
+    if "/" in argument.word.text:
+        context.add_file(EffectKind.READ, argument.word)
+        context.unresolved(f"the requests in `{argument.word.text[:64]}` are not known")
+
+
+_CHARSET_SUFFIXES = frozenset({"", "translit", "ignore", "non_identical_discard"})
+
+
+def _charset(context: RoleContext, argument: Argument) -> None:
+    """Report a character set that is described by a file."""
+    name, *suffixes = argument.word.text.split("//")
+    if "/" in name or not name or not _CHARSET_SUFFIXES.issuperset(map(str.lower, suffixes)):
+        context.add_file(EffectKind.READ, argument.word)
+    elif not argument.word.is_exact:
+        context.unresolved(f"`{name[:64]}` is known only at run time")
 
 
 _ESLINT_FORMATS = names_in(
@@ -49,7 +120,8 @@ def _command_for_each(context: RoleContext, argument: Argument) -> None:
     """Report a command that runs for every match."""
     words = [argument.word, *argument.following]
     inner = words[: next((index for index, word in enumerate(words) if word.text == ";"), len(words))]
-    matches = Word(".", is_exact=False, pattern=True, is_computed=True)
+    any_name = lists_any_name("fd", context.call.arguments)
+    matches = Word(".", is_exact=False, pattern=True, is_computed=True, any_name=any_name)
     context.analysis.visit_command([*(word for word in inner if word.text != "{}"), matches])
 
 
@@ -73,6 +145,12 @@ ROLES: dict[str, Role] = {
     "editor-file": _editor_file,
     "dc-text": _dc_text,
     "eslint-format": _eslint_format,
+    "searched": _searched,
+    "searched-tree": _searched_tree,
+    "compared": _compared,
+    "packed": _packed,
+    "man-page": _man_page,
+    "charset": _charset,
     "command-for-each": _command_for_each,
     "gh-endpoint": _gh_endpoint,
     "gh-method": _gh_method,

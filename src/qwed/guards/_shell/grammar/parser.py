@@ -91,6 +91,8 @@ class _Level:
         rest = deque(self._unbundle(arguments))
         while rest:
             word = rest.popleft()
+            if "at-files" in self.command.traits and word.text.startswith("@"):
+                self._report(f"the options in `{word.text[:64]}` are not known")
             if self.only_operands or not self._is_option(word):
                 if self._descends(word):
                     return list(rest)
@@ -151,6 +153,8 @@ class _Level:
 
     def _option(self, word: Word, rest: deque[Word]) -> None:
         text, traits = word.text, self.command.traits
+        if "leading" in traits and self.parsed.operands:
+            self._report(f"`{text[:64]}` of `{self.command.name}` comes after an operand")
         name = text.partition("=")[0]
         if any(mark in name for mark in "$`*?[") and not word.is_exact:
             self._report(f"`{text[:64]}` is known only at run time")
@@ -284,5 +288,7 @@ def _assign(slots: tuple[Slot, ...], operands: list[Word]) -> list[Argument]:
         if not words and slot.default:
             words = [Word(slot.default)]
         arguments += [Argument(role, word) for word in words for role in slot.roles]
+        later = [role for other in after for role in other.roles if not other.takes_rest]
+        arguments += [Argument(role, word) for word in words if word.is_several for role in later]
     # Operands beyond the slots have been reported; they may be files.
     return arguments + [Argument("text", word) for word in rest]

@@ -38,11 +38,16 @@ def _read(context: RoleContext, argument: Argument) -> None:
         context.analysis.add_tree_read(argument.word)
 
 
+def _list(context: RoleContext, argument: Argument) -> None:
+    """Report a file of which only the name, the size or a sum is shown."""
+    _read(context, argument._replace(word=argument.word._replace(any_name=False)))
+
+
 def _source(context: RoleContext, argument: Argument) -> None:
     """Report a file that is checked; `@name` would be a file with more options."""
     if argument.word.text.startswith("@"):
         context.unresolved(f"`{argument.word.text[:64]}` may be a file of options")
-    _read(context, argument)
+    _list(context, argument)
 
 
 def _stream(context: RoleContext, argument: Argument) -> None:
@@ -60,6 +65,12 @@ def _image_file(context: RoleContext, argument: Argument) -> None:
     if _IMAGE_SCHEME.match(argument.word.text):
         context.unresolved(f"the decoder of `{argument.word.text[:64]}` is not known")
     context.add_file(_E.READ, argument.word)
+
+
+def _output(context: RoleContext, argument: Argument) -> None:
+    """Report a file that is written; a dash is the standard output."""
+    if argument.word.text != "-":
+        context.add_file(_E.WRITE, argument.word)
 
 
 _CERTIFICATES = (".pem", ".crt", ".cer", ".der", ".csr", ".crl")
@@ -165,12 +176,13 @@ def _file_pattern(context: RoleContext, argument: Argument) -> None:
 ROLES: dict[str, Role] = {
     "text": _text,
     "read": _read,
-    "list": _read,
+    "list": _list,
     "source": _source,
     "directory": _file(_E.READ),
     "target": _text,
     "tree": _tree,
     "write": _file(_E.WRITE),
+    "output": _output,
     "delete": _file(_E.DELETE),
     "network": _target(_E.NETWORK),
     "execute": _target(_E.EXECUTE),
