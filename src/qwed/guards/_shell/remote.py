@@ -71,7 +71,9 @@ def _path(kind: EffectKind) -> Role:
 
 
 def _cloud_target(context: RoleContext, argument: Argument) -> None:
-    """Report a file, or an object in a cloud, that is written."""
+    """Report a file, or an object in a cloud, that is written; `-` is the standard output."""
+    if argument.word.text == "-":
+        return
     _path(_E.WRITE)(context, argument)
     if "://" in argument.word.text:
         context.add(_E.WRITE, argument.word.text)
