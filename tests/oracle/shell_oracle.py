@@ -74,7 +74,7 @@ _HELPERS = {
     "man": {"whatis", "apropos", *_MANUAL},
     "psql": {"pg_wrapper", "perl"},
     "rsync": {"ssh"},
-    "scp": {"ssh"},
+    "scp": {"ssh", "cp"},
     "sdiff": {"diff"},
     "less": {"sh", "lesspipe"},
     "watch": {"sh"},

@@ -78,6 +78,8 @@ class Word(NamedTuple):
     """True if the script computes the text and it may become several words."""
     any_name: bool = False
     """True if it stands for files of any name, hidden ones too; `text` is their directory or the pattern."""
+    is_summarized: bool = False
+    """True if nothing of the content of these files is shown, although they are opened."""
 
     @property
     def is_resolved(self) -> bool:

@@ -29,10 +29,23 @@ def has_any_name(pattern: str) -> bool:
     return _HIDDEN_GLOB.search(pattern) is not None
 
 
+_HOME = re.compile(r"~[^/]*|/(?:home|Users)/[^/]+|/root")
+
+
+def is_home(path: str) -> bool:
+    """Return True if this directory, or that of a pattern, is the home directory of a user."""
+    return _HOME.fullmatch(_directory(path)) is not None
+
+
+def _directory(path: str) -> str:
+    """Return the directory before a pattern that matches all hidden files, or the path itself."""
+    hidden = _HIDDEN_GLOB.search(path)
+    return posixpath.normpath((path[: hidden.start()] if hidden else path) or ("/" if path[:1] == "/" else "."))
+
+
 def may_hold_secrets(path: str) -> bool:
     """Return True if files with secrets are expected in this directory, or in that of a pattern."""
-    hidden = _HIDDEN_GLOB.search(path)
-    directory = posixpath.normpath((path[: hidden.start()] if hidden else path) or ("/" if path[:1] == "/" else "."))
+    directory = _directory(path)
     if directory.startswith(("/", "~")):
         return has_secrets_below(directory) or _HOMES.fullmatch(directory) is not None
     return not directory.strip("./*")

@@ -4,7 +4,7 @@ import re
 
 from qwed.guards._shell.command_model import ShellReport, Violation, Word
 from qwed.guards._shell.env_variables import analyze_assignment
-from qwed.guards._shell.listings import may_hold_secrets
+from qwed.guards._shell.listings import is_home, may_hold_secrets
 from qwed.guards._shell.parse import MAX_LENGTH
 from qwed.guards._shell.variables import VariableHistory, Variables
 from qwed.guards.file_effects import file_effects, has_secrets_below
@@ -73,9 +73,9 @@ class Scope:
                 self.report.add_unresolved(f"`{text[:64]}` is known only at run time")
 
     def _add_any_name(self, word: Word) -> None:
-        """Add the secrets among files that nobody named, whose content is shown."""
+        """Add the secrets among files that nobody named and that are opened."""
         for path in self._resolve_paths(word.text):
-            if may_hold_secrets(path):
+            if is_home(path) or (may_hold_secrets(path) and not word.is_summarized):
                 self.report.add_effect(EffectKind.SECRET, f"any file in {path}")
 
     def _add_without_variables(self, kind: EffectKind, word: Word) -> None:

@@ -30,7 +30,7 @@ def _searched(context: RoleContext, argument: Argument) -> None:
         word = word._replace(text=".")
     any_name = word.any_name or (is_tree and not _is_narrowed_tree(parsed))
     shown = not (parsed.has("names-only") or _is_narrow(parsed))
-    context.add_file(EffectKind.READ, word._replace(any_name=any_name and shown))
+    context.add_file(EffectKind.READ, word._replace(any_name=any_name, is_summarized=not shown))
     if is_tree:
         context.analysis.add_tree_read(word)
 

@@ -39,8 +39,20 @@ def _read(context: RoleContext, argument: Argument) -> None:
 
 
 def _list(context: RoleContext, argument: Argument) -> None:
-    """Report a file of which only the name, the size or a sum is shown."""
+    """Report a file that is not opened: only its name or its status is shown."""
     _read(context, argument._replace(word=argument.word._replace(any_name=False)))
+
+
+def _summary(context: RoleContext, argument: Argument) -> None:
+    """Report a file that is opened, of which only a number, a sum or a kind is shown."""
+    _read(context, argument._replace(word=argument.word._replace(is_summarized=True)))
+
+
+def _create(context: RoleContext, argument: Argument) -> None:
+    """Report a name that is created or replaced, also if it is that of a device."""
+    if argument.word.text.startswith("/dev/"):
+        context.add(_E.WRITE, argument.word.text)
+    context.add_file(_E.WRITE, argument.word)
 
 
 def _stream(context: RoleContext, argument: Argument) -> None:
@@ -170,6 +182,8 @@ ROLES: dict[str, Role] = {
     "text": _text,
     "read": _read,
     "list": _list,
+    "summary": _summary,
+    "create": _create,
     "directory": _file(_E.READ),
     "target": _text,
     "tree": _tree,
