@@ -25,6 +25,8 @@ def _archive(context: RoleContext, argument: Argument) -> None:
     """Report the archive; it is not relative to the directory that its members are relative to."""
     if argument.word.text == "-":
         return
+    if re.match(r"[^/]*:", argument.word.text) and context.call.name in ("tar", "gtar"):
+        context.escape(argument.word.text)
     changes = argument.option and context.parsed.has(*_CHANGES_ARCHIVE)
     context.analysis.add_file_effect(_E.WRITE if changes else _E.READ, argument.word)
 

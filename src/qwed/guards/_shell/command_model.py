@@ -228,6 +228,9 @@ class ShellAnalysis(Protocol):
     def export(self, name: str) -> None:
         """Put a variable with its present value into the environment."""
 
+    def trace_commands(self) -> None:
+        """Note that the shell prints its commands with their values."""
+
     def forget_function(self, name: str) -> None:
         """Note that a function is removed."""
 

@@ -38,12 +38,26 @@ class Scope:
         """Directories that were entered before the current one."""
         self.in_test = False
         """True inside a test expression."""
+        self._tested: list[str] = []
+        self._is_traced = False
         self.connects = False
         """True if the words are for a database client."""
         self.ifs_changed = False
         """True if words may be split in another way."""
         self.in_map = False
         """True inside `declare -A`."""
+
+    def note_tested(self, text: str) -> None:
+        """Note that a test reads a secret, which it shows only if commands are traced."""
+        self._tested.append(text)
+        if self._is_traced:
+            self.report.add_effect(EffectKind.SECRET, text)
+
+    def trace_commands(self) -> None:
+        """Note that the shell prints its commands with their values."""
+        self._is_traced = True
+        for text in self._tested:
+            self.report.add_effect(EffectKind.SECRET, text)
 
     def can_analyze_inner(self, text: str) -> bool:
         """Return True if one more nested text may be analysed; bounds the total work."""

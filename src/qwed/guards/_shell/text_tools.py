@@ -140,7 +140,14 @@ def _gh_method(context: RoleContext, argument: Argument) -> None:
         context.add(EffectKind.DELETE if method == "DELETE" else EffectKind.WRITE)
 
 
+def _media_template(context: RoleContext, argument: Argument) -> None:
+    """Report a template that is read from a file."""
+    if "file:" in argument.word.text or not argument.word.is_exact:
+        context.unresolved(f"the template `{argument.word.text[:64]}` is not known")
+
+
 ROLES: dict[str, Role] = {
+    "media-template": _media_template,
     "filter": _filter,
     "editor-file": _editor_file,
     "dc-text": _dc_text,

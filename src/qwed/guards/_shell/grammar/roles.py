@@ -67,9 +67,10 @@ _IMAGE_SCHEME = re.compile(r"[A-Za-z][\w-]*:(?!//)")
 
 def _image_file(context: RoleContext, argument: Argument) -> None:
     """Report an image; a prefix such as `msl:` names a decoder, and some of them write or remove files."""
-    if _IMAGE_SCHEME.match(argument.word.text):
+    if _IMAGE_SCHEME.match(argument.word.text) or argument.word.text.startswith("@"):
         context.unresolved(f"the decoder of `{argument.word.text[:64]}` is not known")
-    context.add_file(_E.READ, argument.word)
+    if not argument.option:
+        context.add_file(_E.READ, argument.word)
 
 
 def _output(context: RoleContext, argument: Argument) -> None:
@@ -117,6 +118,17 @@ def _command(context: RoleContext, argument: Argument) -> None:
 
 def _script(context: RoleContext, argument: Argument) -> None:
     run_text(context.analysis, [argument.word, *argument.following], context.call.stdin)
+
+
+_JO_FILE = re.compile(r"(?:[^=]*=)?[@%:](.+)", re.DOTALL)
+
+
+def _jo_value(context: RoleContext, argument: Argument) -> None:
+    """Report the file that a value is read from: `name=@file`, `name=%file`, `name=:file`."""
+    if match := _JO_FILE.match(argument.word.text):
+        context.add_file(_E.READ, argument.word._replace(text=match[1]))
+    elif not argument.word.is_exact:
+        context.unresolved(f"`{argument.word.text[:64]}` is known only at run time")
 
 
 _AT_FILE = re.compile(r"(?:^|=|;)[@<]([^;]+)")
@@ -202,6 +214,7 @@ ROLES: dict[str, Role] = {
     "image-file": _image_file,
     "certificate": _certificate,
     "at-file": _at_file,
+    "jo-value": _jo_value,
     "parameter": _parameter,
     "key": _key,
     "git-key": _key,
