@@ -153,6 +153,8 @@ def _set(analysis: ShellAnalysis, call: CommandCall) -> None:
         analysis.report.add_effect(EffectKind.SECRET, "environment")
     rest = iter(call.arguments)
     for word in rest:
+        if not word.is_resolved and word.text.startswith(("$", "`")):
+            analysis.report.add_unresolved(f"`{word.text[:64]}` may be an option of `set`: put `--` before it")
         if word.text in ("--", "-") or not word.text.startswith(("-", "+")):
             return
         names = [next(rest, Word("errexit"))] if word.text.endswith("o") else []
@@ -210,7 +212,7 @@ SHELL_OPTIONS = names_in(
 
 def _shopt(analysis: ShellAnalysis, call: CommandCall) -> None:
     parsed = _parse(analysis, call)
-    changes = parsed.has("-s", "-u")
+    changes = parsed.has("-s", "-u") or not all(word.is_exact for word in parsed.operands)
     if changes and any(word.text not in SHELL_OPTIONS for word in parsed.operands):
         analysis.report.add_unresolved("`shopt` changes how later commands are read")
 

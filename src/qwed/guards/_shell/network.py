@@ -116,19 +116,22 @@ def _inet_address(context: RoleContext, argument: Argument) -> None:
         context.add(_E.NETWORK, argument.word.text)
 
 
-_FILTER_WORDS = names_in(
-    """
-    state exclude and or not ! & && | || = == eq != ne neq > gt < lt >= ge geq <= le leq dst src dport sport dev fwmark
-    autobound connected synchronized bucket big established syn-sent syn-recv fin-wait-1 fin-wait-2 time-wait closed
-    close-wait last-ack listening listen closing all unconnected
-    """
+_STATES = (
+    "connected|synchronized|bucket|big|established|syn-sent|syn-recv|fin-wait-[12]|time-wait|closed|close-wait|last-ack"
+    "|listen|listening|closing|all|unconnected"
+)
+_ADDRESS_NUMBER = r"(?:\d[\d.]*(?:/\d+)?|\*|\[[0-9a-fA-F:]*\])?(?::[\w-]+)?"
+_SOCKET_FILTER = re.compile(
+    rf"(?:(?:(?:state|exclude) (?:{_STATES})|and|or|not|!|&&?|\|\|?|autobound"
+    rf"|(?:src|dst|sport|dport)(?: (?:[=!<>]=?|eq|ne|neq|gt|lt|geq?|leq?))? {_ADDRESS_NUMBER})(?: |\Z))*"
 )
 
 
 def _socket_filter(context: RoleContext, argument: Argument) -> None:
     """Report a filter of `ss` with names of hosts, which are looked up."""
-    words = re.sub(r"[()]", " ", argument.word.text).split()
-    if not argument.word.is_exact or any(is_looked_up(word) for word in words if word not in _FILTER_WORDS):
+    words = context.parsed.operands
+    text = " ".join(re.sub(r"[()]", " ", " ".join(word.text for word in words)).split())
+    if argument.word is words[0] and not (all(word.is_exact for word in words) and _SOCKET_FILTER.fullmatch(text)):
         context.add(_E.NETWORK)
 
 

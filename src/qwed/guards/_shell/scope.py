@@ -4,10 +4,10 @@ import re
 
 from qwed.guards._shell.command_model import ShellReport, Violation, Word
 from qwed.guards._shell.env_variables import analyze_assignment
-from qwed.guards._shell.listings import is_home, may_hold_secrets
+from qwed.guards._shell.listings import is_home, may_hold_secrets, may_read_secrets
 from qwed.guards._shell.parse import MAX_LENGTH
 from qwed.guards._shell.variables import VariableHistory, Variables
-from qwed.guards.file_effects import file_effects, has_secrets_below
+from qwed.guards.file_effects import file_effects
 from qwed.model import EffectKind
 
 MAX_INNER = 64
@@ -103,7 +103,7 @@ class Scope:
     def add_tree_read(self, word: Word) -> None:
         """Add a read of every file below the directory that a word names."""
         for path in self._resolve_paths(word.text):
-            if has_secrets_below(path) or _PARENTS.fullmatch(path):
+            if may_read_secrets(path) or _PARENTS.fullmatch(path):
                 self.report.add_effect(EffectKind.SECRET, path)
 
     def change_directory(self, word: Word) -> None:

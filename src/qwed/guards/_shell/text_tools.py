@@ -8,7 +8,9 @@ from qwed.guards._shell.grammar.parser import ParsedCommand
 from qwed.guards._shell.listings import excludes_secrets, is_narrow_search, lists_any_name
 from qwed.model import EffectKind
 
-_FILTER_ENVIRONMENT = re.compile(r"\benv\b(?!\s*:)|\$ENV|\benv\(|strenv|envsubst|\bload\w*\(|\$__loc__|\bsystem\b")
+_FILTER_ENVIRONMENT = re.compile(
+    r"\benv\b(?!\s*:)|\$ENV|\benv\(|strenv|envsubst|\bload\w*\(|\$__loc__|\bsystem\b|\beval\b"
+)
 _FILTER_MODULE = re.compile(r"\b(?:import|include)\b\s*\"|input_line_number|\bgetpath\(\[\s*\"env")
 
 

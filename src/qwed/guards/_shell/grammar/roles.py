@@ -162,13 +162,16 @@ def _key(context: RoleContext, argument: Argument) -> None:
         context.add(_E.SECRET)
 
 
-_TEMPLATE_SECRET = re.compile(r"(?i)\benv\b|\$ENV|secret|token|passw|credential|environ")
+_TEMPLATE_SECRET = re.compile(r"(?i)\benv\b|\$ENV|secret|token|passw|credential|environ|json \.(?:Config)?\s*\}")
+_TEMPLATE_FILE = re.compile(r"[\w-]+-file\b")
 
 
 def _template(context: RoleContext, argument: Argument) -> None:
     """Report an output template or query that prints environments or secrets."""
     if not argument.word.is_exact and not argument.word.pattern:
         context.unresolved(f"`{argument.word.text[:64]}` is known only at run time")
+    elif _TEMPLATE_FILE.match(argument.word.text):
+        context.unresolved(f"the template of `{argument.word.text[:64]}` is not known")
     elif _TEMPLATE_SECRET.search(argument.word.text):
         context.add(_E.SECRET)
 
