@@ -64,6 +64,7 @@ _HELPERS = {
         "git-remote-http",
         "git-upload-pack",
         "git-receive-pack",
+        "git-upload-archive",
         "git-submodule",
         "git-bisect",
         "ssh",
