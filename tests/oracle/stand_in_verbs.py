@@ -59,12 +59,17 @@ def deed(arguments: Sequence[str]) -> str:
     return " ".join(words[:2])
 
 
+def _is_abbreviated(word: str, valued: frozenset[str]) -> bool:
+    """Return True for the beginning of a long option, which some programs accept."""
+    return len(word) > len("--x") and word.startswith("--") and any(name.startswith(word) for name in valued)
+
+
 def operands(words: Sequence[str], valued: frozenset[str]) -> list[str]:
     """Return the words that are neither options nor their values."""
     rest: list[str] = []
     pending = iter(words)
     for word in pending:
-        if word in valued:
+        if word in valued or _is_abbreviated(word, valued):
             next(pending, None)
         elif not word.startswith("-"):
             rest.append(word)

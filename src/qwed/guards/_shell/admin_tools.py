@@ -62,7 +62,7 @@ def _tmux_operand(context: RoleContext, argument: Argument) -> None:
 
 def _tmux_format(context: RoleContext, argument: Argument) -> None:
     """Report `#(...)`, which runs a command."""
-    if "#(" in argument.word.text or not argument.word.is_resolved:
+    if "#(" in argument.word.text or argument.word.text.endswith(";") or not argument.word.is_resolved:
         context.escape(argument.word.text)
 
 

@@ -15,6 +15,7 @@ from qwed.guards._shell.command_model import (
     refuse_code,
 )
 from qwed.guards._shell.env_variables import analyze_assignment, analyze_removal
+from qwed.guards._shell.expansion import is_secret_variable
 from qwed.guards._shell.grammar.effects import analyze_program
 from qwed.guards._shell.grammar.loader import known_program
 from qwed.guards._shell.grammar.parser import ParsedCommand
@@ -111,6 +112,8 @@ def _declare(analysis: ShellAnalysis, call: CommandCall) -> None:
     exports = call.name == "export" or any(option.name == "-x" for option in parsed.options)
     if not parsed.operands and not parsed.has("functions"):
         analysis.report.add_effect(EffectKind.SECRET, "environment")
+    if parsed.has("-p") and any(is_secret_variable(word.text) for word in parsed.operands):
+        analysis.report.add_effect(EffectKind.SECRET, "environment")
     for word in parsed.operands if parsed.has("integer") else ():
         if not analysis.is_integer(word.text):
             analysis.report.add_unresolved(f"`{word.text[:64]}` is evaluated when it is assigned")
@@ -150,9 +153,13 @@ def _set(analysis: ShellAnalysis, call: CommandCall) -> None:
         analysis.report.add_effect(EffectKind.SECRET, "environment")
     rest = iter(call.arguments)
     for word in rest:
+        if not word.is_resolved and word.text.startswith(("$", "`")):
+            analysis.report.add_unresolved(f"`{word.text[:64]}` may be an option of `set`: put `--` before it")
         if word.text in ("--", "-") or not word.text.startswith(("-", "+")):
             return
         names = [next(rest, Word("errexit"))] if word.text.endswith("o") else []
+        if "x" in word.text or any(name.text == "xtrace" for name in names):
+            analysis.trace_commands()
         if any(name.text == "history" for name in names):
             analysis.report.add_effect(EffectKind.ADMIN, call.line)
         elif not _SET_OPTIONS.fullmatch(word.text) or any(name.text not in _SET_NAMES for name in names):
@@ -205,7 +212,7 @@ SHELL_OPTIONS = names_in(
 
 def _shopt(analysis: ShellAnalysis, call: CommandCall) -> None:
     parsed = _parse(analysis, call)
-    changes = parsed.has("-s", "-u")
+    changes = parsed.has("-s", "-u") or not all(word.is_exact for word in parsed.operands)
     if changes and any(word.text not in SHELL_OPTIONS for word in parsed.operands):
         analysis.report.add_unresolved("`shopt` changes how later commands are read")
 

@@ -78,6 +78,8 @@ class Word(NamedTuple):
     """True if the script computes the text and it may become several words."""
     any_name: bool = False
     """True if it stands for files of any name, hidden ones too; `text` is their directory or the pattern."""
+    is_summarized: bool = False
+    """True if nothing of the content of these files is shown, although they are opened."""
 
     @property
     def is_resolved(self) -> bool:
@@ -225,6 +227,9 @@ class ShellAnalysis(Protocol):
 
     def export(self, name: str) -> None:
         """Put a variable with its present value into the environment."""
+
+    def trace_commands(self) -> None:
+        """Note that the shell prints its commands with their values."""
 
     def forget_function(self, name: str) -> None:
         """Note that a function is removed."""

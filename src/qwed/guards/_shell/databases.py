@@ -137,7 +137,10 @@ _DOCUMENT_READS = re.compile(
     rf"(?:\.(?:limit|sort|skip|toArray|pretty|count|explain|size|length|hint|batchSize|project){_ARGUMENTS}|\.length)*\)?"
     r"|show (?:dbs|databases|collections|tables|users|roles)"
 )
-_DOCUMENT_CODE = re.compile(r"\$(?:out|merge|where|function|accumulator)\b|=>|\bfunction\b|\bthis\b|=(?!=)")
+_DOCUMENT_CODE = re.compile(
+    r"\$(?:out|merge|where|function|accumulator)\b|=>|\bfunction\b|\bthis\b|=(?!=)"
+    r"|[{,]\s*\[[^\[\]]*\]\s*:|['\"]\s*\+|\+\s*['\"]"
+)
 
 
 def _analyze_documents(analysis: ShellAnalysis, name: str, text: str) -> None:
@@ -150,7 +153,7 @@ def _analyze_documents(analysis: ShellAnalysis, name: str, text: str) -> None:
 
 
 def _mongo(analysis: ShellAnalysis, call: CommandCall) -> None:
-    if any(word.text.endswith((".js", ".mjs")) for word in call.arguments):
+    if any(word.text.endswith((".js", ".mjs", ".cjs", ".mongodb")) for word in call.arguments):
         analysis.report.add_effect(EffectKind.EXECUTE, call.line)
         return
     _client(analysis, call)
@@ -237,7 +240,11 @@ _DUMPS = names_in(
     dropuser
     """
 )
-DATABASE_CLIENTS = frozenset({*_CLIENTS, *_DOCUMENT_CLIENTS, "redis-cli", "valkey-cli", "keydb-cli", "pg_isready"})
+DATABASE_CLIENTS = frozenset({*_CLIENTS, *_DOCUMENT_CLIENTS, "redis-cli", "valkey-cli", "keydb-cli", "pg_isready"}) - {
+    "sqlite3",
+    "sqlite",
+    "duckdb",
+}
 """Programs that take the address of a database, which may contain a password."""
 RULES: dict[str, Rule] = {
     **dict.fromkeys(_CLIENTS, _client),

@@ -8,9 +8,21 @@ import itertools
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
 
 from qwed.guards._shell.command_model import Word, names_in
 from qwed.guards.file_effects import has_secrets_below, is_secret
+
+_SECRET_TREES = ("/etc", "/root", "/home", "/home/x", "/proc", "/var", "/Users", "/Users/x")
+
+
+def may_read_secrets(path: str) -> bool:
+    """Return True if secrets are below a directory, or below one that a pattern matches."""
+    plain = re.sub(r"/{2,}", "/", path)
+    above = ["/".join(plain.split("/")[:count]) for count in (2, 3)]
+    matches = any(fnmatchcase(tree, part) for part in above if re.search(r"[*?\[]", part) for tree in _SECRET_TREES)
+    return has_secrets_below(plain) or (plain.startswith("/") and matches)
+
 
 _MIN_LITERAL = 2
 _MAX_PATTERN = 1_024
@@ -29,13 +41,26 @@ def has_any_name(pattern: str) -> bool:
     return _HIDDEN_GLOB.search(pattern) is not None
 
 
+_HOME = re.compile(r"~[^/]*|/(?:home|Users)/[^/]+|/root")
+
+
+def is_home(path: str) -> bool:
+    """Return True if this directory, or that of a pattern, is the home directory of a user."""
+    return _HOME.fullmatch(_directory(path)) is not None
+
+
+def _directory(path: str) -> str:
+    """Return the directory before a pattern that matches all hidden files, or the path itself."""
+    hidden = _HIDDEN_GLOB.search(path)
+    return posixpath.normpath((path[: hidden.start()] if hidden else path) or ("/" if path[:1] == "/" else "."))
+
+
 def may_hold_secrets(path: str) -> bool:
     """Return True if files with secrets are expected in this directory, or in that of a pattern."""
-    hidden = _HIDDEN_GLOB.search(path)
-    directory = posixpath.normpath((path[: hidden.start()] if hidden else path) or ("/" if path[:1] == "/" else "."))
+    directory = _directory(path)
     if directory.startswith(("/", "~")):
         return has_secrets_below(directory) or _HOMES.fullmatch(directory) is not None
-    return not directory.strip("./*")
+    return directory.startswith("../") or not directory.strip("./*")
 
 
 def excludes_secrets(glob: str) -> bool:
@@ -127,8 +152,10 @@ def lists_any_name(name: str, arguments: Sequence[Word]) -> bool:
     if name in ("grep", "egrep", "fgrep"):
         return not is_narrow_search([word for word in arguments if not word.is_option][:1])
     shown = _SHOWS_HIDDEN.get(name)
-    if shown is None or any(word.text == "--exclude-standard" for word in arguments):
+    if shown is None:
         return False
+    if any(word.text == "--exclude-standard" for word in arguments):
+        return any(re.fullmatch(r"-[a-z]*i[a-z]*|--ignored?", word.text) for word in arguments)
     return any(shown.match(word.text) for word in arguments)
 
 

@@ -39,8 +39,8 @@ def _url(context: RoleContext, argument: Argument) -> None:
     word = argument.word
     match = _SCHEME.match(word.text)
     scheme = match[1].lower() if match else "http"
-    if scheme == "file":
-        context.analysis.add_file_effect(_E.READ, word._replace(text="/" + word.text[7:].lstrip("/")))
+    if scheme == "file" or word.text[:5].lower() == "file:":
+        context.analysis.add_file_effect(_E.READ, word._replace(text="/" + word.text[5:].lstrip("/")))
         context.unresolved("`file:` is not an address of another machine")
         return
     context.add(_E.NETWORK, word.text)
@@ -49,6 +49,40 @@ def _url(context: RoleContext, argument: Argument) -> None:
 
 
 _REQUEST_FILE = re.compile(r"[^=@:/]*(?::?=|==|:)?@(.+)", re.DOTALL)
+_OUTPUT_FILE = re.compile(r"%output\{(?:>>)?([^}]*)\}")
+
+
+def _write_out(context: RoleContext, argument: Argument) -> None:
+    """Report a format, `@file` with a format, and the files that it writes."""
+    if argument.word.text.startswith("@"):
+        context.add_file(_E.READ, argument.word._replace(text=argument.word.text[1:]))
+    for name in _OUTPUT_FILE.findall(argument.word.text):
+        context.add_file(_E.WRITE, argument.word._replace(text=name))
+    if not argument.word.is_exact:
+        context.unresolved(f"`{argument.word.text[:64]}` is known only at run time")
+
+
+_FORM_FILES = re.compile(r"(?:[^=]*=)?[@<](.*)", re.DOTALL)
+
+
+def _form(context: RoleContext, argument: Argument) -> None:
+    """Report the files of a field of a form, parted by commas, before their settings."""
+    match = _FORM_FILES.match(argument.word.text)
+    for part in match[1].split(",") if match else ():
+        name = part.partition(";")[0].strip().strip('"')
+        context.add_file(_E.READ, argument.word._replace(text=name))
+    if not argument.word.is_resolved:
+        context.unresolved(f"`{argument.word.text[:64]}` is known only at run time")
+
+
+def _upload(context: RoleContext, argument: Argument) -> None:
+    """Report the files that are uploaded; curl expands `{a,b}` in their names."""
+    match = re.fullmatch(r"([^{]*)\{([^{}]*)\}([^{]*)", argument.word.text)
+    names = [match[1] + name + match[3] for name in match[2].split(",")] if match else [argument.word.text]
+    for name in names:
+        context.add_file(_E.READ, argument.word._replace(text=name))
+    if match is None and set(argument.word.text) & {*"{["}:
+        context.unresolved(f"`{argument.word.text[:64]}` is not a name that is understood")
 
 
 def _request_item(context: RoleContext, argument: Argument) -> None:
@@ -82,19 +116,22 @@ def _inet_address(context: RoleContext, argument: Argument) -> None:
         context.add(_E.NETWORK, argument.word.text)
 
 
-_FILTER_WORDS = names_in(
-    """
-    state exclude and or not ! & && | || = == eq != ne neq > gt < lt >= ge geq <= le leq dst src dport sport dev fwmark
-    autobound connected synchronized bucket big established syn-sent syn-recv fin-wait-1 fin-wait-2 time-wait closed
-    close-wait last-ack listening listen closing all unconnected
-    """
+_STATES = (
+    "connected|synchronized|bucket|big|established|syn-sent|syn-recv|fin-wait-[12]|time-wait|closed|close-wait|last-ack"
+    "|listen|listening|closing|all|unconnected"
+)
+_ADDRESS_NUMBER = r"(?:\d[\d.]*(?:/\d+)?|\*|\[[0-9a-fA-F:]*\])?(?::[\w-]+)?"
+_SOCKET_FILTER = re.compile(
+    rf"(?:(?:(?:state|exclude) (?:{_STATES})|and|or|not|!|&&?|\|\|?|autobound"
+    rf"|(?:src|dst|sport|dport)(?: (?:[=!<>]=?|eq|ne|neq|gt|lt|geq?|leq?))? {_ADDRESS_NUMBER})(?: |\Z))*"
 )
 
 
 def _socket_filter(context: RoleContext, argument: Argument) -> None:
     """Report a filter of `ss` with names of hosts, which are looked up."""
-    words = re.sub(r"[()]", " ", argument.word.text).split()
-    if not argument.word.is_exact or any(is_looked_up(word) for word in words if word not in _FILTER_WORDS):
+    words = context.parsed.operands
+    text = " ".join(re.sub(r"[()]", " ", " ".join(word.text for word in words)).split())
+    if argument.word is words[0] and not (all(word.is_exact for word in words) and _SOCKET_FILTER.fullmatch(text)):
         context.add(_E.NETWORK)
 
 
@@ -184,6 +221,9 @@ ROLES: dict[str, Role] = {
     "socket-filter": _socket_filter,
     "open-file": _open_file,
     "port": _port,
+    "write-out": _write_out,
+    "form": _form,
+    "upload": _upload,
     "request-item": _request_item,
     "server": _server,
     "database": _database,

@@ -1,8 +1,10 @@
 """Data flow between the commands of a pipeline: known text, a file listing, downloaded or decoded data."""
 
+import posixpath
 import re
 from collections.abc import Callable
 
+from qwed.guards._shell.chosen_text import prints_only_names
 from qwed.guards._shell.command_model import NO_DATA, UNKNOWN_DATA, DataSource, PipeData, Violation, Word, names_in
 from qwed.guards._shell.escapes import unescape
 from qwed.guards._shell.grammar.loader import program
@@ -97,6 +99,8 @@ def command_output(words: list[Word], stdin: PipeData) -> PipeData:
 
 
 def _listing(name: str, arguments: list[Word]) -> PipeData:
+    if not prints_only_names(name, arguments):
+        return UNKNOWN_DATA
     return PipeData(DataSource.LISTING, _start(name, arguments), lists_any_name(name, arguments))
 
 
@@ -140,7 +144,7 @@ _CUTS = re.compile(r"-[A-Za-z]*[co]|--bytes|--only-matching")
 """Options that keep parts of a line, whose meaning may differ from the whole line."""
 
 
-_LISTS_OPERANDS = names_in("ls gls dir vdir fd fdfind tree du readlink realpath dirname basename")
+_LISTS_OPERANDS = names_in("ls gls dir vdir fd fdfind tree du readlink realpath wc stat")
 
 
 def _start(name: str, arguments: list[Word]) -> str:
@@ -195,6 +199,38 @@ def _printf(arguments: list[Word], _fed: PipeData) -> PipeData:
     return UNKNOWN_DATA
 
 
+def _shorten(arguments: list[Word], take: Callable[[str], str]) -> PipeData:
+    """Return the output of dirname or basename: a part of its operand."""
+    suffixes = [word.text for word in arguments[1:2]]
+    words = arguments[:1]
+    if len(arguments) > 2 or not words or words[0].is_option or not words[0].is_resolved:
+        return UNKNOWN_DATA
+    if not words[0].is_exact:
+        start = words[0].text if words[0].is_computed else "."
+        return PipeData(DataSource.LISTING, start, words[0].any_name)
+    part = take(words[0].text.rstrip("/") or "/")
+    for suffix in suffixes:
+        part = part.removesuffix(suffix) or part
+    return PipeData(DataSource.TEXT, part + "\n")
+
+
+def _dirname(arguments: list[Word], _fed: PipeData) -> PipeData:
+    return _shorten(arguments[:1], lambda path: posixpath.dirname(path) or ".") if len(arguments) == 1 else UNKNOWN_DATA
+
+
+def _basename(arguments: list[Word], _fed: PipeData) -> PipeData:
+    return _shorten(arguments, posixpath.basename)
+
+
+_SUM = re.compile(r"-?\d+(?: [-+*/%] -?\d+)*")
+
+
+def _expr(arguments: list[Word], _fed: PipeData) -> PipeData:
+    numbers = all(word.is_exact or word.is_number for word in arguments)
+    is_sum = numbers and _SUM.fullmatch(" ".join(word.text for word in arguments)) is not None
+    return PipeData(DataSource.NUMBER) if is_sum else UNKNOWN_DATA
+
+
 def _cat(arguments: list[Word], stdin: PipeData) -> PipeData:
     files = [word for word in arguments if not word.is_option and word.text != "-"]
     return stdin if not files and stdin.source is not DataSource.NOTHING else UNKNOWN_DATA
@@ -203,13 +239,23 @@ def _cat(arguments: list[Word], stdin: PipeData) -> PipeData:
 def _grep(arguments: list[Word], stdin: PipeData) -> PipeData:
     """Return file names with -l, otherwise lines of the files or of the input."""
     operands = [word for word in arguments if not word.is_option]
-    if any(word.is_option and ("l" in word.text.lower()) for word in arguments):
+    if _prints_files(arguments):
         start = operands[1].text if len(operands) > 1 else "."
         return PipeData(DataSource.LISTING, start, lists_any_name("grep", arguments))
     if stdin.source is DataSource.LISTING:
         return stdin._replace(any_name=stdin.any_name and not _selects_names(arguments, operands))
     cuts = _cuts(arguments) or (stdin.source is DataSource.TEXT and stdin.text.count("\n") > 1)
     return stdin if len(operands) < 2 and stdin.source is not DataSource.NOTHING and not cuts else UNKNOWN_DATA
+
+
+_FILE_OPTIONS = frozenset({"-l", "-L", "--files-with-matches", "--files-without-match", "--files-without-matches"})
+
+
+def _prints_files(arguments: list[Word]) -> bool:
+    """Return True if a search prints the names of files instead of lines."""
+    grammar = program("grep")
+    parsed = parse(grammar, arguments) if grammar is not None else None
+    return parsed is not None and any(option.name in _FILE_OPTIONS for option in parsed.options)
 
 
 _NAME_ANCHORS = re.compile(r"\\[.]|[\^$]|\.\*")
@@ -231,6 +277,10 @@ def _git(arguments: list[Word], _fed: PipeData) -> PipeData:
 
 _OUTPUTS: dict[str, Callable[[list[Word], PipeData], PipeData]] = {
     "echo": _echo,
+    "dirname": _dirname,
+    "basename": _basename,
+    "expr": _expr,
+    **dict.fromkeys(("true", "false", "test"), lambda _arguments, _fed: NO_DATA),
     "printf": _printf,
     "cat": _cat,
     **dict.fromkeys(("grep", "egrep", "fgrep", "rg", "ag"), _grep),

@@ -85,7 +85,14 @@ def _remote_host(context: RoleContext, argument: Argument) -> None:
     context.add(_E.EXECUTE, f"ssh {argument.word.text}")
 
 
+def _rsync_filter(context: RoleContext, argument: Argument) -> None:
+    """Report a rule that reads further rules from a file."""
+    if not argument.word.is_exact or re.match(r"\s*(?:merge|dir-merge|[.:])", argument.word.text):
+        context.unresolved(f"the rule `{argument.word.text[:64]}` of `rsync` is not understood")
+
+
 ROLES: dict[str, Role] = {
+    "rsync-filter": _rsync_filter,
     "remote-host": _remote_host,
     "ssh-setting": _ssh_setting,
     "ssh-host": _ssh_host,

@@ -4,10 +4,10 @@ import re
 
 from qwed.guards._shell.command_model import ShellReport, Violation, Word
 from qwed.guards._shell.env_variables import analyze_assignment
-from qwed.guards._shell.listings import may_hold_secrets
+from qwed.guards._shell.listings import is_home, may_hold_secrets, may_read_secrets
 from qwed.guards._shell.parse import MAX_LENGTH
 from qwed.guards._shell.variables import VariableHistory, Variables
-from qwed.guards.file_effects import file_effects, has_secrets_below
+from qwed.guards.file_effects import file_effects
 from qwed.model import EffectKind
 
 MAX_INNER = 64
@@ -38,12 +38,26 @@ class Scope:
         """Directories that were entered before the current one."""
         self.in_test = False
         """True inside a test expression."""
+        self._tested: list[str] = []
+        self._is_traced = False
         self.connects = False
         """True if the words are for a database client."""
         self.ifs_changed = False
         """True if words may be split in another way."""
         self.in_map = False
         """True inside `declare -A`."""
+
+    def note_tested(self, text: str) -> None:
+        """Note that a test reads a secret, which it shows only if commands are traced."""
+        self._tested.append(text)
+        if self._is_traced:
+            self.report.add_effect(EffectKind.SECRET, text)
+
+    def trace_commands(self) -> None:
+        """Note that the shell prints its commands with their values."""
+        self._is_traced = True
+        for text in self._tested:
+            self.report.add_effect(EffectKind.SECRET, text)
 
     def can_analyze_inner(self, text: str) -> bool:
         """Return True if one more nested text may be analysed; bounds the total work."""
@@ -73,9 +87,9 @@ class Scope:
                 self.report.add_unresolved(f"`{text[:64]}` is known only at run time")
 
     def _add_any_name(self, word: Word) -> None:
-        """Add the secrets among files that nobody named, whose content is shown."""
+        """Add the secrets among files that nobody named and that are opened."""
         for path in self._resolve_paths(word.text):
-            if may_hold_secrets(path):
+            if is_home(path) or (may_hold_secrets(path) and not word.is_summarized):
                 self.report.add_effect(EffectKind.SECRET, f"any file in {path}")
 
     def _add_without_variables(self, kind: EffectKind, word: Word) -> None:
@@ -89,7 +103,7 @@ class Scope:
     def add_tree_read(self, word: Word) -> None:
         """Add a read of every file below the directory that a word names."""
         for path in self._resolve_paths(word.text):
-            if has_secrets_below(path) or _PARENTS.fullmatch(path):
+            if may_read_secrets(path) or _PARENTS.fullmatch(path):
                 self.report.add_effect(EffectKind.SECRET, path)
 
     def change_directory(self, word: Word) -> None:

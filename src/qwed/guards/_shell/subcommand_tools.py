@@ -75,7 +75,14 @@ def _kube_server(context: RoleContext, argument: Argument) -> None:
     context.unresolved(f"the credentials of the cluster are sent to `{argument.word.text[:64]}`")
 
 
+def _code_name(context: RoleContext, argument: Argument) -> None:
+    """Report a formula or an interpreter that is named by its path: that file is run."""
+    if argument.word.text.endswith(".rb") or argument.word.text.startswith((".", "/", "~")):
+        context.add(_E.EXECUTE, argument.word.text)
+
+
 ROLES: dict[str, Role] = {
+    "code-name": _code_name,
     "kube-config": _kube_config,
     "kube-server": _kube_server,
     "kube-resource": _kube_resource,

@@ -8,7 +8,9 @@ from qwed.guards._shell.grammar.parser import ParsedCommand
 from qwed.guards._shell.listings import excludes_secrets, is_narrow_search, lists_any_name
 from qwed.model import EffectKind
 
-_FILTER_ENVIRONMENT = re.compile(r"\benv\b(?!\s*:)|\$ENV|\benv\(|strenv|envsubst|\bload\w*\(|\$__loc__|\bsystem\b")
+_FILTER_ENVIRONMENT = re.compile(
+    r"\benv\b(?!\s*:)|\$ENV|\benv\(|strenv|envsubst|\bload\w*\(|\$__loc__|\bsystem\b|\beval\b"
+)
 _FILTER_MODULE = re.compile(r"\b(?:import|include)\b\s*\"|input_line_number|\bgetpath\(\[\s*\"env")
 
 
@@ -30,7 +32,7 @@ def _searched(context: RoleContext, argument: Argument) -> None:
         word = word._replace(text=".")
     any_name = word.any_name or (is_tree and not _is_narrowed_tree(parsed))
     shown = not (parsed.has("names-only") or _is_narrow(parsed))
-    context.add_file(EffectKind.READ, word._replace(any_name=any_name and shown))
+    context.add_file(EffectKind.READ, word._replace(any_name=any_name, is_summarized=not shown))
     if is_tree:
         context.analysis.add_tree_read(word)
 
@@ -140,7 +142,14 @@ def _gh_method(context: RoleContext, argument: Argument) -> None:
         context.add(EffectKind.DELETE if method == "DELETE" else EffectKind.WRITE)
 
 
+def _media_template(context: RoleContext, argument: Argument) -> None:
+    """Report a template that is read from a file."""
+    if "file:" in argument.word.text or not argument.word.is_exact:
+        context.unresolved(f"the template `{argument.word.text[:64]}` is not known")
+
+
 ROLES: dict[str, Role] = {
+    "media-template": _media_template,
     "filter": _filter,
     "editor-file": _editor_file,
     "dc-text": _dc_text,

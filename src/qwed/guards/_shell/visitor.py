@@ -237,7 +237,7 @@ class ShellVisitor(Redirections):
         self._require_blanks(node)
         before = self.in_test
         for child in (*node.children, *more):
-            self.in_test = before or bool(words and words[0].text in ("test", "["))
+            self.in_test = before or (bool(words and words[0].text in ("test", "[")) and not _shows_operands(node))
             self.connects = bool(words and words[0].text in DATABASE_CLIENTS)
             if child.type == "variable_assignment":
                 self._prefix(child, node)
@@ -426,7 +426,7 @@ class ShellVisitor(Redirections):
 
     def _test_expression(self, node: "Node", _fed: PipeData) -> PipeData:
         """Visit a test: `[ -z "$API_KEY" ]` checks if a secret is set and does not reveal it."""
-        before, self.in_test = self.in_test, True
+        before, self.in_test = self.in_test, not _shows_operands(node)
         try:
             for child in node.named_children:
                 visit_operand(self, child, double=node.children[0].type == "[[")
@@ -436,6 +436,14 @@ class ShellVisitor(Redirections):
 
     def _nothing(self, _node: "Node", _fed: PipeData) -> PipeData:
         return NO_DATA
+
+
+_SHOWS_OPERANDS = re.compile(r"=~|\s-(?:eq|ne|lt|le|gt|ge)\s")
+
+
+def _shows_operands(node: "Node") -> bool:
+    """Return True for a test that keeps what it matched, or whose error shows what is no number."""
+    return _SHOWS_OPERANDS.search(text_of(node)) is not None
 
 
 def _join_values(values: list[Word]) -> Word:

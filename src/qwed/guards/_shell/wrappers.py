@@ -126,6 +126,8 @@ def _xargs(analysis: ShellAnalysis, call: CommandCall) -> None:
     parsed = _parse(analysis, call)
     inner = parsed.operands or [Word("echo")]
     values = _xargs_values(parsed, call.stdin)
+    if parsed.has("replace") and parsed.has("-L", "--max-lines", "-n", "--max-args", "-l"):
+        analysis.report.add_unresolved("the options of `xargs` contradict each other")
     mark = _mark(parsed)
     marked = [expanded for word in inner for expanded in substitute(word, mark, values)] if mark else [*inner, *values]
     analysis.visit_command(marked)
@@ -156,9 +158,11 @@ def substitute(word: Word, mark: str, values: list[Word]) -> list[Word]:
     """Return the word once for every value that may replace the mark."""
     if mark not in word.text:
         return [word]
+    # A name after other text is not known to begin with the directory of the listing.
+    is_part = not word.text.startswith(mark)
     return [
         word._replace(
-            text=word.text.replace(mark, value.text),
+            text=word.text.replace(mark, "*" if value.is_computed and value.is_several and is_part else value.text),
             is_exact=word.is_exact and value.is_exact,
             pattern=word.is_resolved and value.is_resolved and not (word.is_exact and value.is_exact),
             is_computed=True,

@@ -39,7 +39,7 @@ def _read(context: RoleContext, argument: Argument) -> None:
 
 
 def _list(context: RoleContext, argument: Argument) -> None:
-    """Report a file of which only the name, the size or a sum is shown."""
+    """Report a file that is not opened: only its name or its status is shown."""
     _read(context, argument._replace(word=argument.word._replace(any_name=False)))
 
 
@@ -48,6 +48,18 @@ def _source(context: RoleContext, argument: Argument) -> None:
     if argument.word.text.startswith("@"):
         context.unresolved(f"`{argument.word.text[:64]}` may be a file of options")
     _list(context, argument)
+
+
+def _summary(context: RoleContext, argument: Argument) -> None:
+    """Report a file that is opened, of which only a number, a sum or a kind is shown."""
+    _read(context, argument._replace(word=argument.word._replace(is_summarized=True)))
+
+
+def _create(context: RoleContext, argument: Argument) -> None:
+    """Report a name that is created or replaced, also if it is that of a device."""
+    if argument.word.text.startswith("/dev/"):
+        context.add(_E.WRITE, argument.word.text)
+    context.add_file(_E.WRITE, argument.word)
 
 
 def _stream(context: RoleContext, argument: Argument) -> None:
@@ -62,9 +74,10 @@ _IMAGE_SCHEME = re.compile(r"[A-Za-z][\w-]*:(?!//)")
 
 def _image_file(context: RoleContext, argument: Argument) -> None:
     """Report an image; a prefix such as `msl:` names a decoder, and some of them write or remove files."""
-    if _IMAGE_SCHEME.match(argument.word.text):
+    if _IMAGE_SCHEME.match(argument.word.text) or argument.word.text.startswith("@"):
         context.unresolved(f"the decoder of `{argument.word.text[:64]}` is not known")
-    context.add_file(_E.READ, argument.word)
+    if not argument.option:
+        context.add_file(_E.READ, argument.word)
 
 
 def _output(context: RoleContext, argument: Argument) -> None:
@@ -114,6 +127,17 @@ def _script(context: RoleContext, argument: Argument) -> None:
     run_text(context.analysis, [argument.word, *argument.following], context.call.stdin)
 
 
+_JO_FILE = re.compile(r"(?:[^=]*=)?[@%:](.+)", re.DOTALL)
+
+
+def _jo_value(context: RoleContext, argument: Argument) -> None:
+    """Report the file that a value is read from: `name=@file`, `name=%file`, `name=:file`."""
+    if match := _JO_FILE.match(argument.word.text):
+        context.add_file(_E.READ, argument.word._replace(text=match[1]))
+    elif not argument.word.is_exact:
+        context.unresolved(f"`{argument.word.text[:64]}` is known only at run time")
+
+
 _AT_FILE = re.compile(r"(?:^|=|;)[@<]([^;]+)")
 
 
@@ -145,13 +169,16 @@ def _key(context: RoleContext, argument: Argument) -> None:
         context.add(_E.SECRET)
 
 
-_TEMPLATE_SECRET = re.compile(r"(?i)\benv\b|\$ENV|secret|token|passw|credential|environ")
+_TEMPLATE_SECRET = re.compile(r"(?i)\benv\b|\$ENV|secret|token|passw|credential|environ|json \.(?:Config)?\s*\}")
+_TEMPLATE_FILE = re.compile(r"[\w-]+-file\b")
 
 
 def _template(context: RoleContext, argument: Argument) -> None:
     """Report an output template or query that prints environments or secrets."""
     if not argument.word.is_exact and not argument.word.pattern:
         context.unresolved(f"`{argument.word.text[:64]}` is known only at run time")
+    elif _TEMPLATE_FILE.match(argument.word.text):
+        context.unresolved(f"the template of `{argument.word.text[:64]}` is not known")
     elif _TEMPLATE_SECRET.search(argument.word.text):
         context.add(_E.SECRET)
 
@@ -178,6 +205,8 @@ ROLES: dict[str, Role] = {
     "read": _read,
     "list": _list,
     "source": _source,
+    "summary": _summary,
+    "create": _create,
     "directory": _file(_E.READ),
     "target": _text,
     "tree": _tree,
@@ -196,6 +225,7 @@ ROLES: dict[str, Role] = {
     "image-file": _image_file,
     "certificate": _certificate,
     "at-file": _at_file,
+    "jo-value": _jo_value,
     "parameter": _parameter,
     "key": _key,
     "git-key": _key,
