@@ -33,7 +33,7 @@ STATED = "unknown, stated by the action"
 """Key of the prediction for an unknown database, if the action names a dialect of its choice."""
 _LOCKS = re.compile(r"\bfor\s+(?:no\s+key\s+|key\s+)?(?:update|share)\b", re.IGNORECASE)
 """Row locks, which PostgreSQL notes in a transaction; nothing is changed."""
-_ALIAS = re.compile(r"--\s[^\n]*|(?:\bas\s+|\)\s*)[\"`']?(?:password|api_key)\b")
+_NO_READ = re.compile(r"'(?:[^']|'')*'|--\s[^\n]*|(?:\bas\s+|\)\s*)[\"`']?(?:password|api_key)\b")
 
 
 class SqlInput(NamedTuple):
@@ -100,8 +100,8 @@ class SqlRun(NamedTuple):
         if limits.columns is not None:
             return column not in limits.columns
         if limits.sensitive is DEFAULT_SENSITIVE_COLUMNS and limits.schema is None:
-            # Without a schema the usual list forbids only the names; a `*` beside an alias or a comment is permitted.
-            return column in limits.sensitive and column in _ALIAS.sub("", self.text.lower())
+            # Without a schema the usual list forbids only the names; a `*` beside a text or an alias is permitted.
+            return column in limits.sensitive and column in _NO_READ.sub("", self.text.lower())
         return column in limits.sensitive
 
     @property

@@ -18,7 +18,7 @@ def columns_read(statement: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
     yield from ((join, name.lower()) for join in matched for name in _output_names(statement))
     for node in statement.walk():
         if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
-            if not _is_not_read(node) and node.table.lower() != "excluded":
+            if not _is_not_read(node) and not is_proposed(node):
                 yield node, node.name.lower()
         elif isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
             yield node, node.expression.name.lower()
@@ -56,6 +56,11 @@ def _names_in(node: exp.Expr) -> list[str]:
     return [str(node.this)] if isinstance(node, exp.JSONPathKey) else []
 
 
+def is_proposed(column: exp.Column) -> bool:
+    """Return True for `excluded.name` in ON CONFLICT: a value of the row that could not be inserted."""
+    return column.table.lower() == "excluded" and column.find_ancestor(exp.OnConflict) is not None
+
+
 def _is_not_read(column: exp.Expr) -> bool:
     """Return True if no value is read: left of the `=` in SET, in an INSERT list, in `* EXCEPT`, in a definition."""
     target = column.parent if isinstance(column.parent, exp.Tuple | exp.Paren) else column
@@ -64,7 +69,10 @@ def _is_not_read(column: exp.Expr) -> bool:
         return target.arg_key == "this"
     if isinstance(holder, exp.EQ) and target.arg_key == "this" and holder.arg_key == "expressions":
         return isinstance(holder.parent, exp.Update | exp.OnConflict)
-    return isinstance(holder, exp.Star) or column.find_ancestor(exp.ColumnDef, exp.Constraint) is not None
+    if isinstance(holder, exp.Star):
+        return True
+    definition = column.find_ancestor(exp.ColumnDef, exp.Constraint)
+    return definition is not None and definition.find_ancestor(exp.Create, exp.Alter) is not None
 
 
 def written_columns(statement: exp.Expr, names: StatementNames) -> Iterator[tuple[str, str]]:

@@ -90,6 +90,7 @@ _ROWS = (
     _row(r"WAITFOR\s+(?:DELAY|TIME)\b", _E.EXECUTE, violation=TIME_DELAY),
     _row(r"(?:SYSTEM\s+)?SHUTDOWN\b", _E.ADMIN, violation=SHUTDOWN),
     _row(r"SHOW\s+CREATE\s+USER\b", _E.SECRET),
+    _row(r"SHOW\s+[\w.]*(?:secret|password|passphrase|conninfo|token|private_key|api_key)\w*\s*;?\s*$", _E.SECRET),
     _row(rf"SHOW(?:\s+(?:{_SHOWN}))*+\s*;?\s*$", _E.READ),
     _row(rf"PRAGMA\s+(?:\w+\.)?(?:{'|'.join(_READS_OF_PRAGMA.split())})\s*(?:$|;|\(\s*[^()]*\)\s*;?\s*$)", _E.READ),
     _row(rf"PRAGMA\s+(?:\w+\.)?(?:{'|'.join(_PLAIN_PRAGMAS.split())})\s*;?\s*$", _E.READ),

@@ -196,7 +196,16 @@ def _is_unknown_source(table: exp.Table, target: str) -> bool:
     name = table.name.lower()
     action = name.startswith("pragma_") and not is_pure(name, "sqlite")
     named = isinstance(table.this, exp.Parameter | exp.Placeholder) or bool(table.alias_column_names)
-    return named or action or may_be_file(table, target) or is_opaque_catalog(table_name(table))
+    return (
+        named or action or may_be_file(table, target) or _shows_extremes(table) or is_opaque_catalog(table_name(table))
+    )
+
+
+def _shows_extremes(table: exp.Table) -> bool:
+    """Return True for the smallest and largest value of a column in the catalogue of Oracle."""
+    select = table.parent_select if table.name.lower().endswith(("_tab_columns", "_tab_cols")) else None
+    columns = select.find_all(exp.Column) if select is not None else ()
+    return any(column.name.lower() in {"low_value", "high_value"} for column in columns)
 
 
 def _targets(node: exp.Expr | None, names: StatementNames) -> list[tuple[str, exp.Expr]]:
@@ -329,7 +338,7 @@ def _settings(node: exp.Expr, _names: StatementNames, summary: StatementEffects)
     """Record SETTINGS of ClickHouse, apart from limits and choices of how a query is computed."""
     for setting in node.args.get("settings") or ():
         name = setting.this.name.lower()
-        if not name.startswith(_PLAIN_SETTINGS):
+        if not name.startswith(_PLAIN_SETTINGS) or setting.expression.name == "0":
             summary.unknown_sources.append(name)
             yield Effect(EffectKind.UNRESOLVED, name), node
 

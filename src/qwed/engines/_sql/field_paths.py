@@ -10,7 +10,7 @@ from qwed.engines._sql.functions import call_name
 _PATH = re.compile(r"\s*(?:lax\s+|strict\s+)?\$(?:[.\[?]|$)")
 _READER = re.compile(
     r"json|extract|^get|path|element|field|xml|tuple|param|subcolumn|struct|variant|^parseurl|transform|exist|pick|"
-    r"^(?:try)?map|^value$|^objectget"
+    r"^(?:try)?map|^value$|^objectget|setting|variable"
 )
 _BUILDER = re.compile(r"build|construct|agg|jsonobject$|jsonarray$|^tojson|^parsejson$|delete|remove|set$|insert$")
 _FIELD = re.compile(r"[A-Za-z_]\w*")
@@ -48,7 +48,10 @@ def _is_key(text: exp.Expr) -> bool:
     if not isinstance(comparison, exp.EQ | exp.Like | exp.ILike | exp.In):
         return False
     column = comparison.this if comparison.this is not text else comparison.expression
-    named = isinstance(column, exp.Column | exp.Identifier) and column.name.lower() in _KEY_COLUMNS
+    if not isinstance(column, exp.Column | exp.Identifier):
+        return comparison.find_ancestor(exp.Lambda) is not None
+    settings = any(table.name.lower() == "pg_settings" for table in comparison.root().find_all(exp.Table))
+    named = column.name.lower() in (_KEY_COLUMNS | {"name"} if settings else _KEY_COLUMNS)
     return named or comparison.find_ancestor(exp.Lambda) is not None
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from sqlglot import Token, TokenType, exp
+from sqlglot.dialects.dialect import Dialect
 
 from qwed.engines._sql.function_names import is_pure
 from qwed.engines._sql.parse import ParsedSql
@@ -60,14 +61,15 @@ class Call(NamedTuple):
         return ".".join((*self.qualifiers, self.name))
 
 
-def calls_in(parsed: ParsedSql) -> Iterator[Call]:
+def calls_in(parsed: ParsedSql, dialect: str = "") -> Iterator[Call]:
     """Yield every call of a statement, by its tokens: the tree does not keep how a name was written."""
+    fold = Dialect.get_or_raise(dialect or "postgres")
     lists = _names_with_lists(parsed.statements)
     tokens = parsed.tokens
     for index, token in enumerate(tokens[:-1]):
         if tokens[index + 1].token_type is not TokenType.L_PAREN or not _is_word(token, parsed.text):
             continue
-        call = Call(token.text.lower(), tuple(_qualifiers(tokens, index)), _text_at(tokens, index + 2))
+        call = Call(_called_name(token, fold), tuple(_qualifiers(tokens, index)), _text_at(tokens, index + 2))
         quoted = token.token_type is TokenType.IDENTIFIER
         if not quoted and not call.qualifiers and _is_grammar(call.name, tokens[index - 1] if index else None):
             continue
@@ -75,6 +77,16 @@ def calls_in(parsed: ParsedSql) -> Iterator[Call]:
             lists[call.name] -= 1
             continue
         yield call
+
+
+def _called_name(token: Token, fold: Dialect) -> str:
+    """Return the folded name; a quoted one in other letters than the plain one is a function of the users' own."""
+    plain = token.text.lower()
+    if token.token_type is not TokenType.IDENTIFIER:
+        return plain
+    unquoted = fold.normalize_identifier(exp.to_identifier(plain, quoted=False)).name
+    quoted = fold.normalize_identifier(exp.to_identifier(token.text, quoted=True)).name
+    return plain if quoted == unquoted else f'"{token.text}"'
 
 
 def _text_at(tokens: Sequence[Token], index: int) -> str:
@@ -155,4 +167,4 @@ def is_known(call: Call, dialect: str, allowed: frozenset[str]) -> bool:
 
 def unknown_calls(parsed: ParsedSql, dialect: str, allowed: frozenset[str]) -> list[str]:
     """Return the calls of which the effects are not known, as written."""
-    return list(dict.fromkeys(call.path for call in calls_in(parsed) if not is_known(call, dialect, allowed)))
+    return list(dict.fromkeys(call.path for call in calls_in(parsed, dialect) if not is_known(call, dialect, allowed)))

@@ -79,7 +79,11 @@ DANGEROUS_NAMES = _table(
         ),
         (
             _EXECUTE,
-            "cursor_to_xml query query_table json_execute_serialized_sql crosstab_hash system$cancel_query merge_table",
+            "cursor_to_xml query query_table to_query json_execute_serialized_sql crosstab_hash system$cancel_query",
+        ),
+        (
+            _EXECUTE,
+            "merge_table",
         ),
         (
             _READ,

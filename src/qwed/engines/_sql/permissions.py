@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from qwed.engines._sql.columns import columns_read, is_derived, written_columns
+from qwed.engines._sql.columns import columns_read, is_derived, is_proposed, written_columns
 from qwed.engines._sql.parse import DOUBLE_QUOTED
 from qwed.engines._sql.schema import Schema, schema_from
 from qwed.engines._sql.secret_columns import is_sensitive
@@ -161,7 +161,9 @@ def column_problem(statement: exp.Expr, names: StatementNames, limits: AccessLim
     """Return a message on the first column that is not allowed, or the empty string."""
     if any(isinstance(insert.this, exp.Table) for insert in statement.find_all(exp.Insert)):
         return "INSERT without a list of columns writes all of them: list the columns"
-    mentioned = [(_owner(node, name, names, limits), name) for node, name in _own_columns(statement, names)]
+    mentioned = [
+        (_owner(node, name, names, limits), name) for node, name in _own_columns(statement, names, limits.schema)
+    ]
     starred = limits.schema.star_columns(statement, names) if limits.schema else ()
     for table, column in (*mentioned, *starred, *_inserted_columns(statement, names)):
         if not limits.column_allowed(table, column):
@@ -169,11 +171,18 @@ def column_problem(statement: exp.Expr, names: StatementNames, limits: AccessLim
     return ""
 
 
-def _own_columns(statement: exp.Expr, names: StatementNames) -> Iterator[tuple[exp.Expr, str]]:
+def _hides_column(column: exp.Column, names: StatementNames, schema: Schema | None) -> bool:
+    """Return True if the alias of an output is also the name of a column, which most clauses prefer."""
+    if schema is None or column.table or isinstance(column.parent, exp.Ordered):
+        return False
+    return any(column.name.lower() in schema.columns(table) for table in names.names)
+
+
+def _own_columns(statement: exp.Expr, names: StatementNames, schema: Schema | None) -> Iterator[tuple[exp.Expr, str]]:
     for column in statement.find_all(exp.Column):
-        if isinstance(column.this, exp.Star) or column.table.lower() == "excluded":
+        if isinstance(column.this, exp.Star) or is_proposed(column):
             continue
-        if not is_derived(column, names):
+        if not is_derived(column, names) or _hides_column(column, names, schema):
             yield column, column.name.lower()
     for node, name in columns_read(statement):
         if isinstance(node, exp.Dot | exp.Join | exp.Copy):

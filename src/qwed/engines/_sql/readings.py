@@ -20,6 +20,7 @@ _BATCH_WORDS = frozenset(
     truncate update updatetext use waitfor while writetext
     """.split()  # noqa: SIM905 - a table of words reads better than a list of literals
 )
+_SUBSTITUTING_DIALECTS = frozenset({"", "spark", "spark2", "databricks", "hive"})
 _PIPE_DIALECTS = frozenset({"", "snowflake"})
 _WRITING_WORDS = frozenset({"into", "replace", "call", "do", "copy", "load", "attach", "install", "pragma"})
 BEFORE_A_NAME = frozenset(
@@ -47,6 +48,8 @@ def reading_problem(parsed: ParsedSql, target: str) -> str:
     text = parsed.text
     if has_odd_characters(text, parsed.dialect) or _has_escaped_name(text, parsed.tokens) or _RUN_LINE.search(text):
         return "databases read a character of this text in different ways: write it plainly"
+    if target in _SUBSTITUTING_DIALECTS and "${" in text:
+        return "Spark and Hive replace `${..}` by a setting, even in a text: write its value"
     if isinstance(parsed.statements[0], exp.Command):
         return ""  # The parser leaves it as text, which has checks of its own.
     spans = spans_of(text, parsed.dialect)

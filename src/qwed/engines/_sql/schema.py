@@ -11,7 +11,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.optimizer.qualify import qualify
 
-from qwed.engines._sql.columns import is_natural, star_sources, written_columns
+from qwed.engines._sql.columns import is_natural, is_proposed, star_sources, written_columns
 from qwed.engines._sql.parse import MAX_CHARACTERS, PARSER_ERRORS
 from qwed.engines._sql.table_names import QUERY_SCOPES, StatementNames, table_name
 from qwed.engines._sql.types import SqlKind, fits, kind_of_node, kind_of_type, type_problem
@@ -215,7 +215,7 @@ def _column_problem(statement: exp.Expr, names: StatementNames, schema: Schema) 
     for column in statement.find_all(exp.Column):
         table = names.table_for(column.table) if column.table else ""
         columns = set(schema.columns(table)) if table else anywhere
-        if column.table.lower() == "excluded" or isinstance(column.this, exp.Star):
+        if is_proposed(column) or isinstance(column.this, exp.Star):
             continue
         if column.name.lower() not in columns and (table or not column.table):
             return f"column `{column.name}` is not in the schema"

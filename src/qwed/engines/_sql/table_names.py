@@ -24,7 +24,9 @@ _FILE_SUFFIXES = frozenset(
 _PLAIN_FILE_SUFFIXES = frozenset({"csv", "tsv", "json", "jsonl", "ndjson", "parquet", "xlsx", "gz", "zst"})
 _FILE_DIALECTS = frozenset({"", "duckdb"})
 """Dialects that read a file where a table has its name; no dialect counts, as it may be one of them."""
-_CASE_INSENSITIVE = frozenset({"tsql", "fabric", "mysql", "sqlite", "duckdb", "spark", "spark2", "databricks", "hive"})
+_CASE_SENSITIVE = frozenset({"clickhouse", "bigquery", "mysql", "doris", "starrocks"})
+"""Dialects in which each spelling of a name may be another table."""
+_CASE_INSENSITIVE = frozenset({"tsql", "fabric", "sqlite", "duckdb", "spark", "spark2", "databricks", "hive"})
 _UPPER_CASE = frozenset({"oracle", "snowflake", "exasol"})
 """Dialects that fold plain names to upper case."""
 _IMPLIED_RECURSION = frozenset({"tsql", "fabric", "oracle", "sqlite"})
@@ -96,7 +98,9 @@ def may_be_file(table: exp.Table, target: str) -> bool:
 
 
 def is_other_spelling(table: exp.Table, target: str) -> bool:
-    """Return True if a quoted name is that of another table than the plain name."""
+    """Return True if a name may be that of another table than the plain name: by quotes, or by the case of letters."""
+    if target in _CASE_SENSITIVE:
+        return True
     if target in _CASE_INSENSITIVE:
         return False
     quoted = [part.name for part in table.parts if isinstance(part, exp.Identifier) and part.args.get("quoted")]

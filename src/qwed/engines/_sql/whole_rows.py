@@ -17,7 +17,7 @@ _ROW_FUNCTIONS = frozenset(
     to_json to_jsonb row_to_json json_agg jsonb_agg array_agg array_to_json hstore record_out quote_literal
     quote_nullable concat any_value xmlforest json_build_array jsonb_build_array format_row record_send json_agg_strict
     jsonb_agg_strict json_build_object jsonb_build_object any_out anyelement_out anynonarray_out anycompatible_out
-    anycompatiblenonarray_out
+    anycompatiblenonarray_out hash_record
     """.split()  # noqa: SIM905 - a table of words reads better than a list of literals
 )
 """Functions of a row, which PostgreSQL also calls as `u.to_jsonb`."""
