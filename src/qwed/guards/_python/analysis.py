@@ -66,6 +66,8 @@ class PythonAnalysis:
     """Cached results of tests on the whole program."""
     type_texts: list[ast.expr] = field(default_factory=list)
     """Parsed texts of annotations, kept because their meanings are cached by id."""
+    base_roots: set[str] = field(default_factory=set)
+    """Libraries whose classes the program extends."""
     uses_fields: bool = False
     """True if the program gets the fields of a class as values."""
     renamed: dict[int, None] = field(default_factory=dict)
@@ -137,6 +139,8 @@ class PythonAnalysis:
         """Report an attribute that the program assigns and libraries rely on: a name of a module, or a setting."""
         if name == "name":
             self.renamed[line] = None
+        if name in _FUNCTION_DATA:
+            self.report.add_lookup(name, line)
         for root in sorted(self.program.roots & ASSIGNED_EFFECTS.keys()):
             if name in ASSIGNED_EFFECTS[root]:
                 self.report.add_effect(ASSIGNED_EFFECTS[root][name], f"{root}.{name}", line)
@@ -203,6 +207,15 @@ class PythonAnalysis:
             return bool(paths & BUILTINS - {"super", "type", "vars"})
         return isinstance(node, ast.Name) and self._language(node, scope)
 
+    def lists_foreign_class(self, node: ast.expr, scope: Scope) -> bool:
+        """Return True for `type(value)` of a value that is no object of the program: its class holds descriptors."""
+        is_type = isinstance(node, ast.Call) and "type" in self.values.paths(node.func, scope) and len(node.args) == 1
+        return is_type and isinstance(node, ast.Call) and not self._is_own_instance(node.args[0])
+
+    def _is_own_instance(self, node: ast.expr) -> bool:
+        """Return True if a value may be an object of a class of the program, and not a function or a result."""
+        return isinstance(node, ast.Name) and node.id not in self.program.functions and bool(self.program.classes)
+
     def _language(self, node: ast.Name, scope: Scope) -> bool:
         homes, _ = self.program.lookup(node.id, scope)
         paths = self.values.paths_of_name(node.id, scope)
@@ -241,6 +254,8 @@ class PythonAnalysis:
         )
 
 
+_FUNCTION_DATA = words("__defaults__ __kwdefaults__ fromkeys fromfile_prefix_chars")
+"""Attributes that change what a function of a library does."""
 _HIDDEN_MODULE = re.compile(rf"(?<!\w)_(?:{'|'.join(sorted(REACHABLE_MODULES))})(?!\w)")
 ENVIRONS = frozenset({"os.environ", "os.environb"})
 _ONE_VARIABLE = words("get pop setdefault update clear keys __getitem__ __setitem__ __delitem__ __contains__ __len__")

@@ -8,7 +8,7 @@ from qwed.guards._python.abstract_values import ANYTHING
 from qwed.guards._python.analysis import PythonAnalysis
 from qwed.guards._python.attributes import REACHING
 from qwed.guards._python.library_rules import words
-from qwed.guards._python.scopes import Scope
+from qwed.guards._python.scopes import Binding, Scope
 from qwed.guards._python.syntax import NestingError, parse_expression
 from qwed.guards.code_findings import ViolationKind
 
@@ -63,10 +63,67 @@ def check_annotation(analysis: PythonAnalysis, node: ast.expr | None, scope: Sco
         text = part.value if isinstance(part, ast.Constant) and isinstance(part.value, str) else ""
         if can_hold_code(text):
             _check_text(analysis, text, node.lineno)
+    _check_values(analysis, node, scope)
     for text in _forward_references(analysis, node, scope):
         _check_names(analysis, text, scope, node.lineno)
     if not isinstance(node, ast.Constant):
         _check_computed(analysis, node, scope)
+
+
+def _check_values(analysis: PythonAnalysis, node: ast.expr, scope: Scope) -> None:
+    """Report a part of an annotation whose value is not known to be a type: a text would be run."""
+    pending: list[ast.AST] = [node]
+    while pending:
+        current = pending.pop()
+        if isinstance(current, ast.Subscript) and is_data_type(analysis, current.value, scope):
+            pending += current.slice.elts[:1] if isinstance(current.slice, ast.Tuple) else []
+        elif isinstance(current, ast.Name | ast.Attribute | ast.Call):
+            if not _may_be_type(analysis, current, scope):
+                analysis.report.add_lookup("value of an annotation", node.lineno)
+        else:
+            pending += ast.iter_child_nodes(current)
+
+
+def _may_be_type(analysis: PythonAnalysis, node: ast.expr, scope: Scope) -> bool:
+    if isinstance(node, ast.Call):
+        return _makes_type(analysis, node, scope)
+    if isinstance(node, ast.Attribute) or analysis.values.paths(node, scope):
+        return True
+    homes = analysis.program.lookup(node.id, scope)[0] if isinstance(node, ast.Name) else []
+    bindings = [binding for home in homes for binding in home.names[getattr(node, "id", "")]]
+    return all(_binds_type(analysis, binding, binding.scope or scope) for binding in bindings)
+
+
+def _binds_type(analysis: PythonAnalysis, binding: Binding, scope: Scope) -> bool:
+    value = binding.value
+    if isinstance(value, ast.Call):
+        return _makes_type(analysis, value, scope)
+    if isinstance(value, ast.Subscript):
+        return not any(isinstance(part, ast.Call) for part in ast.walk(value))
+    if isinstance(value, ast.Constant):
+        return True
+    plain = value is None and binding.iterates is None and binding.augments is None and not binding.call_arguments
+    return plain or isinstance(value, ast.Name | ast.Attribute | ast.BinOp | ast.Tuple | ast.IfExp)
+
+
+def _makes_type(analysis: PythonAnalysis, call: ast.Call, scope: Scope) -> bool:
+    """Return True for a type that a library makes, such as `TypeVar("T")`; any other call may return a text."""
+    paths = analysis.values.paths(call.func, scope)
+    return any(path in _TYPE_MAKERS or path.partition(".")[0] in _MAKING_LIBRARIES for path in paths)
+
+
+_MAKING_LIBRARIES = words("""
+pydantic typing typing_extensions annotated_types sqlalchemy sqlmodel fastapi typer click z3
+""")
+
+
+_TYPE_MAKERS = words("""
+typing.TypeVar typing.NewType typing.ParamSpec typing.TypeVarTuple typing.NamedTuple typing.TypedDict typing.ForwardRef
+typing_extensions.TypeVar typing_extensions.NewType typing_extensions.ParamSpec typing_extensions.TypedDict
+typing_extensions.TypeVarTuple typing_extensions.NamedTuple collections.namedtuple enum.Enum enum.IntEnum enum.Flag
+enum.StrEnum type dataclasses.make_dataclass pydantic.create_model pydantic.constr pydantic.conint pydantic.confloat
+pydantic.conlist
+""")
 
 
 def _forward_references(analysis: PythonAnalysis, node: ast.expr, scope: Scope) -> Iterator[str]:

@@ -9,7 +9,8 @@ __subclasses__ __globals__ __builtins__ __import__ __loader__ __spec__ __base__ 
 __self_class__ __build_class__ __getattribute__ __setattr__ __delattr__ __main__ __func_globals__
 gi_frame gi_code gi_yieldfrom cr_frame cr_code cr_await ag_frame ag_code tb_frame f_globals f_locals f_builtins f_back
 f_code f_trace func_globals func_code im_func im_self co_code co_consts cell_contents _Printer__setup
-_Printer__filenames load_module exec_module __array_interface__ __array_struct__ __cuda_array_interface__
+_Printer__filenames load_module exec_module from_address in_dll
+__array_interface__ __array_struct__ __cuda_array_interface__
 """)
 """Attributes that give access to interpreter objects from anywhere."""
 
@@ -68,10 +69,13 @@ METHOD_EFFECTS: dict[str, EffectKind] = _kinds(
 )
 """Methods whose name implies an effect even if the value is unknown."""
 
+_PATH_METHODS = _kinds(
+    READ="iterdir rglob exists is_file is_dir", WRITE="mkdir touch rename open chmod", DELETE="rmdir"
+)
 LIBRARY_METHOD_EFFECTS: dict[str, dict[str, EffectKind]] = {
-    "pathlib": _kinds(
-        READ="iterdir rglob exists is_file is_dir", WRITE="mkdir touch rename open chmod", DELETE="rmdir"
-    ),
+    "pathlib": _PATH_METHODS,
+    "pydantic": _PATH_METHODS,
+    "platformdirs": _PATH_METHODS,
     "os": _kinds(READ="iterdir rglob", WRITE="mkdir touch", DELETE="rmdir"),
     "pandas": _kinds(WRITE="to_json to_html to_sql to_xml to_latex"),
     "numpy": _kinds(WRITE="tofile"),

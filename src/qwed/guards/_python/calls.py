@@ -6,10 +6,11 @@ import re
 from qwed.guards._python import file_calls as files
 from qwed.guards._python import library_calls, string_eval_calls
 from qwed.guards._python.abstract_values import UNKNOWN
-from qwed.guards._python.analysis import ENVIRONS, PythonAnalysis, is_dir_call
+from qwed.guards._python.analysis import ENVIRONS, PythonAnalysis
 from qwed.guards._python.attributes import CLASS_DATA, INTERNALS, TRAVERSALS
 from qwed.guards._python.file_calls import Handler, argument_of, has_unpacking
 from qwed.guards._python.library_rules import words
+from qwed.guards._python.lookups import is_own_lookup, is_own_object
 from qwed.guards._python.methods import report_named_method
 from qwed.guards._python.name_resolution import OWN_MODULE, canonical_path
 from qwed.guards._python.report import rule_of
@@ -84,6 +85,8 @@ def _namespace(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str
     if node.args:
         if analysis.is_foreign(node.args[0], scope):
             analysis.report.add_violation(ViolationKind.REFLECT, f"{path}()", node.lineno)
+        if analysis.lists_foreign_class(node.args[0], scope):
+            analysis.report.add_lookup(f"{path}() of a class", node.lineno)
         return
     if path == "globals" or not _in_function(scope):
         analysis.report.add_violation(ViolationKind.REFLECT, path if path != "vars" else "vars()", node.lineno)
@@ -117,6 +120,8 @@ def check_attribute_call(analysis: PythonAnalysis, node: ast.Call, scope: Scope)
         analysis.checked_attribute_calls.add(id(func))
         if UNKNOWN in texts:
             _report_lookup(analysis, names[0], scope, node.lineno, func.attr)
+            if func.attr == "__getattribute__" and not is_own_object(analysis, owner, scope) and not on_super:
+                analysis.report.add_lookup("__getattribute__ with a computed name", node.lineno)
 
 
 def _reflect(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> None:
@@ -133,8 +138,7 @@ def _reflect(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) 
     if not isinstance(name, ast.Constant):
         analysis.computed_lookups.setdefault(node.lineno, path)
     if UNKNOWN in texts:
-        own = OWN_MODULE in analysis.values.paths(base, scope)
-        if own and not _gets_constants(analysis, name, scope):
+        if OWN_MODULE in analysis.values.paths(base, scope):
             analysis.report_names(analysis.program.module, node.lineno)
         _report_computed_name(analysis, node, name, scope, f"{path} with a computed name")
 
@@ -176,27 +180,6 @@ def _kind(analysis: PythonAnalysis, node: ast.Call, scope: Scope, _path: str) ->
             analysis.report.add_violation(rule.violation, f"{path}.__class__", node.lineno)
 
 
-def _gets_constants(analysis: PythonAnalysis, name: ast.expr, scope: Scope) -> bool:
-    """Return True for the parameter of a function that the program only calls directly, with known texts."""
-    homes, _ = analysis.program.lookup(name.id, scope) if isinstance(name, ast.Name) else ([], True)
-    bindings = [binding for home in homes for binding in home.names[getattr(name, "id", "")]]
-    keys = [key for binding in bindings for key in binding.call_arguments]
-    functions = {key.partition(":")[0].partition("=")[0] for key in keys}
-    arguments = analysis.program.call_arguments.names
-    given = [value for key in keys for value in arguments.get(key, ()) if value.value is not None]
-    known = [
-        UNKNOWN not in analysis.folder.possible(value.value, value.scope or scope)
-        for value in given
-        if value.value is not None
-    ]
-    called = {id(node.func) for node, _ in analysis.program.visits if isinstance(node, ast.Call)}
-    only_called = not any(
-        isinstance(node, ast.Name) and node.id in functions and id(node) not in called
-        for node, _ in analysis.program.visits
-    )
-    return bool(known) and all(known) and only_called and all(binding.call_arguments for binding in bindings)
-
-
 def _is_member_name(key: ast.expr | None) -> bool:
     """Return True for a literal name: libraries compose code of the names in a class."""
     return isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value.isidentifier()
@@ -216,6 +199,8 @@ def _report_computed_name(analysis: PythonAnalysis, node: ast.Call, name: ast.ex
         analysis.report.add_violation(ViolationKind.REFLECT, what, node.lineno)
     elif not prefix and not modules:
         _report_lookup(analysis, name, scope, node.lineno, what.partition(" ")[0])
+        if what.startswith("getattr") and not is_own_lookup(analysis, node, scope):
+            analysis.report.add_lookup(what, node.lineno)
 
 
 def _report_lookup(analysis: PythonAnalysis, name: ast.expr, scope: Scope, line: int, what: str) -> None:
@@ -233,10 +218,8 @@ def _constants_only(analysis: PythonAnalysis, base: ast.expr, scope: Scope, name
     """Return True for lookups such as `getattr(logging, level.upper())` (constants) and `getattr(hashlib, name)`
     (functions on data)."""
     is_upper = isinstance(name, ast.Call) and isinstance(name.func, ast.Attribute) and name.func.attr == "upper"
-    on_data_module = analysis.values.paths(base, scope) <= _DATA_MODULES
-    return (
-        on_data_module and not analysis.is_obfuscated(name, scope) and (is_upper or not analysis.has_node(is_dir_call))
-    )
+    paths = analysis.values.paths(base, scope)
+    return is_upper and paths <= _DATA_MODULES and not analysis.is_obfuscated(name, scope)
 
 
 _DATA_MODULES = words("logging hashlib math operator torch.nn torch.optim numpy numpy.random torch random")
@@ -260,7 +243,12 @@ def _attribute_getter(analysis: PythonAnalysis, node: ast.Call, scope: Scope, pa
         if UNKNOWN in texts and (analysis.is_obfuscated(argument, scope) or isinstance(argument, ast.Starred)):
             analysis.report.add_violation(ViolationKind.REFLECT, "attribute with a computed name", node.lineno)
         elif UNKNOWN in texts:
-            _report_lookup(analysis, argument, scope, node.lineno, path)
+            analysis.report.add_lookup(f"{path} with a computed name", node.lineno)
+
+
+def check_format_fields(analysis: PythonAnalysis, node: ast.Call, scope: Scope) -> None:
+    """Check the fields that a formatter of the program looks up."""
+    _attribute_getter(analysis, node, scope, "string.Formatter().get_field")
 
 
 def check_applied_names(analysis: PythonAnalysis, node: ast.Call, scope: Scope) -> None:
@@ -364,6 +352,8 @@ def check_keywords(analysis: PythonAnalysis, node: ast.Call) -> None:
             analysis.report.add_violation(kind, f"{word.arg}=True", node.lineno)
         if word.arg in ENVIRONMENT_WORDS and not analysis.program.roots.isdisjoint(_READING_ENVIRONMENT):
             analysis.report.add_effect(EffectKind.SECRET, _text_of(word.value) or word.arg or "", node.lineno)
+        if word.arg == "fromfile_prefix_chars":
+            analysis.report.add_effect(EffectKind.READ, word.arg, node.lineno)
         if word.arg == "field_transformer":
             analysis.report.add_lookup("field_transformer", node.lineno)
         names = word.value.keys if word.arg == "these" and isinstance(word.value, ast.Dict) else []
@@ -378,7 +368,11 @@ def _text_of(node: ast.expr) -> str:
 ENVIRONMENT_WORDS = words("envvar auto_envvar_prefix env_prefix")
 _READING_ENVIRONMENT = words("click typer asyncclick rich_click")
 """Libraries that read the environment variable of an option."""
-KEYWORD_VIOLATIONS = {"shell": ViolationKind.PROCESS, "trust_remote_code": ViolationKind.DYNAMIC}
+KEYWORD_VIOLATIONS = {
+    "shell": ViolationKind.PROCESS,
+    "usetex": ViolationKind.PROCESS,
+    "trust_remote_code": ViolationKind.DYNAMIC,
+}
 
 BY_NAME: dict[str, Handler] = {
     **files.BY_NAME,

@@ -1,7 +1,6 @@
 """Rules over a Python syntax tree, one function for each relevant kind of node."""
 
 import ast
-import re
 from collections.abc import Callable
 
 from qwed.guards._python import calls, methods, scope_builder, string_eval_calls
@@ -9,14 +8,13 @@ from qwed.guards._python.analysis import PythonAnalysis
 from qwed.guards._python.annotations import TYPES, check_annotation, excuse, is_data_type, mark_type_only, mark_types
 from qwed.guards._python.attributes import (
     ATTRIBUTE_CALLS,
-    CLASS_DATA,
     INTERNALS,
     PLAIN_PRIVATE,
-    REACHING,
     SETTINGS,
 )
 from qwed.guards._python.class_fields import check_field_name, note_class_pattern, report_field_names
 from qwed.guards._python.constant_folding import ConstantFolder
+from qwed.guards._python.formats import check_formatted_text, check_text, note_formatted
 from qwed.guards._python.library_rules import ASSUMED, BUILTINS, KNOWN_PREFIXES, RULES, words
 from qwed.guards._python.name_resolution import REACHABLE_MODULES, NameResolver, canonical_path
 from qwed.guards._python.report import PythonReport, rule_of
@@ -25,16 +23,7 @@ from qwed.guards._python.syntax import dotted_name
 from qwed.guards.code_findings import ViolationKind
 from qwed.model import EffectKind
 
-_FORMAT_FIELD = re.compile(r"\{[^{}]*[.\[][^{}]*\}")
-_FORMAT_STEP = re.compile(r"[.\[](\w+)")
-_PLAIN_FORMAT = re.compile(r"\.__class__(?=\.__(?:name|qualname|module|doc)__)")
 _FUNCTIONS = {name for name in ASSUMED.values() if name.rpartition(".")[2].islower() and "." in name}
-_INTERNAL_TEXTS = INTERNALS - ATTRIBUTE_CALLS - {"__code__", "__main__", "load_module", "exec_module"}
-_DUNDERS = {name for name in _INTERNAL_TEXTS if name.startswith("__")}
-_INTERNAL_FRAGMENTS = {name[:end] for name in _DUNDERS for end in range(5, len(name))} | {
-    name[start:] for name in _DUNDERS for start in range(1, len(name) - 4)
-}
-"""Parts of interpreter attribute names that were split to hide them."""
 
 
 def check(program: Program) -> PythonReport:
@@ -98,7 +87,7 @@ def _attribute(analysis: PythonAnalysis, node: ast.Attribute, scope: Scope) -> N
     analysis.allow_module(base)
     paths = analysis.values.paths(node, scope)
     paths -= _assigned_settings(analysis, node, scope)
-    _check_initialiser(analysis, node, scope)
+    _check_class_attribute(analysis, node, scope)
     assumed = isinstance(base, ast.Name) and analysis.values.is_assumed(base.id, scope)
     _check_inner_results(analysis, node, scope)
     for path in sorted(paths):
@@ -136,6 +125,18 @@ def _check_inner_results(analysis: PythonAnalysis, node: ast.Attribute, scope: S
             if "()." in path and path in RULES:
                 analysis.report_use(path, inner, scope)
         inner = inner.value
+
+
+def _is_text(analysis: PythonAnalysis, node: ast.Attribute, scope: Scope) -> bool:
+    return "str" in analysis.values.paths(node.value, scope)
+
+
+def _check_class_attribute(analysis: PythonAnalysis, node: ast.Attribute, scope: Scope) -> None:
+    if node.attr in ("format", "format_map") and id(node) not in analysis.callers and _is_text(analysis, node, scope):
+        analysis.report.add_lookup("str.format", node.lineno)
+    if node.attr == "__dict__" and analysis.lists_foreign_class(node.value, scope):
+        analysis.report.add_lookup("__dict__ of a class", node.lineno)
+    _check_initialiser(analysis, node, scope)
 
 
 def _check_initialiser(analysis: PythonAnalysis, node: ast.Attribute, scope: Scope) -> None:
@@ -184,7 +185,7 @@ def _check_private(analysis: PythonAnalysis, name: str, base: ast.expr, index: i
         return
     own = analysis.program.fields.names.keys() | analysis.program.methods
     foreign = name.startswith("_") and not name.startswith("__") and name not in PLAIN_PRIVATE and name not in own
-    if foreign or name == "__self__":
+    if foreign or name in ("__self__", "__get__"):
         analysis.report.add_lookup(name, line)
 
 
@@ -196,9 +197,12 @@ def _method(analysis: PythonAnalysis, node: ast.Attribute, attributes: list[str]
     """Report a method of an unknown value by its name."""
     _check_reachable_module(analysis, node, attributes, scope)
     name = node.attr
-    if name in analysis.program.methods or not isinstance(node.ctx, ast.Load) or _is_own_method(analysis, node):
+    if not isinstance(node.ctx, ast.Load):
         return
-    methods.report_method(analysis, node, scope)
+    methods.report_inherited(analysis, node)
+    own = name in analysis.program.methods and not methods.is_library_method(analysis, node)
+    if not (own or _is_own_method(analysis, node)):
+        methods.report_method(analysis, node, scope)
 
 
 def _is_own_method(analysis: PythonAnalysis, node: ast.Attribute) -> bool:
@@ -235,7 +239,7 @@ def _assign(analysis: PythonAnalysis, node: ast.Assign | ast.AnnAssign, scope: S
     elif any(map(_annotations_of, [*targets, *owners, node.value])):
         analysis.annotations[node.lineno] = None
     for target in targets:
-        check_field_name(analysis, target, scope)
+        check_field_name(analysis, target, scope, stated=isinstance(node, ast.AnnAssign))
         if isinstance(target, ast.Name) and target.id == "__match_args__":
             _match_names(analysis, node.value, scope)
     # A class attribute is accessible as `A.name` to all code that gets the class, so there a module is a value.
@@ -340,35 +344,6 @@ def _check_module(analysis: PythonAnalysis, module: str, line: int) -> None:
         analysis.report.add_effect(EffectKind.UNRESOLVED, module, line)
 
 
-def _text(analysis: PythonAnalysis, node: ast.Constant, _scope: Scope) -> None:
-    value = node.value
-    if not isinstance(value, str) or ("_" not in value and "://" not in value):
-        return
-    if value in CLASS_DATA and id(node) not in analysis.handled:
-        analysis.annotations[node.lineno] = None
-    for part in value.split(".") if len(value) < 200 else ():
-        if part in _INTERNAL_TEXTS or part in _INTERNAL_FRAGMENTS:
-            analysis.inner_texts.setdefault(part, node.lineno)
-    if value.startswith("module://"):
-        analysis.report.add_lookup(value, node.lineno)
-    _format(analysis, value, node.lineno)
-
-
-def _format(analysis: PythonAnalysis, text: str, line: int) -> None:
-    if is_reaching_format(text):
-        analysis.report.add_violation(ViolationKind.REFLECT, "attribute lookup in a format string", line)
-
-
-def is_reaching_format(text: str) -> bool:
-    """Return True if a field of a format string looks up an interpreter attribute."""
-    fields = _FORMAT_FIELD.findall(_PLAIN_FORMAT.sub("", text))
-    return any(step in REACHING for field in fields for step in _FORMAT_STEP.findall(field))
-
-
-def _formatted(analysis: PythonAnalysis, node: ast.FormattedValue, _scope: Scope) -> None:
-    analysis.shown.add(id(node.value))
-
-
 def _annotation(analysis: PythonAnalysis, node: ast.arg | ast.AnnAssign, scope: Scope) -> None:
     check_annotation(analysis, node.annotation, scope)
 
@@ -387,6 +362,7 @@ def _class(analysis: PythonAnalysis, node: ast.ClassDef, scope: Scope) -> None:
         analysis.report.add_lookup("__prepare__", node.lineno)
     for base in node.bases:
         paths = analysis.values.paths(base, scope)
+        analysis.base_roots.update(path.partition(".")[0].partition("(")[0] for path in paths)
         if "sqlite3.Connection" in paths:
             analysis.report.add_access(EffectKind.WRITE, "sqlite3.Connection", node.lineno)
         if "string.Formatter" in paths and methods & _FORMATTING:
@@ -452,9 +428,10 @@ def _method_call(analysis: PythonAnalysis, node: ast.Call, func: ast.Attribute, 
         calls.check_attribute_call(analysis, node, scope)
     if func.attr in _APPLYING:
         calls.check_applied_names(analysis, node, scope)
+    if func.attr in ("get_field", "vformat") and "string" in analysis.program.roots:
+        calls.check_format_fields(analysis, node, scope)
     if func.attr in ("format", "format_map"):
-        for text in analysis.folder.texts(func.value, scope):
-            _format(analysis, text, node.lineno)
+        check_formatted_text(analysis, node, func.value, scope)
 
 
 _RULES_OF: dict[type[ast.AST], tuple[Callable[..., None], ...]] = {
@@ -472,9 +449,9 @@ _RULES_OF: dict[type[ast.AST], tuple[Callable[..., None], ...]] = {
     ast.Subscript: (_subscript, string_eval_calls.check_index),
     ast.Import: (_imports,),
     ast.ImportFrom: (_imports_from,),
-    ast.Constant: (_text,),
+    ast.Constant: (check_text,),
     ast.ExceptHandler: (_handler,),
     ast.MatchClass: (note_class_pattern,),
-    ast.FormattedValue: (_formatted,),
+    ast.FormattedValue: (note_formatted,),
     ast.Call: (_call,),
 }

@@ -31,9 +31,8 @@ def note_class_pattern(analysis: PythonAnalysis, node: ast.MatchClass, _scope: S
         analysis.computed_lookups.setdefault(node.lineno, "class pattern")
 
 
-def check_field_name(analysis: PythonAnalysis, target: ast.expr, scope: Scope) -> None:
+def check_field_name(analysis: PythonAnalysis, target: ast.expr, scope: Scope, *, stated: bool) -> None:
     """Report a field with the name of an interpreter attribute, which a class pattern looks up by position."""
-    if scope.kind == "class" and isinstance(target, ast.Name):
-        inner = target.id in INTERNALS and not target.id.startswith("__")
-        if inner:
-            analysis.report.add_violation(ViolationKind.REFLECT, target.id, target.lineno)
+    name = target.id if isinstance(target, ast.Name) and scope.kind == "class" else ""
+    if name in INTERNALS and (stated or not name.startswith("__")):
+        analysis.report.add_violation(ViolationKind.REFLECT, name, target.lineno)

@@ -144,11 +144,13 @@ class ConstantFolder:
         return self._augmented_values(binding, before, scope, depth)
 
     def _parameter_values(self, keys: tuple[str, ...], depth: int) -> Possible:
-        """Return the values of a parameter: unknown, and the arguments of all calls."""
-        choices = Choices(UNKNOWN)
-        for key in keys:
-            if key in self.program.call_arguments.names:
-                choices.add(self._bound(self.program.call_arguments, key, depth))
+        """Return the values of a parameter: the arguments of all calls, and unknown unless all calls are visible."""
+        given = [key for key in keys if key in self.program.call_arguments.names]
+        functions = {key.replace("=", ":").partition(":")[0] for key in keys}
+        visible = all(map(self.limits.is_only_called, functions))
+        choices = Choices() if visible else Choices(UNKNOWN)
+        for key in given:
+            choices.add(self._bound(self.program.call_arguments, key, depth))
         return choices.all()
 
     def _augmented_values(self, binding: Binding, before: Possible, scope: Scope, depth: int) -> Possible:

@@ -130,12 +130,42 @@ def _backend(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) 
         analysis.report.add_lookup(f"{path} with a computed name", node.lineno)
 
 
+def _grammar(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> None:
+    """Report a grammar that keeps a cache, or imports other grammars from files."""
+    _writes_if_given("cache")(analysis, node, scope, path)
+    if has_unpacking(node) or any(word.arg in ("source_path", "import_paths") for word in node.keywords):
+        analysis.report.add_access(EffectKind.READ, path, node.lineno)
+
+
+def _style(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> None:
+    """Report a style that is not one of the library's own: a file, or an address."""
+    style = argument_of(node, "style", 0)
+    values = analysis.folder.possible(style, scope) if style is not None else (UNKNOWN,)
+    names = [name for value in values for name in (value if isinstance(value, tuple | list) else (value,))]
+    if has_unpacking(node) or not all(isinstance(name, dict) or _is_style_name(name) for name in names):
+        analysis.report.add_access(
+            EffectKind.READ, (analysis.target(style, scope) if style else "") or path, node.lineno
+        )
+
+
+def _is_style_name(name: object) -> bool:
+    return isinstance(name, str) and re.fullmatch(r"[\w-]+", name) is not None
+
+
+def _settings_file(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> None:
+    file = argument_of(node, "fname", 1)
+    if file is not None or has_unpacking(node):
+        analysis.report.add_access(EffectKind.READ, (analysis.target(file, scope) if file else "") or path, node.lineno)
+
+
 BY_NAME: dict[str, Handler] = {
     **dict.fromkeys(("markdown.markdown", "markdown.Markdown"), _extensions),
     "pint.UnitRegistry": _units,
     "collections.namedtuple": _named_fields,
     **dict.fromkeys(("matplotlib.use", "matplotlib.pyplot.switch_backend"), _backend),
-    "lark.Lark": _writes_if_given("cache"),
+    "lark.Lark": _grammar,
+    **dict.fromkeys(("matplotlib.style.use", "matplotlib.style.context", "matplotlib.pyplot.style.use"), _style),
+    **dict.fromkeys(("matplotlib.rc_context", "matplotlib.pyplot.rc_context"), _settings_file),
     **dict.fromkeys(("unittest.mock.patch.dict", "mock.patch.dict"), _mocked),
     **dict.fromkeys(("jsonschema.validate", "jsonschema.validators.validate"), _schema),
     **dict.fromkeys((f"jsonschema.Draft{version}Validator" for version in _DRAFTS), _schema),

@@ -86,17 +86,28 @@ def _result_effects() -> dict[str, dict[str, set[EffectKind]]]:
     effects: dict[str, dict[str, set[EffectKind]]] = {}
     for name, rule in RULES.items():
         root, dot, method = name.partition("().")
-        if dot and rule.effects and "." not in root and "(" not in method and root not in _OWN_METHODS:
+        if dot and rule.effects and "." not in root and "(" not in method and root not in OWN_METHODS:
             effects.setdefault(root, {})[method] = set(rule.effects)
     return effects
 
 
-_OWN_METHODS = words(
-    "asyncio sqlite3 duckdb psutil cProfile profile trace tkinter turtle tracemalloc optparse unittest"
-)
+OWN_METHODS = words("asyncio sqlite3 duckdb psutil cProfile profile trace tkinter turtle tracemalloc optparse unittest")
 """Libraries with method names that many other values have, too: only their own results count."""
 RESULT_EFFECTS = _result_effects()
 """Effects of the methods of a library's results, for values that may come from it."""
+
+
+def _result_rules() -> dict[str, dict[str, Rule]]:
+    rules: dict[str, dict[str, Rule]] = {}
+    for name, rule in RULES.items():
+        owner, dot, method = name.rpartition("().")
+        if dot and (rule.effects or rule.violation is not None):
+            rules.setdefault(owner.partition(".")[0].partition("(")[0], {})[method] = rule
+    return rules
+
+
+RESULT_RULES = _result_rules()
+"""Rules of the methods of a library's results, for objects of the program's own subclasses."""
 
 _SHARED = words("pandas numpy matplotlib polars PIL plotly")
 _AMBIGUOUS = words("serialize show dump save")

@@ -100,6 +100,25 @@ class Mutability:
         functions = [node for node, _ in self.program.visits if isinstance(node, ast.FunctionDef | ast.ClassDef)]
         return {node.name for node in functions if node.decorator_list or isinstance(node, ast.ClassDef)}
 
+    @cached_property
+    def _passed_on(self) -> set[str]:
+        """Names of functions that the program uses other than to call them, and names in its texts."""
+        nodes = [node for node, _ in self.program.visits]
+        called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+        spread = [node.func for node in nodes if isinstance(node, ast.Call) and _is_spread(node)]
+        used = [node for node in nodes if isinstance(node, ast.Name | ast.Attribute) and id(node) not in called]
+        texts = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+        return texts | {name for node in (*used, *spread) for name in _names_of(node)}
+
+    def is_only_called(self, name: str) -> bool:
+        """Return True if every call of a function is visible."""
+        return self.is_called_by_name(name) and name not in self.program.methods
+
+    def is_called_by_name(self, name: str) -> bool:
+        """Return True if the program only calls a function; a library may still call a method."""
+        plain = not name.startswith("__") and name not in self._decorated and name not in self._passed_on
+        return plain and len(self.program.functions.get(name, [])) == 1
+
     def keeps_parameters(self, signature: Signature) -> bool:
         """Return True if the parameters of a function keep the values of the call."""
         names, inner = signature
@@ -114,6 +133,11 @@ def _names_of(node: ast.AST) -> Iterable[str]:
     if isinstance(node, ast.Attribute):
         return (node.attr,)
     return (node.name,) if isinstance(node, ast.FunctionDef) else ()
+
+
+def _is_spread(node: ast.Call) -> bool:
+    starred = any(isinstance(argument, ast.Starred) for argument in node.args)
+    return starred or any(word.arg is None for word in node.keywords)
 
 
 def _call_operands(limits: Mutability, node: ast.AST, scope: Scope) -> list[ast.expr]:

@@ -140,8 +140,16 @@ WRITE platformdirs.: user_runtime_dir user_runtime_path site_runtime_dir site_ru
 WRITE platformdirs().: user_runtime_dir user_runtime_path site_runtime_dir site_runtime_path
 UNKNOWN pytest().: syspath_prepend setattr delattr
 ADMIN pytest().: chdir
-DYNAMIC : mpmath.identify mpmath.mp.identify mpmath.fp.identify mpmath.iv.identify
+UNKNOWN : numpy.lib.stride_tricks.as_strided msgspec.convert
+DYNAMIC : mpmath().identify mpmath.identify mpmath.mp.identify mpmath.fp.identify mpmath.iv.identify
 READ pint().: load_definitions
+WRITE : mpmath.plot mpmath.cplot mpmath.splot mpmath.mp.plot mpmath.mp.cplot PIL().save_lut
+READ : pyparsing().parseFile pyparsing().parse_file pyparsing.ParserElement.parse_file pyparsing.ParserElement.parseFile
+READ : PIL().load_lut rich.theme.Theme.read rich.traceback.Frame rich.traceback.Trace rich().open rich.progress.open
+ rich.progress.wrap_file rich.traceback.Stack
+NETWORK : lxml.html.submit_form
+UNKNOWN : wrapt.decorator markdown().registerExtensions
+READ lark().: open_from_package
 UNKNOWN altair().: serve open_editor show
 UNKNOWN nltk().: load save download open_string
 UNKNOWN textblob().: translate detect_language

@@ -11,8 +11,8 @@ from qwed.guards._python.analysis import OBFUSCATORS, has_module_name
 from qwed.guards._python.annotations import can_hold_code
 from qwed.guards._python.attributes import CLASS_DATA, INTERNALS
 from qwed.guards._python.calls import ENVIRONMENT_WORDS, KEYWORD_VIOLATIONS
-from qwed.guards._python.check import is_reaching_format
-from qwed.guards._python.library_rules import BUILTINS, HARMLESS, KNOWN_PREFIXES, RULES
+from qwed.guards._python.formats import TEXT_SETTINGS, is_reaching_format
+from qwed.guards._python.library_rules import BUILTINS, HARMLESS, KNOWN_PREFIXES, RULES, words
 from qwed.guards._python.module_names import is_module
 from qwed.guards._python.name_resolution import MAX_PATHS, REACHABLE_MODULES, canonical_path
 from qwed.guards._python.precheck_collect import OWN_NAMES, collect_survey
@@ -35,7 +35,11 @@ MAX_BINDINGS = 8_000
 MAX_LOOPS = 1_000
 MAX_FORMULA_BINDINGS, MAX_FORMULA_LOOPS = 400, 50
 """Limits for programs whose texts are followed to sympy."""
-RISKY_KEYWORDS = KEYWORD_VIOLATIONS.keys() | {"printer", "these", "formula", "field_transformer"} | ENVIRONMENT_WORDS
+RISKY_KEYWORDS = (
+    KEYWORD_VIOLATIONS.keys()
+    | ENVIRONMENT_WORDS
+    | words("printer these formula field_transformer fromfile_prefix_chars")
+)
 _TEXT_LIBRARIES = {path.partition(".")[0] for path in CONSTANTS}
 
 _DOTTED_NAME = re.compile(r"([^\W\d]\w*)((?:\.[^\W\d]\w*)*)")
@@ -217,6 +221,8 @@ def _is_self_plain(survey: Survey, imports: Imports, attributes: set[str]) -> bo
 
 
 def _are_texts_plain(survey: Survey, imports: Imports, roots: set[str]) -> bool:
+    if not TEXT_SETTINGS.keys().isdisjoint(survey.texts):
+        return False
     if any(text in INTERNALS or has_module_name(text) or is_reaching_format(text) for text in survey.texts):
         return False
     if "z3" in roots and not _are_options_plain(survey, imports):

@@ -2,7 +2,7 @@
 
 TABLE = """
 HARMLESS : pickletools multiprocessing.cpu_count multiprocessing.current_process multiprocessing.freeze_support
- multiprocessing.Queue multiprocessing.Lock multiprocessing.Value multiprocessing.Array
+
  multiprocessing.active_children multiprocessing.TimeoutError sre_constants sre_parse sre_compile this
  _collections_abc http.HTTPStatus http.HTTPMethod http.client.responses http.client.HTTPException xml.etree
  xml.parsers timeit.default_timer codecs.BOM_UTF8 codecs.BOM_UTF16 codecs.BOM_UTF16_LE codecs.BOM_UTF16_BE
@@ -15,10 +15,10 @@ HARMLESS : pickletools multiprocessing.cpu_count multiprocessing.current_process
  resource.getrlimit resource.RUSAGE_SELF resource.RUSAGE_CHILDREN resource.getpagesize resource.RLIMIT_AS ssl.SSLError
  ssl.CERT_NONE ssl.CERT_REQUIRED shutil.get_terminal_size shutil.Error shutil.SameFileError sqlite3.Error sqlite3.Row
  sqlite3.IntegrityError sqlite3.OperationalError sqlite3.DatabaseError sqlite3.Connection sqlite3.Cursor
- sqlite3.ProgrammingError zipfile.BadZipFile zipfile.ZIP_DEFLATED zipfile.ZIP_STORED zipfile.is_zipfile
+ sqlite3.ProgrammingError zipfile.BadZipFile zipfile.ZIP_DEFLATED zipfile.ZIP_STORED
  zipfile.ZipInfo tarfile.TarError tarfile.TarInfo tarfile.ReadError mimetypes.guess_type mimetypes.guess_extension
  mimetypes.guess_all_extensions linecache.clearcache filecmp.clear_cache fcntl.LOCK_EX fcntl.LOCK_SH fcntl.LOCK_UN
- fcntl.LOCK_NB fcntl.flock fcntl.lockf mmap.PAGESIZE mmap.ACCESS_READ tempfile.gettempprefix tempfile.gettempdir
+ fcntl.LOCK_NB fcntl.flock fcntl.lockf mmap.PAGESIZE mmap.ACCESS_READ tempfile.gettempprefix
  shutil.ignore_patterns shutil.get_archive_formats wave.Error msvcrt winsound smtplib.SMTPException
 HARMLESS : pickle.dumps pickle.dump pickle.HIGHEST_PROTOCOL pickle.DEFAULT_PROTOCOL pickle.PicklingError
  pickle.PickleError pickle.Pickler pickle.UnpicklingError _weakrefset _markupbase _py_abc _elementtree _sha1
@@ -136,6 +136,17 @@ READ : traceback.FrameSummary traceback.StackSummary.from_list traceback.format_
  warnings.formatwarning warnings.showwarning warnings.warn_explicit warnings.WarningMessage zoneinfo.reset_tzpath
 UNKNOWN : unittest().target
 HARMLESS : unittest.mock.patch.dict
+SECRET : cgi.print_environ cgi.test wsgiref.handlers.read_environ wsgiref.handlers.CGIHandler
+ wsgiref.handlers.BaseCGIHandler wsgiref.handlers.IISCGIHandler wsgiref.handlers.BaseHandler
+ wsgiref.handlers.SimpleHandler
+READ : zipfile.is_zipfile xml.sax.expatreader platform.freedesktop_os_release tracemalloc.Traceback tracemalloc.Frame
+ tracemalloc.Statistic tracemalloc.Trace trace.Trace trace.CoverageResults xml.sax.saxutils.XMLFilterBase
+WRITE : tempfile.gettempdir multiprocessing.Array multiprocessing.Value multiprocessing.RawArray
+ multiprocessing.RawValue multiprocessing.Queue multiprocessing.Lock
+ADMIN : contextlib.chdir
+DYNAMIC : unittest.TestProgram importlib.abc.SourceLoader importlib.abc.FileLoader importlib.abc.ExecutionLoader
+ importlib.abc.Loader importlib.abc.ResourceLoader
+UNKNOWN inspect.: classify_class_attrs
 DESERIALISE : tracemalloc.Snapshot().load tracemalloc.Snapshot.load trace.CoverageResults pkgutil.read_code
 READ : xml.dom.pulldom.parse xml.dom.expatbuilder.parse xml.dom.expatbuilder.parseFragment
  xml.etree.ElementTree.ElementTree().parse xml.sax.make_parser().parse xml.etree.ElementInclude inspect.findsource

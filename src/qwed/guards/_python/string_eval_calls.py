@@ -3,7 +3,7 @@
 import ast
 import builtins
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from qwed.guards._python.abstract_values import UNKNOWN, items_of
 from qwed.guards._python.analysis import PythonAnalysis
@@ -26,7 +26,7 @@ _QUERY_REACHES = re.compile(
 _TAG = re.compile(r"\{[{%](.*?)[%}]\}", re.DOTALL)
 _TAG_REACHES = re.compile(
     r"""\\|\battr\b|__|\bimport\b|\binclude\b|['"]_|_['"]|\.\s*_
-    |\[\s*(?!['"]?[\w\s.-]*['"]?\s*\])|\battribute\s*=\s*(?!['"][\w.]+['"]\s*[,)])""",
+    |\[\s*(?!(?:['"][\w\s.-]*['"]|-?\d*(?::-?\d*)?|loop\.index0?)\s*\])|\battribute\s*=\s*(?!['"][\w.]+['"]\s*[,)])""",
     re.VERBOSE,
 )
 """Template syntax that can compose an interpreter attribute name."""
@@ -68,7 +68,17 @@ def _expression(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: st
         analysis.report.add_violation(ViolationKind.DYNAMIC, path, node.lineno)
 
 
+def _environment(analysis: PythonAnalysis, node: ast.Call, _scope: Scope, path: str) -> None:
+    """Report a template environment with a syntax of its own: its templates are not understood."""
+    if has_unpacking(node) or any(_SYNTAX.fullmatch(word.arg or "") for word in node.keywords):
+        analysis.report.add_lookup(f"{path} with its own syntax", node.lineno)
+
+
+_SYNTAX = re.compile(r"\w+_string|line_\w+_prefix|finalize|extensions")
+
+
 def _template(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> None:
+    _environment(analysis, node, scope, path)
     if not node.args or not all(
         isinstance(text, str) and _is_template(text) for text in _values(analysis, node, scope)
     ):
@@ -241,11 +251,22 @@ def _check_formula_argument(
     accepts: Callable[[str], bool] = is_formula,
 ) -> None:
     values = analysis.folder.possible(part, scope)
-    texts = [text for value in values for text in (value if isinstance(value, tuple) else (value,))]
+    texts = list(_leaves(values))
     hidden = analysis.is_obfuscated(part, scope) or analysis.has_node(_is_code_constant)
     unknown = UNKNOWN in texts and hidden
     if unknown or not all(accepts(text) for text in texts if isinstance(text, str)):
         analysis.report.add_violation(ViolationKind.DYNAMIC, "text that sympy runs", node.lineno)
+
+
+def _leaves(values: tuple[object, ...]) -> Iterator[object]:
+    """Yield the values in containers of containers."""
+    pending = list(values)
+    while pending:
+        value = pending.pop()
+        if isinstance(value, tuple | list):
+            pending += value
+        else:
+            yield value
 
 
 def _is_code_constant(node: ast.AST) -> bool:
@@ -270,6 +291,12 @@ def _evaluate_annotations(analysis: PythonAnalysis, node: ast.Call, _scope: Scop
         analysis.evaluated[node.lineno] = path
 
 
+def _generic_alias(analysis: PythonAnalysis, node: ast.Call, scope: Scope, _path: str) -> None:
+    """Check the arguments of `types.GenericAlias` and `TypeVar` like those of an annotation."""
+    for part in flatten_containers([*node.args[1:], *(word.value for word in node.keywords)]):
+        check_annotation(analysis, part, scope)
+
+
 def _declare_type(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> None:
     """Check the types of `TypedDict("T", {...})` as annotations."""
     named = path != "pydantic.TypeAdapter"
@@ -282,6 +309,7 @@ BY_NAME: dict[str, Handler] = {
     **dict.fromkeys(("sympy.sympify", "sympy.parse_expr", "sympy.S"), _formula),
     **dict.fromkeys(OPTION_CALLS, _options),
     "pandas.eval": _expression,
+    **dict.fromkeys(("jinja2.Environment", "jinja2.sandbox.SandboxedEnvironment"), _environment),
     **dict.fromkeys(("jinja2.Template", "jinja2().from_string", "mako.template.Template"), _template),
     **dict.fromkeys(("jinja2.Environment().from_string", "flask.render_template_string"), _template),
     **dict.fromkeys((f"pandas().{name}" for name in TEXT_CODE), _frame_text),
@@ -290,4 +318,6 @@ BY_NAME: dict[str, Handler] = {
     "inspect.Signature.from_callable": _evaluate_annotations,
     **dict.fromkeys(("typing.TypedDict", "typing.NamedTuple", "typing_extensions.TypedDict"), _declare_type),
     "pydantic.TypeAdapter": _declare_type,
+    "msgspec.defstruct": _declare_type,
+    **dict.fromkeys(("types.GenericAlias", "typing.TypeVar", "typing_extensions.TypeVar"), _generic_alias),
 }
