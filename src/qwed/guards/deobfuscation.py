@@ -5,13 +5,13 @@ Programs that read a URL, a JSON document or an HTML page decode it the same way
 
 import html
 import re
-import unicodedata
 from array import array
 from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import NamedTuple
 
 from qwed.guards.text_scan import TextFinding
+from qwed.model.unicode_normal import normalize
 
 _ESCAPED = re.compile(
     r"(?P<percent>(?:%[2-7][0-9A-Fa-f])+)|(?P<json>(?:\\u00[2-7][0-9A-Fa-f])+)|(?P<braced>(?:\\u\{[2-7][0-9A-Fa-f]\})+)|(?P<byte>(?:\\x[2-7][0-9A-Fa-f])+)"
@@ -28,7 +28,7 @@ matching every form, and a search holds the interpreter lock until it ends."""
 _ESCAPES = {"percent": "%", "json": "\\u00", "byte": "\\x"}
 _BRACES = re.compile(r"\\u\{|\}")
 _WIDE = (*range(0xFF01, 0xFF5F), *range(0x1D400, 0x1D800), *range(0x24B6, 0x24EA))
-_NARROW = {wide: plain for wide in _WIDE if len(plain := unicodedata.normalize("NFKC", chr(wide))) == 1}
+_NARROW = {wide: plain for wide in _WIDE if len(plain := normalize("NFKC", chr(wide))) == 1}
 
 
 class DecodedText(NamedTuple):

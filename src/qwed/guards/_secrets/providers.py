@@ -8,8 +8,8 @@ _START = "(?<![A-Za-z0-9])"
 _END = "(?![A-Za-z0-9])"
 
 _VENDOR_TEXT = """
-AVNS_ essu_ essa_ api_live. api_test. st. xaat- xapt- csk- ddp_ depot_ e2b_ fw_ fc- jina_ llx- mlsn. napi_ pdl_live_apikey_
-pdl_sdbx_apikey_ polar_oat_ polar_pat_ ramp_sec_ retool_ rpa_ snyk_uat. secret-live- secret-test-
+AVNS_ essu_ essa_ api_live. api_test. st. xaat- xapt- csk- ddp_ depot_ e2b_ fw_ fc- jina_ llx- mlsn. napi_
+pdl_live_apikey_ pdl_sdbx_apikey_ polar_oat_ polar_pat_ ramp_sec_ retool_ rpa_ snyk_uat. secret-live- secret-test-
 tvly- tgp_v1_ ATTA tr_prod_ tr_dev_ unkey_ vtwn_ wandb_v1_ xau_ zpka_ phx_ phs_ aio_ signkey-prod-
 signkey-test- bb_live_ cal_live_ lsk_ pck_ lin_wh_ bkt_ ubiops_ infisical_ vck_ ctx7sk- key_live_
 key_test_
@@ -40,6 +40,11 @@ PROVIDERS: tuple[tuple[str, str, str], ...] = (
     ("vendor_key", "BSA", _START + "BSA[A-Za-z0-9_-]{24,28}" + _END),
     ("vendor_key", "pa-", _START + "pa-[A-Za-z0-9_-]{40,50}" + _END),
     ("google_secret", "GOOG1", _START + "GOOG1[A-Z0-9]{40,60}" + _END),
+    (
+        "google_secret",
+        "GOOG1",
+        r"GOOG1[A-Z0-9]{40,60}[\"']?[\s,;:|/]{1,8}[\"']?([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])",
+    ),
     (
         "vendor_key",
         "infura.io/ alchemy.com/ loggly.com/ hooks.zapier.com/ maker.ifttt.com/ api.telegram.org/bot",

@@ -66,8 +66,11 @@ _LOWERED = (
     _pattern("assignment", "requirepass|masterauth", r"(?:requirepass|masterauth)\s{1,4}([^\s\"']{4,128})"),
     _pattern(
         "assignment",
-        "creds|credentials|login|zugangsdaten|identifiants|credencia|credenzial|inloggegevens|logowania|get in with|log in with|sign in with",
-        r"\b(?:creds|credentials|login|zugangsdaten|identifiants|credencia\w{1,4}|credenziali|inloggegevens|logowania|(?:get|log|sign) in)\s?(?:are|is|:|=|with)\s{0,4}[\w.@-]{2,40}\s?[/:]\s?([^\s\"'`,;/]{8,128})(?!/)",
+        "creds|credentials|login|zugangsdaten|identifiants|credencia|credenzial|inloggegevens|logowania|get in with"
+        "|log in with|sign in with",
+        r"\b(?:creds|credentials|login|zugangsdaten|identifiants|credencia\w{1,4}|credenziali|inloggegevens"
+        r"|logowania|(?:get|log|sign) in)\s?(?:are|is|:|=|with)\s{0,4}"
+        r"[\w.@-]{2,40}\s?[/:]\s?([^\s\"'`,;/]{8,128})(?!/)",
         condition=_is_generated,
         near=170,
     ),

@@ -209,7 +209,7 @@ def _rotate(text: str) -> str:
 
 
 def _find_spaced(text: str, random: str, words: frozenset[str]) -> Iterator[TextFinding]:
-    """Yield the tokens with a sign, or a quote and a comma, after each character, or a blank after every two or three."""
+    """Yield the tokens with a sign, or a quote and a comma, after each character, or in words of two or three."""
     short = [word for word in words if len(word) < _MAX_PIECE]
     is_spelled = sum(sum(map(str.isalnum, word)) == 1 for word in short) >= _MIN_PIECES or _SINGLES.search(random)
     for match in _SPACED.finditer(text) if is_spelled else ():

@@ -23,11 +23,19 @@ _decode = msgspec.json.Decoder().decode
 def embedded_value(text: str) -> Any:
     """Return the JSON value that a text is, or the text that it decodes to; None for a plain text."""
     if len(text) <= MAX_JSON_LENGTH and _JSON.match(text):
-        try:
-            return _decode(text)
-        except (msgspec.DecodeError, RecursionError, UnicodeError):
-            return None
-    return _unpack(text)
+        return _json(text)
+    plain = _unpack(_DATA_URI.sub("", text, count=1))
+    return None if plain is None else (_json(plain) if _JSON.match(plain) else None) or plain
+
+
+_DATA_URI = re.compile(r"\Adata:[\w/+.;=-]{0,100};base64,")
+
+
+def _json(text: str) -> Any:
+    try:
+        return _decode(text)
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        return None
 
 
 def _unpack(text: str) -> str | None:
