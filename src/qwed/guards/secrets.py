@@ -30,6 +30,7 @@ __all__ = ["MAX_CANDIDATES", "MAX_NESTING", "find_secrets", "mask"]
 # The password of a URL cannot contain a raw slash, so a port followed by a path is never taken for a password. It can
 # contain a raw `@`, because some parsers split at the last one.
 _USERINFO = re.compile(r"://[^\s:/@'\"<>\[\]]{0,128}:([^\s/'\"]{1,256})@(?=[\w\[$<{%*-])")
+_LONG = 1 << 14
 _MARKS = re.compile(r"[:=<,(\s-]|[^\x00-\x7f]")
 """Characters of which at least one is required to assign a value to a name."""
 
@@ -46,26 +47,29 @@ def find_secrets(text: str) -> tuple[TextFinding, ...]:
 
 
 def _find_all(text: str, layers: int = 0) -> list[TextFinding]:
+    words = frozenset(text.split())
     runs = long_runs(text)
     random = random_words(runs)
     findings = [*find_tokens(text, runs, random), *find_private_keys(text), *_userinfo(text), *find_split_tokens(text)]
     if random or has_digit(text):
-        findings += [*find_disguised_tokens(text, random), *find_key_files(text)]
+        findings += [*find_disguised_tokens(text, random, words), *find_key_files(text)]
         findings += find_encoded(
             text, runs, random, lambda inner: layers < MAX_LAYERS and bool(_find_all(inner, layers + 1))
         )
     if not runs.isascii():
         findings += find_tokens(latin_letters(text), latin_letters(runs), latin_letters(random))
     if _MARKS.search(text):
-        findings += _find_named(text, random)
+        findings += _find_named(text, random, words)
     return findings
 
 
-def _find_named(text: str, random: str) -> list[TextFinding]:
+def _find_named(text: str, random: str, words: frozenset[str]) -> list[TextFinding]:
     """Return the values that are secret because of the words around them."""
     lowered = lower_same_length(text)
+    # A long text repeats its words, so that it is faster to look for a literal in each word once.
+    vocabulary = "\n".join(words) if len(text) > _LONG else text
     names = name_positions(lowered)
-    findings = [*find_assignments(text, lowered, names), *find_special_forms(text, lowered)]
+    findings = [*find_assignments(text, lowered, names), *find_special_forms(text, lowered, vocabulary)]
     if has_digit(text):
         findings += [*find_account_secrets(text, lowered), *find_random_values(text, lowered, random)]
     findings += [*find_stated_passwords(text, lowered, names), *find_seed_phrases(text, lowered)]

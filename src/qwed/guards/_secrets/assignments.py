@@ -158,7 +158,7 @@ def _is_introduced(match: re.Match[str], group: str, value: str) -> bool:
 
 _LONGEST_INTRODUCTION = 64
 _INTRODUCTION = re.compile(
-    r"(?:--(?:[a-z0-9]{1,20}-){0,4}|\b(?:define|env|arg|setx|set(?:\s-\w{1,3})?|property)\s{1,4}[\w.]{0,40}"
+    r"(?:(?<![\w-])--?(?:[a-z0-9]{1,20}-){0,4}|\b(?:define|env|arg|setx|set(?:\s-\w{1,3})?|property)\s{1,4}[\w.]{0,40}"
     r"|\blogin\s{1,4}\S{1,40}\s{1,8}|mysqladmin\s[^\n]{0,50}|(?:store|key))\Z"
 )
 _STATEMENT = re.compile(r"\b(?:user|role|with|by|encrypted|login)\s{1,4}(?:\S{1,40}\s{1,4}){0,2}\Z")
@@ -230,6 +230,7 @@ _HARMLESS_KEYS = (
     "object_",
     "host_",
     "row_",
+    "websocket-",
 )
 
 

@@ -8,8 +8,8 @@ _START = "(?<![A-Za-z0-9])"
 _END = "(?![A-Za-z0-9])"
 
 _VENDOR_TEXT = """
-AVNS_ xaat- xapt- csk- ddp_ depot_ e2b_ fw_ fc- jina_ llx- mlsn. napi_ pdl_live_apikey_
-pdl_sdbx_apikey_ polar_oat_ polar_pat_ ramp_sec_ retool_ rpa_ snyk_uat. secret-live- secret-test-
+AVNS_ essu_ essa_ api_live. api_test. st. xaat- xapt- csk- ddp_ depot_ e2b_ fw_ fc- jina_ llx- mlsn. napi_
+pdl_live_apikey_ pdl_sdbx_apikey_ polar_oat_ polar_pat_ ramp_sec_ retool_ rpa_ snyk_uat. secret-live- secret-test-
 tvly- tgp_v1_ ATTA tr_prod_ tr_dev_ unkey_ vtwn_ wandb_v1_ xau_ zpka_ phx_ phs_ aio_ signkey-prod-
 signkey-test- bb_live_ cal_live_ lsk_ pck_ lin_wh_ bkt_ ubiops_ infisical_ vck_ ctx7sk- key_live_
 key_test_
@@ -22,12 +22,46 @@ PROVIDERS: tuple[tuple[str, str, str], ...] = (
     (
         "vendor_key",
         " ".join(VENDOR_PREFIXES),
-        _START + "(?:" + "|".join(prefix.replace(".", r"\.") for prefix in VENDOR_PREFIXES) + r")[A-Za-z0-9_-]{20,200}",
+        _START
+        + "(?:"
+        + "|".join(prefix.replace(".", r"\.") for prefix in VENDOR_PREFIXES)
+        + r")[A-Za-z0-9_.-]{20,200}",
     ),
     (
         "vendor_key",
         "sk_ sk- secret_ pat_ apikey_ apikey- token_",
-        _START + r"(?:sk|secret|pat|apikey|token)[_-](?:[a-z]{2,8}[_-]){0,2}[A-Za-z0-9]{24,200}" + _END,
+        _START
+        + r"(?:sk|secret|pat|apikey|token)[_-](?:[a-z]{2,8}[_-]){0,2}(?:"
+        + _UUID
+        + "|[A-Za-z0-9]{24,200})"
+        + _END,
+    ),
+    ("vendor_key", "sk", _START + "sk[A-Za-z0-9]{120,200}" + _END),
+    ("vendor_key", "BSA", _START + "BSA[A-Za-z0-9_-]{24,28}" + _END),
+    ("vendor_key", "pa-", _START + "pa-[A-Za-z0-9_-]{40,50}" + _END),
+    ("google_secret", "GOOG1", _START + "GOOG1[A-Z0-9]{40,60}" + _END),
+    (
+        "google_secret",
+        "GOOG1",
+        r"GOOG1[A-Z0-9]{40,60}[\"']?[\s,;:|/]{1,8}[\"']?([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])",
+    ),
+    (
+        "vendor_key",
+        "infura.io/ alchemy.com/ loggly.com/ hooks.zapier.com/ maker.ifttt.com/ api.telegram.org/bot",
+        r"(?:infura\.io/v3|alchemy\.com/v2|loggly\.com/inputs|hooks\.zapier\.com/hooks/catch/\d{1,12}"
+        r"|maker\.ifttt\.com/trigger/\w{1,64}/with/key|api\.telegram\.org/bot\d{6,12}:)/?([A-Za-z0-9_-]{7,64})",
+    ),
+    # Hashes of passwords that can be cracked or passed on
+    (
+        "password_hash",
+        "SCRAM-SHA-",
+        r"SCRAM-SHA-(?:1|256|512)\$\d{1,7}:[A-Za-z0-9+/=]{8,64}\$[A-Za-z0-9+/=]{20,100}:[A-Za-z0-9+/=]{20,100}",
+    ),
+    ("password_hash", "$krb5", r"\$krb5(?:tgs|asrep|pa)\$\d{1,3}\$[!-~]{40,4000}"),
+    (
+        "password_hash",
+        "::",
+        r"(?<![\w:])[\w.$-]{1,64}::[\w.-]{0,64}:[0-9a-fA-F]{16,48}:[0-9a-fA-F]{32,48}:[0-9a-fA-F]{16,2000}",
     ),
     ("launchdarkly_token", "api- sdk-", _START + "(?:api|sdk)-" + _UUID + _END),
     # Clouds

@@ -32,7 +32,7 @@ _VENDOR_VALUE = re.compile(
 )
 # What stands beside a word such as "key" and is meant to be seen.
 _HARMLESS = re.compile(
-    r"public|\bpub|page|next|cursor|continuation|sync|fingerprint|thumbprint|digest|checksum|hash|integrity|sha-?\d"
+    r"public|\bpub|websocket|page|next|cursor|continuation|sync|fingerprint|thumbprint|digest|checksum|hash|integrity|sha-?\d"
     r"|md5|commit|revision|etag|nonce|csrf|xsrf"
     r"|signature|certificate|cache|partition|primary|foreign|\brow|object|idempotency|correlation|request.?id|trace|span"
     r"|(?:key|token|secret|access|client|account|session)[ _-]?(?:id|name|file|path|type|version|alias|arn|uri|url)"

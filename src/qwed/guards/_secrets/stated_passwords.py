@@ -16,14 +16,17 @@ from qwed.guards.text_scan import UNSCANNED, TextFinding
 
 MAX_LINES = 1_000
 """Lines with a word for a password that are checked in one text; after that the rest is reported as unscanned."""
-_WORDS = (*LANGUAGES.password, *(word + end for word in ("pass", "pw") for end in (" ", ")", "'s ", ":", ",", "\n")))
+_WORDS = (
+    *LANGUAGES.password,
+    *(word + end for word in ("pass", "pw", "pwd") for end in (" ", ")", "'s ", ":", ",", "\n")),
+)
 _SHORT_WORDS = tuple(word for word in _WORDS if word.isascii() and len(word) < 6)
 _QUOTES = "\"'`\u00ab\u00bb\u201c\u201d\u201e\u2018\u2019\u300c\u300d\u300e\u300f\u300a\u300b"
 _VALUE = rf"[{_QUOTES}(\[{{<*]{{0,3}}(?P<value>[!-~]{{6,128}})"
 _NAME = rf"(?:{alternation(LANGUAGES.password)}|\bpass|\bpw)"
 _SAYS = (
     rf"\s{{0,3}}(?:'s\s|\u2192|->|=>|\u2013|\s-\s)\s{{0,3}}|\s(?:{alternation(LANGUAGES.copula)})\s?:?\s{{1,2}}"
-    r"|\s?[\u3400-\u9fff\u3040-\u30ff\uac00-\ud7af]{1,3}[\s:\uff1a\u3001,]{0,2}"
+    r"|\s?[\u3400-\u9fff\u3040-\u30ff\uac00-\ud7af\u0e00-\u0e7f]{1,3}[\s:\uff1a\u3001,]{0,2}"
 )
 _STATED = re.compile(rf"{_NAME}(?:{_SAYS}){_VALUE}")
 _STATED_LATER = re.compile(rf"{_NAME}[\w\s'\u2019()/@.-]{{1,60}}?(?:{_SAYS}|\s?[:=]\s{{1,3}}){_VALUE}")

@@ -25,6 +25,8 @@ class _SyntaxPattern(NamedTuple):
     """Condition on the value."""
     line: str
     """Text that must occur earlier on the same line."""
+    near: int
+    """Characters around an anchor in which a match begins and ends; 0 for the usual ones."""
 
 
 def _any(_value: str) -> bool:
@@ -35,15 +37,23 @@ def _is_generated(value: str) -> bool:
     return is_password_like(value) or is_strongly_composed(value)
 
 
+def _is_unmistakable(value: str) -> bool:
+    """Return True if a value after a name and a colon is a password whatever the name: `ana:Cobalt!river73`."""
+    return has_all_classes(value) and len(_PAIR_OF_DIGITS.findall(value)) == 1 and _is_generated(value)
+
+
+_PAIR_OF_DIGITS = re.compile(r"\d{2,}")
+
+
 def _is_credential(value: str) -> bool:
     """Return True if a value after the name of an authentication scheme is a credential."""
     return looks_random(value) or is_credentials(value)
 
 
 def _pattern(
-    kind: str, anchors: str, pattern: str, *, condition: Callable[[str], bool] = _any, line: str = ""
+    kind: str, anchors: str, pattern: str, *, condition: Callable[[str], bool] = _any, line: str = "", near: int = 0
 ) -> _SyntaxPattern:
-    return _SyntaxPattern(kind, tuple(anchors.split("|")), re.compile(pattern), condition, line)
+    return _SyntaxPattern(kind, tuple(anchors.split("|")), re.compile(pattern), condition, line, near)
 
 
 # Matched against lower-cased text; every repetition is bounded.
@@ -56,9 +66,13 @@ _LOWERED = (
     _pattern("assignment", "requirepass|masterauth", r"(?:requirepass|masterauth)\s{1,4}([^\s\"']{4,128})"),
     _pattern(
         "assignment",
-        "creds|credentials|login|zugangsdaten|identifiants|credencia|credenzial|inloggegevens|logowania",
-        r"\b(?:creds|credentials|login|zugangsdaten|identifiants|credencia\w{1,4}|credenziali|inloggegevens|logowania)\s?(?:are|is|:|=|with)\s{0,4}[\w.@-]{2,40}\s?[/:]\s?([^\s\"'`,;/]{8,128})(?!/)",
+        "creds|credentials|login|zugangsdaten|identifiants|credencia|credenzial|inloggegevens|logowania|get in with"
+        "|log in with|sign in with",
+        r"\b(?:creds|credentials|login|zugangsdaten|identifiants|credencia\w{1,4}|credenziali|inloggegevens"
+        r"|logowania|(?:get|log|sign) in)\s?(?:are|is|:|=|with)\s{0,4}"
+        r"[\w.@-]{2,40}\s?[/:]\s?([^\s\"'`,;/]{8,128})(?!/)",
         condition=_is_generated,
+        near=170,
     ),
     _pattern(
         "assignment",
@@ -67,6 +81,7 @@ _LOWERED = (
         r"[\w ,>-]{0,40}?"
         r"\s{0,2}[/:](?!/)\s{0,2}(?:[\w.@-]{2,40}\s?[/:]\s?)?(?!\S*@)([!-.0-~]{8,64})",
         condition=has_all_classes,
+        near=150,
     ),
     _pattern(
         "assignment",
@@ -84,6 +99,7 @@ _LOWERED = (
         "wallet|metamask|ledger|trezor|phantom",
         r"(?:wallet|metamask|ledger|trezor|phantom)[^\n]{0,40}\b(?:pk|key|secret|priv)\b"
         r"[^\n0-9a-f]{0,3}[\s:=]{1,3}((?:0x)?[0-9a-f]{64})(?![0-9a-f])",
+        near=140,
     ),
     _pattern(
         "one_time_code",
@@ -91,17 +107,20 @@ _LOWERED = (
         r"\b(?:verification|security|login|log-in|sign-?in|access|one[- ]time|otp|2fa|mfa|two-factor|authentication"
         r"|authenticat\w{2,3}|confirmation|recovery|alarm|door|entry|gate|safe|vault)[ -](?:pass)?(?:code|pin)\b"
         r"[^\n.!?:=]{0,32}(?:\sis\s|\s?[:=]\s?)[\"'*`]{0,2}(\d(?:[ -]?\d){3,9})(?![\w.,/-]?\d)",
+        near=120,
     ),
     _pattern(
         "pin",
         "pin |pin:",
         r"\bpin(?:\s(?:of|for|to|number)[^\n.!?:=]{0,32}|\snumber)?(?:\sis|\s?:)\s{1,2}[\"'*`]{0,2}(\d{4}(?:\d{1,4})?)(?![\w.,/-]?\d)",
+        near=90,
     ),
     _pattern(
         "recovery_code",
         "backup code|recovery code|rescue code|scratch code",
         r"(?:backup|recovery|rescue|scratch) codes?[^\n:]{0,32}"
         r"[\s:]{1,4}((?:[\s,;*-]{0,4}[a-z0-9]{4,6}-[a-z0-9]{4,6}\b){1,20})",
+        near=250,
     ),
     _pattern(
         "assignment",
@@ -109,6 +128,7 @@ _LOWERED = (
         r"\b(?:use|with|using|type|enter|try)\s{1,2}[\"'`]{0,1}([!-~]{8,64}?)[\"'`]{0,1}"
         r"\s{1,2}(?:to|and|when|for)\s[^\n.:]{0,24}(?:log|sign)[ -]?(?:in|on)",
         condition=has_all_classes,
+        near=110,
     ),
     _pattern(
         "assignment",
@@ -118,10 +138,10 @@ _LOWERED = (
     ),
     _pattern(
         "cookie",
-        "sessid|connect.sid|session|aspnet|li_at|auth_token|remember_|csrftoken|wordpress_logged|xs=|sid=|_auth|aspxauth",
+        "sessid|connect.sid|session|aspnet|li_at|auth_token|remember_|csrftoken|wordpress_logged|cf_clearance|xs=|sid=|_auth|aspxauth",
         r"(?<![\w-])(?:phpsessid|jsessionid|asp\.net_sessionid|\.aspnet\w{0,8}(?:\.[\w.]{1,40})?|\.aspxauth|connect\.sid|laravel_session"
         r"|_[a-z]{2,20}_session|sessionid|session_token|li_at|auth_token|remember_(?:token|user_token|web_\w{1,64})"
-        r"|wordpress_logged_in_\w{1,40}|__secure-[\w.-]{1,40}|__host-[\w.-]{1,40}|__secure-next-auth\.session-token)"
+        r"|wordpress_logged_in_\w{1,40}|__secure-[\w.-]{1,40}|__host-[\w.-]{1,40}|cf_clearance|__secure-next-auth\.session-token)"
         r"\s?=\s?[\"']?([a-z0-9%_.+/=~|*:-]{20,4096})",
         condition=looks_random,
     ),
@@ -137,7 +157,49 @@ _LOWERED = (
     ),
     _pattern("assignment", "pass:", r"-pass(?:in|out)?\s{1,4}pass:([^\s\"']{4,128})"),
     _pattern("assignment", "password('", r"password\('([^'\n]{4,128})'\)"),
-    _pattern("assignment", "/p:", r"/p:([^\s\"']{4,128})", line="freerdp"),
+    _pattern("assignment", "/p:", r"/p:([^\s\"']{4,128})", line="rdp"),
+    _pattern(
+        "assignment",
+        "login|root|admin",
+        r"\b(?:root|admin|login)\b[\w ,'\u2019]{0,60}?\s(?:is|now|to|was)\s{1,2}([!-~]{8,64})",
+        condition=has_all_classes,
+        near=150,
+    ),
+    _pattern(
+        "assignment",
+        ":",
+        r":(?<=[\w)]:)(?=[a-z0-9_.-]{0,60}[!#$%^&*?+~])([a-z0-9!#$%^&*?+~_.-]{10,64})(?=[\s)\],]|\Z)",
+        condition=_is_unmistakable,
+    ),
+    _pattern("assignment", "psk", r"\bpsk\s?=\s?\"([^\"\n]{8,63})\""),
+    _pattern("assignment", "snmp-server community", r"snmp-server\scommunity\s([!-~]{6,64})\s"),
+    _pattern(
+        "assignment", "secret ", r"\b(?:enable|privilege\s\d{1,2}|username\s\S{1,64})\ssecret\s(?:\d\s)?([!-~]{6,128})"
+    ),
+    _pattern("assignment", "<<<", r"<<<\s?[\"']?([^\s\"'$]{8,128})", condition=_is_generated),
+    _pattern(
+        "assignment",
+        "echo ",
+        r"echo\s(?:-\w\s)?[\"']?([^\s\"'$|]{6,128})[\"']?\s{0,2}\|\s{0,2}(?:sudo|su|passwd|kinit|cryptsetup|openssl|gpg|docker|vncpasswd)\b",
+        condition=_is_generated,
+        near=160,
+    ),
+    _pattern("assignment", 'assword:"', r"assword:?\s?\"[\s;]{1,4}send\s{1,2}\"([^\"\n\\]{4,128})"),
+    _pattern(
+        "assignment",
+        "add_user|adduser|create_user|create-user|change_password|set_password|set-password",
+        r"(?:add_user|adduser|create[_-]user|change_password|set[_-]password)\s{1,2}[\w.@-]{1,64}\s{1,2}[\"']?([!-~]{6,128})",
+        condition=_is_generated,
+        near=160,
+    ),
+    _pattern(
+        "password_hash",
+        "mysql|authentication_string|identified by password|md5",
+        r"(?:mysql|authentication_string|by password)[^\n]{0,60}(\*[0-9a-f]{40})\b|(\*[0-9a-f]{40})[^\n]{0,40}mysql"
+        r"|(?:postgres|role|pg_|user)[^\n]{0,40}\b(md5[0-9a-f]{32})\b",
+        condition=_any,
+    ),
+    _pattern("authorization", "geniekey ", r"geniekey\s{1,4}([0-9a-f-]{36})"),
     _pattern("assignment", "-w ", r"-w\s{1,4}[\"']?([^\s\"'$-][^\s\"'$]{3,127})", line="ldap"),
     _pattern(
         "assignment", "-a |--auth", r"-(?:a|-auth)[ =]{1,2}[\"']?[^\s:\"'$]{1,64}:([^\s\"'$@]{3,128})", line="http"
@@ -232,15 +294,20 @@ _WRITTEN = (
 )
 
 
-def find_special_forms(text: str, lowered: str) -> Iterator[TextFinding]:
-    """Yield the secrets in language-specific syntax."""
+def find_special_forms(text: str, lowered: str, vocabulary: str) -> Iterator[TextFinding]:
+    """Yield the secrets in language-specific syntax; `vocabulary` has every word of the text."""
     # Most texts contain none of the anchors, so this check comes first.
-    for patterns, searched in ((_LOWERED, lowered), (_WRITTEN, text)):
+    for patterns, searched, words in ((_LOWERED, lowered, vocabulary.lower()), (_WRITTEN, text, vocabulary)):
         for pattern in patterns:
-            for anchor in pattern.anchors:
-                if anchor in searched:
-                    yield from _find_matches(pattern, text, searched)
-                    break
+            if any(stem in words and anchor in searched for anchor, stem in _STEMS[pattern.anchors]):
+                yield from _find_matches(pattern, text, searched)
+
+
+_STEMS = {
+    pattern.anchors: tuple((anchor, max(anchor.split(), key=len)) for anchor in pattern.anchors)
+    for pattern in (*_LOWERED, *_WRITTEN)
+}
+"""Each anchor with its longest word, which is looked for first."""
 
 
 def _find_matches(pattern: _SyntaxPattern, text: str, searched: str) -> Iterator[TextFinding]:
@@ -262,14 +329,15 @@ _BEFORE, _AFTER, _FAR_AFTER = 400, 800, 5_000
 
 def _search_windows(pattern: _SyntaxPattern, searched: str) -> Iterator[tuple[int, int]]:
     """Yield the parts of the text that can contain a match, so that the rest need not be scanned."""
-    after = _FAR_AFTER if pattern.kind == "authorization" else _AFTER
+    before = pattern.near or _BEFORE
+    after = pattern.near or (_FAR_AFTER if pattern.kind == "authorization" else _AFTER)
     positions = sorted(position for anchor in pattern.anchors for position in _positions(anchor, searched))
     begin = end = -1
     for position in positions:
-        if position - _BEFORE > end:
+        if position - before > end:
             if end >= 0:
                 yield begin, end
-            begin = max(0, position - _BEFORE)
+            begin = max(0, position - before)
         end = position + after
     if end >= 0:
         yield begin, end

@@ -5,9 +5,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from qwed.guards._secrets.languages import positions
+from qwed.guards._secrets.providers import VENDOR_PREFIXES
 from qwed.guards._secrets.public_examples import is_public_example
 from qwed.guards._secrets.token_rules import RULES_BY_ANCHOR, TOKEN_RULES, TokenRule
-from qwed.guards._secrets.value_heuristics import is_very_random, is_wordy, looks_random
+from qwed.guards._secrets.value_heuristics import is_uuid, is_very_random, is_wordy, looks_random
 from qwed.guards._secrets.wallets import is_base58_check
 from qwed.guards.text_scan import UNSCANNED, TextFinding
 
@@ -18,8 +19,11 @@ _LONG = 1_000
 
 
 def _has_random_body(token: str) -> bool:
-    body = re.split("[_.-]", token)[-1]
-    return is_very_random(body) or is_very_random(token.partition("_")[2]) or is_very_random(token.partition("-")[2])
+    if token.startswith(VENDOR_PREFIXES):
+        prefix = max((prefix for prefix in VENDOR_PREFIXES if token.startswith(prefix)), key=len)
+        return looks_random(token[len(prefix) :]) and not is_wordy(token[len(prefix) :])
+    bodies = (token.partition("_")[2], token.partition("-")[2], re.split("[_.-]", token)[-1], token)
+    return any(is_uuid(body) or is_very_random(body) for body in bodies)
 
 
 _CHECKS: dict[str, Callable[[str], bool]] = {"wallet_key": is_base58_check, "vendor_key": _has_random_body}
@@ -181,20 +185,17 @@ _DISTINCT_ANCHORS = tuple(
 )
 
 
-def find_disguised_tokens(text: str, random: str) -> Iterator[TextFinding]:
-    """Yield the tokens that are written backwards, in ROT13, or with a sign after every character."""
-    bodies = "\n".join(word for word in random.split("\n") if _BODY.search(word))
+def find_disguised_tokens(text: str, random: str, words: frozenset[str]) -> Iterator[TextFinding]:
+    """Yield the tokens that are written backwards, in ROT13, in the other case, or in pieces of equal length."""
+    bodies = "\n".join(word for word in random.split("\n") if _BODY.search(word) and not _INTEGRITY.search(word))
     if bodies:
         yield from _find_backwards(text, bodies[::-1])
-        rotated = codecs.encode(bodies, "rot13")
-        for rule in _distinct_rules(rotated):
-            if _occurs(rule, rotated):
-                yield from _real_tokens(rule, codecs.encode(text, "rot13"))
-    for match in _SPACED.finditer(text) if _BLANKS.search(text) or _SINGLES.search(random) else ():
-        joined = match[0][:: 1 + len(match[1])]
-        finding = next(find_tokens(joined, joined, joined), None)
-        if finding is not None:
-            yield TextFinding(finding.kind, *match.span())
+        for change in (_rotate, str.swapcase):
+            changed = change(bodies)
+            for rule in _distinct_rules(changed):
+                if _occurs(rule, changed):
+                    yield from _real_tokens(rule, change(text))
+    yield from _find_spaced(text, random, words)
     for match in _GROUPED.finditer(random):
         joined = match[0].replace("-", "")
         finding = next(find_tokens(joined, joined, joined), None)
@@ -203,6 +204,29 @@ def find_disguised_tokens(text: str, random: str) -> Iterator[TextFinding]:
             yield TextFinding(finding.kind, start, start + len(match[0]))
 
 
+def _rotate(text: str) -> str:
+    return codecs.encode(text, "rot13")
+
+
+def _find_spaced(text: str, random: str, words: frozenset[str]) -> Iterator[TextFinding]:
+    """Yield the tokens with a sign, or a quote and a comma, after each character, or in words of two or three."""
+    short = [word for word in words if len(word) < _MAX_PIECE]
+    is_spelled = sum(sum(map(str.isalnum, word)) == 1 for word in short) >= _MIN_PIECES or _SINGLES.search(random)
+    for match in _SPACED.finditer(text) if is_spelled else ():
+        joined = match[0][:: 1 + len(match[1])]
+        finding = next(find_tokens(joined, joined, joined), None)
+        if finding is not None:
+            yield TextFinding(finding.kind, *match.span())
+    is_paired = sum(_DIGIT.search(word) is not None for word in short) >= _MIN_PIECES // 2
+    for match in _PAIRS.finditer(text) if is_paired else ():
+        joined = "".join(match[0].split())
+        finding = next(find_tokens(joined, joined, joined), None)
+        if finding is not None:
+            yield TextFinding(finding.kind, *match.span())
+
+
+_MAX_PIECE, _MIN_PIECES = 6, 6
+_INTEGRITY = re.compile("sha(?:256|384|512)-[A-Za-z0-9+/]{43,86}={0,2}")
 _GROUPED = re.compile(r"(?<![\w-])(?=[\w-]{0,9}_)(?:\w{3,6}-){4,40}\w{1,6}(?![\w-])")
 """Tokens in groups of a few letters."""
 _BODY = re.compile("[A-Za-z0-9]{16}")
@@ -219,9 +243,9 @@ def _distinct_rules(text: str) -> dict[TokenRule, None]:
     return dict.fromkeys(rule for anchor in present_words(text, _DISTINCT_ANCHORS) for rule in RULES_BY_ANCHOR[anchor])
 
 
-_BLANKS = re.compile(r" \w \w \w \w \w ")
-_SINGLES = re.compile(r"[ .,_|/-]\w[ .,_|/-]\w[ .,_|/-]\w[ .,_|/-]\w[ .,_|/-]")
-_SPACED = re.compile(r"(?<!\w)[!-~]([ .,_|/-]{1,2})(?:[!-~]\1){14,600}[!-~]")
+_SINGLES = re.compile(r"\W\w\W{1,4}\w\W{1,4}\w\W{1,4}\w\W{1,4}\w\W")
+_SPACED = re.compile(r"(?<![A-Za-z0-9])[A-Za-z0-9_]([^A-Za-z0-9]{1,4})(?:[A-Za-z0-9_.-]\1){14,600}[A-Za-z0-9_]")
+_PAIRS = re.compile(r"(?<!\S)\S{2,3}(?:\s\S{2,3}){7,200}(?:\s\S)?(?!\S)")
 
 
 def _end_of_split(anchor: str, text: str, position: int) -> int:

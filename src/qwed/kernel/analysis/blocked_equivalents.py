@@ -12,7 +12,9 @@ from qwed.model import Effect, EffectKind, Status, Verdict
 from qwed.model.tool_name import base_tool_name, server_of
 
 _E = EffectKind
-_MAIL_WORDS = frozenset({"email", "emails", "mail", "mails", "gmail", "smtp", "outlook", "sendgrid", "mailgun"})
+_MAIL_WORDS = frozenset(
+    {"email", "emails", "mail", "mails", "gmail", "smtp", "outlook", "sendgrid", "mailgun", "ses", "imap", "postmark"}
+)
 _DATABASE_CLIENT = re.compile(
     r"(?:^|[\s;&|(/`])(?:psql|mysql|mariadb|sqlite3?|duckdb|sqlcmd|cqlsh|bq|snowsql|clickhouse(?:-client)?|mongosh)"
     r"(?=[\s;|&)]|$)"
@@ -46,7 +48,10 @@ class _CallEffects(NamedTuple):
         """Return True if a message leaves by mail."""
         name = self.case.resolved_action.name
         words = (*words_of(base_tool_name(name)), *words_of(server_of(name) or ""))
-        return _E.COMMUNICATE in self.kinds and not _MAIL_WORDS.isdisjoint(words)
+        is_mail = not _MAIL_WORDS.isdisjoint(words) or {"to", "subject"} <= {
+            key.lower() for key in self.case.action.parameters or {}
+        }
+        return _E.COMMUNICATE in self.kinds and is_mail
 
 
 _EQUIVALENTS: dict[str, Callable[[_CallEffects], bool]] = {

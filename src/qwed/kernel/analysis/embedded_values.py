@@ -19,6 +19,7 @@ _MAX_TEXTS = 10_000
 _JSON = re.compile(r"\s*(?:\{|\[|\"\s*[\[{\\\"])")
 _PACKED = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
 _BRACKETS = re.compile(r'"(?:[^"\\]++|\\.)*+"|[\[\]{}]', re.DOTALL)
+_DATA_URI = re.compile(r"\Adata:[\w/+.;=-]{0,100};base64,")
 _decode = msgspec.json.Decoder().decode
 
 
@@ -40,8 +41,13 @@ class NestedText(NamedTuple):
 def embedded_value(text: str) -> Any:
     """Return the JSON value that a text is, or the text that it decodes to; None for a plain text, UNREAD beyond the
     limits."""
-    if not _JSON.match(text):
-        return _unpack(text)
+    if _JSON.match(text):
+        return _json(text)
+    plain = _unpack(_DATA_URI.sub("", text, count=1))
+    return _json(plain) or plain if isinstance(plain, str) and _JSON.match(plain) else plain
+
+
+def _json(text: str) -> Any:
     if len(text) > MAX_JSON_LENGTH or _is_nested_too_deeply(text):
         return UNREAD
     try:

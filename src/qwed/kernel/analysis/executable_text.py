@@ -73,6 +73,7 @@ class ToolName(NamedTuple):
 
 _SQL_TEXT = """
 sql postgres postgresql pg mysql mariadb sqlite sqlite3 duckdb mssql tsql plsql bigquery snowflake redshift clickhouse
+bq oracle cockroach cockroachdb trino presto athena spanner databricks motherduck supabase neon planetscale turso libsql
 """
 _SQL_WORDS = frozenset(_SQL_TEXT.split())
 _DATABASE_WORDS = _SQL_WORDS | {"db", "database", "databases", "table", "tables"}

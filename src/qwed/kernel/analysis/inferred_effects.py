@@ -15,7 +15,7 @@ from qwed.kernel.analysis.executable_text import ToolName, may_be_executed, quer
 from qwed.kernel.analysis.parameter_kinds import ParameterName, classify_name
 from qwed.kernel.analysis.parameter_verbs import effects_of, parameter_verbs
 from qwed.kernel.analysis.query_mutations import mutations_in
-from qwed.kernel.analysis.text_forms import has_code, is_substitution, reads_other_file
+from qwed.kernel.analysis.text_forms import has_code, has_options, is_serialized, is_substitution, reads_other_file
 from qwed.kernel.analysis.unjudged_queries import is_unproven_query
 from qwed.kernel.case import Case
 from qwed.kernel.tool_verbs import meaning_of, words_of
@@ -106,7 +106,7 @@ def _changes_in(named_text: _NamedText, tool: ToolName) -> Iterator[EffectKind]:
     yield from mutations_in(text)
     if classify_name(text).plain == name.plain:
         return  # the parameter's name itself
-    if reads_other_file(text) or (is_substitution(text) and not name.query and not _SEARCHED.fullmatch(name.plain)):
+    if _does_more_than_name(name, text) or is_serialized(text) or reads_other_file(text):
         yield EffectKind.UNRESOLVED
     executable = may_be_executed(name, tool)
     is_query = name.query or name.command or executable
@@ -115,6 +115,21 @@ def _changes_in(named_text: _NamedText, tool: ToolName) -> Iterator[EffectKind]:
         yield EffectKind.UNRESOLVED
 
 
+def _does_more_than_name(name: ParameterName, text: str) -> bool:
+    """Return True if a value is replaced, executed or taken for an option by the program that gets it."""
+    if is_substitution(text) and not name.query and not _SEARCHED.fullmatch(name.plain):
+        return True
+    if not (name.file or name.perhaps_file or _OPERAND.fullmatch(name.plain)):
+        return False
+    return has_options(text) or (len(text) < _LONGEST_NAME and has_code(text))
+
+
+_OPERAND = re.compile(
+    r"(?:\w+_)?(?:ref|refs|objects?|branch|revision|rev|commit|range|tag|sha|base|head|remote|repo|names?|ids?|host|container|pod"
+    r"|image|package|namespace)"
+)
+"""Names of what a program gets as an operand."""
+_LONGEST_NAME = 400
 _SEARCHED = re.compile(
     r"(?:\w+_)?(?:search|terms?|keywords?|patterns?|regexp?|grep|q|filter|replacement|replace|quotes?|markdown)"
 )
@@ -123,11 +138,14 @@ _SEARCHED = re.compile(
 def file_words(name: str, verbs: Iterable[str] = ()) -> frozenset[str]:
     """Return the words that tell what a call does with a file; every word for writing or deleting adds that one."""
     names = (base_tool_name(name), *verbs)
-    meanings = (meaning_of(text).lower() for text in names)
-    return frozenset(word for text in names for word in words_of(text)).union(_FILE_VERBS.intersection(meanings))
+    meanings = {meaning_of(text).lower() for text in names}
+    words = frozenset(word for text in names for word in words_of(text))
+    # `extract_text` reads, `extract_archive` writes.
+    return words.difference(_PERHAPS_WRITING if meanings == {"read"} else ()).union(_FILE_VERBS & meanings)
 
 
 _FILE_VERBS = frozenset({"write", "delete"})
+_PERHAPS_WRITING = frozenset({"extract", "convert", "render", "record", "format"})
 
 
 def _file_and_address_effects(texts: list[_NamedText], words: frozenset[str]) -> tuple[Effect, ...]:

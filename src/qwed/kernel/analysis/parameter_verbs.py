@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from qwed.kernel.analysis.executable_text import Member, members, read_tool_name
+from qwed.kernel.analysis.parameter_kinds import ParameterName
 from qwed.kernel.request import Action
 from qwed.kernel.tool_verbs import effect_of, meaning_of, names_secret
 from qwed.model import EffectKind
@@ -13,7 +14,15 @@ _OPERATION = re.compile(r"(?:\w+_)?sub_?command|(?:actions?|operations?|ops?)(?:
 _ACTION = re.compile(r"actions?(?:_(?:name|type))?")
 _OF_EVENTS_TEXT = "audit event events log logs history activity activities trail entries records changes notifications"
 _OF_EVENTS = frozenset(_OF_EVENTS_TEXT.split())
-_FLAG = re.compile(r"[a-z]+|(?:delete|destroy|drop|erase|purge|truncate|wipe)_\w+")
+_DELETES = "delete|destroy|drop|erase|purge|truncate|wipe|remove|flush|clear"
+_FLAG = re.compile(
+    r"[a-z]+|(?!(?:can|show|on|has|is|include|allow|no|not|never|dry|with|skip|prevent|without|enable|disable)_)"
+    rf"(?:[a-z]+_){{0,2}}(?:{_DELETES})(?:_\w+)?"
+)
+_TAKES = re.compile(r"(?:auto_)?(?:ack|acknowledge|consume|pop|dequeue|drain|auto_?commit|overwrite)(?:_\w+)?")
+"""Flags that take what is read away."""
+_DEED = re.compile(r"(?:\w+_)?(?:mode|intent|then|do|after|finally|disposition|behaviou?r|on_\w+|after_\w+)")
+_REQUEST_LINE = re.compile(r"\s*(POST|PUT|PATCH|DELETE)\s+(?:/|https?:)\S*(?:\s+HTTP/|\s*\Z)")
 _ONE_WORD = re.compile(r"[\w.:/-]{1,64}")
 _OBJECT = re.compile(r"(?:\w+_)?(?:kind|type|resources?|objects?|entity|entities)(?:_(?:kind|type|name))?|gvk|what")
 """Parameters that name the thing a tool such as `kubectl_get` reads."""
@@ -32,12 +41,9 @@ def _verbs_in(member: Member, *, reads: bool) -> Iterator[str]:
     plain, value = member.name.plain, member.value
     if value in _TRUE:
         yield from _verbs_of_flag(plain)
-    if (
-        isinstance(value, str)
-        and _OBJECT.fullmatch(plain)
-        and any(map(names_secret, re.split("[/,:.]", value[:_LONGEST])))
-    ):
-        yield _READS_SECRET
+    for item in value if isinstance(value, list | tuple) else (value,):
+        if isinstance(item, str):
+            yield from _verbs_of_text(member.name, item)
     # For a tool that reads a log, an action is a search term: the entries about something that was deleted.
     if not (_METHOD.fullmatch(plain) or _OPERATION.fullmatch(plain)) or (reads and _ACTION.fullmatch(plain)):
         return
@@ -46,9 +52,37 @@ def _verbs_in(member: Member, *, reads: bool) -> Iterator[str]:
             yield item
 
 
+def _verbs_of_text(name: ParameterName, value: str) -> Iterator[str]:
+    if _DEED.fullmatch(name.plain) and _ONE_WORD.fullmatch(value) and meaning_of(value) == EffectKind.DELETE:
+        yield value
+    request = _REQUEST_LINE.match(value)
+    if request is not None and not (name.content or name.stored or name.query):
+        yield request[1]
+    if _names_secret(name.plain, value[:_LONGEST]):
+        yield _READS_SECRET
+
+
+def _names_secret(plain: str, value: str) -> bool:
+    """Return True if the value names a secret that is read: a kind of thing, a field or an environment variable."""
+    if _OBJECT.fullmatch(plain) and any(map(names_secret, re.split("[/,:.]", value))):
+        return True
+    is_field = _FIELD.fullmatch(plain) or (_KEY.fullmatch(plain) and _VARIABLE.fullmatch(value))
+    return bool(is_field) and _ONE_WORD.fullmatch(value) is not None and meaning_of(f"get_{value}") == EffectKind.SECRET
+
+
+_FIELD = re.compile(r"(?:\w+_)?(?:fields?|columns?|attributes?|properties|projection|select)")
+_KEY = re.compile(
+    r"(?:\w+_)?(?:key|keys|name|names|setting|settings|variables?|vars?|env|parameter|property|config|id|path)"
+)
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
+"""Name of an environment variable."""
+
+
 def _verbs_of_flag(plain: str) -> Iterator[str]:
     if meaning_of(plain) == EffectKind.DELETE and _FLAG.fullmatch(plain):
         yield plain
+    if _TAKES.fullmatch(plain):
+        yield "consume"
     if _INCLUDED.fullmatch(plain) and EffectKind.SECRET in map(meaning_of, (f"get_{plain}", plain.rpartition("_")[2])):
         yield _READS_SECRET
 

@@ -38,6 +38,11 @@ _OPERATORS = {
 }
 
 
+def is_graph_pattern(text: str) -> bool:
+    """Return True if the text is a graph pattern, whose effects `mutations_in` yields."""
+    return _PATTERN.match(text[:_LONGEST]) is not None
+
+
 def mutations_in(text: str) -> Iterator[EffectKind]:
     """Yield the effects of the text if it is a query of such a language."""
     if text in _OPERATORS:

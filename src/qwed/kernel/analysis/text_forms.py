@@ -57,7 +57,8 @@ _CODE = re.compile(
     |^\s*(?:javascript|vbscript)\s*:|\bthis\s*\.\s*constructor\b|\bconstructor\s*\.\s*constructor\b
     |\b(?:Runtime\s*\.\s*getRuntime|System\s*\.\s*(?:exit|getenv)|T\s*\(\s*java\.|ProcessBuilder|Files\s*\.\s*write)
     |\{\{[^{}]{0,400}(?:__class__|__globals__|__subclasses__|config\.|cycler|lipsum)
-    |<\?php\b|<script\b|<%=?\s*\w+\s*[.(]|\#\{\s*[`\w]+\s*[.(]""",
+    |<\?php\b|<script\b|<%=?\s*(?:`|\w+\s*[.(])|!!(?:python|ruby|java)\b|!ruby/|tag:yaml\.org,2002:python
+    |(?:^|[=(,;])\s*(?:WEBSERVICE|IMPORT(?:XML|DATA|HTML|FEED|RANGE)|FILTERXML|DDE|REGISTER\.ID)\s*\(|\#\{\s*[`\w]+\s*[.(]""",
     re.VERBOSE | re.IGNORECASE | re.MULTILINE,
 )
 
@@ -119,13 +120,34 @@ _SUBSTITUTION = re.compile(
 
 
 def reads_other_file(text: str) -> bool:
-    """Return True if the text is XML that includes a file or an address."""
-    return _ENTITY.search(text, 0, _LONGEST) is not None
+    """Return True if the text is markup that includes a file or an address, or an image that executes a script."""
+    return _ENTITY.search(text, 0, _LONGEST) is not None or _SCRIPTED_IMAGE.search(text, 0, _LONGEST) is not None
+
+
+_SCRIPTED_IMAGE = re.compile(
+    r"<svg\b[^<>]{0,400}>.{0,2000}?<script\b|<svg\b[^<>]{0,400}\bon\w+\s*=", re.IGNORECASE | re.DOTALL
+)
 
 
 _ENTITY = re.compile(
-    r"<!ENTITY\s[^<>]{0,200}?\b(?:SYSTEM|PUBLIC)\s|<xi:include\s|<!DOCTYPE\s[^<>\[]{0,200}?\bSYSTEM\s+[\"'](?:file|ftp|php|gopher|jar):"
+    r"<!ENTITY\s[^<>]{0,200}?\b(?:SYSTEM|PUBLIC)\s|<xi:include\s|<(?:iframe|object|embed|img|image|use|link|frame)\b[^<>]{0,400}?(?:src|href|data)\s*=\s*[\"']?\s*(?:file|jar|php|ftp):|<!DOCTYPE\s[^<>\[]{0,200}?\bSYSTEM\s+[\"'](?:file|ftp|php|gopher|jar):"
 )
+
+
+def is_serialized(text: str) -> bool:
+    """Return True if the text is an object of Python, Java or .NET in base64, whose reader executes what it names."""
+    return _SERIALIZED.fullmatch(text) is not None
+
+
+_SERIALIZED = re.compile(r"(?:gAS[UVW]|gAN[jc]|gAJ[jc]|rO0AB|AAEAAAD/{2,8})[A-Za-z0-9+/_-]{12,}={0,2}")
+
+
+def has_options(text: str) -> bool:
+    """Return True if an operand has an option, or would be run: `--output=x`, `HEAD --ext-diff`, `|id`."""
+    return _OPTIONS.search(text) is not None
+
+
+_OPTIONS = re.compile(r"(?:\A|\s)--[a-z][\w-]+|\A\s*\|\s*\w|\w\s*\|\s*\Z")
 
 
 def has_code(text: str) -> bool:

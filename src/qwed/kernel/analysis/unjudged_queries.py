@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from qwed.kernel.analysis.query_mutations import is_graph_pattern
+
 _LONGEST = 20_000
 _STRINGS = re.compile(r'"(?:[^"\\]|\\.)*+"' + r"|'(?:[^'\\]|\\.)*+'|`[^`]*+`")
 _COMMENTS = re.compile(r"/\*.*?\*/|//[^\n]*|#[^\n]*", re.DOTALL)
@@ -97,6 +99,16 @@ class _Language(NamedTuple):
     reads: Callable[[str], bool]
 
 
+_CYPHER_CHANGES = re.compile(
+    r"\b(?:delete|remove|set|create|merge|drop|foreach|load|call|alter|grant)\b", re.IGNORECASE
+)
+
+
+def _reads_cypher(text: str) -> bool:
+    """Return True for a read, and for a pattern, which is judged by its clauses."""
+    return is_graph_pattern(text) or _CYPHER_CHANGES.search(_STRINGS.sub('""', text)) is None
+
+
 def _form(pattern: str) -> re.Pattern[str]:
     return re.compile(rf"\s*(?:{pattern})", re.IGNORECASE)
 
@@ -106,6 +118,11 @@ _LANGUAGES = (
         _words("gremlin tinkerpop janusgraph"),
         _form(r"(?:graph\.traversal\(\)|g)\s*\.\s*(?:V|E|addV|addE|inject|tx|io|call|with\w*|merge[VE])\s*\("),
         _reads_gremlin,
+    ),
+    _Language(
+        _words("cypher neo4j memgraph falkordb kuzu"),
+        _form(r"call\s*(?:\([^)]{0,200}\)\s*)?\{"),
+        _reads_cypher,
     ),
     _Language(_words("mongosh mongoshell"), _form(r"(?:db|rs|sh)\s*[.\[]\s*['\"\w$-]+[\]'\"]*\s*[.(]"), _reads_mongo),
     _Language(
@@ -153,7 +170,10 @@ _LANGUAGES = (
     ),
     _Language(_words("datalog datomic"), None, _has_none_of("transact", "retract", "retractEntity", "excise")),
     _Language(
-        _words("dax mdx jql promql logql traceql lucene sosl"),
+        _words(
+            "dax mdx jql promql logql traceql lucene sosl prometheus prom thanos mimir victoriametrics loki"
+            " tempo nrql honeycomb"
+        ),
         None,
         _has_none_of("create", "alter", "drop", "delete", "insert", "update", "refresh", "process"),
     ),
