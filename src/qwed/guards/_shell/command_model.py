@@ -164,14 +164,24 @@ class ShellReport:
     violations: dict[str, None] = field(default_factory=dict)
     unresolved: dict[str, None] = field(default_factory=dict)
     programs: dict[str, None] = field(default_factory=dict)
+    _secret_sources: set[object] = field(default_factory=set)
+    _outbound_sources: set[object] = field(default_factory=set)
 
-    def add_effect(self, kind: EffectKind, target: str) -> None:
-        """Add an effect of the command."""
+    def add_effect(self, kind: EffectKind, target: str, source: object = None) -> None:
+        """Add an effect of the command; effects with the same source are of one program that contacts its service."""
         if len(self.effects) >= MAX_FILES:
             self.add_unresolved(f"the command has more than {MAX_FILES} effects")
             return
-        if Effect(kind, target[:MAX_TARGET]) not in self.effects:
-            self.effects.update(dict.fromkeys(file_effects(kind, target[:MAX_TARGET])))
+        for effect in file_effects(kind, target[:MAX_TARGET]):
+            self.effects[effect] = None
+            self._note_source(effect, object() if source is None else source)
+
+    def _note_source(self, effect: Effect, source: object) -> None:
+        # Requests are authenticated with secrets in variables, so only files and the whole environment count.
+        if effect.kind is EffectKind.SECRET and not effect.target.startswith("$"):
+            self._secret_sources.add(source)
+        elif effect.kind in OUTBOUND:
+            self._outbound_sources.add(source)
 
     def add_violation(self, violation: str) -> None:
         """Add a construct that is refused at every trust level."""
@@ -183,11 +193,9 @@ class ShellReport:
             self.unresolved[reason] = None
 
     def findings(self) -> ShellFindings:
-        """Return the findings; a secret and outbound traffic in one command count as exfiltration."""
-        kinds = {effect.kind for effect in self.effects}
-        # Requests are authenticated with secrets in variables, so only files and the whole environment count.
-        secrets = [item for item in self.effects if item.kind is EffectKind.SECRET and not item.target.startswith("$")]
-        if secrets and kinds & OUTBOUND:
+        """Return the findings; a secret and outbound traffic are exfiltration, unless programs only fetch secrets."""
+        secrets, outbound = self._secret_sources, self._outbound_sources
+        if secrets and outbound and secrets != outbound:
             self.add_violation(Violation.EXFILTRATION)
         if self.violations and not self.unresolved:
             self.add_unresolved("the code it runs is known only at run time")
