@@ -56,10 +56,10 @@ def _environment_name(context: RoleContext, argument: Argument) -> None:
 
 _BUILTINS = names_in(
     """
-    . : [ alias bg bind break builtin caller cd command compgen complete compopt continue declare dirs disown echo
-    enable eval exec exit export false fc fg getopts hash help history jobs kill let local logout mapfile popd printf pushd pwd
-    read readarray readonly return set shift shopt source suspend test times trap true type typeset ulimit umask unalias
-    unset wait
+    . : [ alias bg bind break builtin caller cd command compgen complete compopt continue declare dirs disown
+    echo enable eval exec exit export false fc fg getopts hash help history jobs kill let local logout mapfile
+    popd printf pushd pwd read readarray readonly return set shift shopt source suspend test times trap true
+    type typeset ulimit umask unalias unset wait
     """
 )
 
