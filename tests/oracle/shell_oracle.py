@@ -47,7 +47,7 @@ _READERS = frozenset(
 _MANUAL = frozenset({"groff", "troff", "grotty", "nroff", "col", "less", "sh"})
 _UNPACKING_PAGERS = {"less", "more", "sh", "bash", "dd", "stty"}
 _UNPACKING_COMPARERS = {"zdiff", "xzdiff", "bzdiff", "cmp", "diff", "sh", "bash"}
-_UNPACKING_SEARCHES = {"zgrep", "xzgrep", "unzip", "zstdcat", "sh", "bash"}
+_UNPACKING_SEARCHES = {"zgrep", "xzgrep", "unzip", "zstdcat", "sh", "bash", "mktemp", "rm"}
 _HELPERS = {
     "apt-cache": {"dpkg"},
     "apt": {"dpkg"},
@@ -76,6 +76,7 @@ _HELPERS = {
     "psql": {"pg_wrapper", "perl"},
     "rsync": {"ssh"},
     "scp": {"ssh", "cp"},
+    "diff3": {"diff"},
     "sdiff": {"diff"},
     "less": {"sh", "lesspipe"},
     "watch": {"sh"},
@@ -83,7 +84,9 @@ _HELPERS = {
     **dict.fromkeys(("zless", "bzless", "xzless", "lzless"), _UNPACKING_PAGERS),
     **dict.fromkeys(("zmore", "bzmore", "xzmore", "lzmore"), _UNPACKING_PAGERS),
     **dict.fromkeys(("zcmp", "zdiff", "bzcmp", "bzdiff", "xzcmp", "xzdiff", "lzcmp", "lzdiff"), _UNPACKING_COMPARERS),
-    **dict.fromkeys(("zegrep", "zfgrep", "bzgrep", "xzgrep", "lzgrep", "zstdgrep", "zipgrep"), _UNPACKING_SEARCHES),
+    **dict.fromkeys(
+        ("zgrep", "zegrep", "zfgrep", "bzgrep", "xzgrep", "lzgrep", "zstdgrep", "zipgrep"), _UNPACKING_SEARCHES
+    ),
 }
 """Programs that a program starts by itself."""
 

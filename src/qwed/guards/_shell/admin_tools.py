@@ -54,6 +54,22 @@ def _environment_name(context: RoleContext, argument: Argument) -> None:
         context.add(_E.SECRET, argument.word.text)
 
 
+_BUILTINS = names_in(
+    """
+    . : [ alias bg bind break builtin caller cd command compgen complete compopt continue declare dirs disown
+    echo enable eval exec exit export false fc fg getopts hash help history jobs kill let local logout mapfile
+    popd printf pushd pwd read readarray readonly return set shift shopt source suspend test times trap true
+    type typeset ulimit umask unalias unset wait
+    """
+)
+
+
+def _builtin_name(context: RoleContext, argument: Argument) -> None:
+    """Report a name that is no builtin: bash loads a library with this name."""
+    if argument.word.text not in _BUILTINS or not argument.word.is_exact:
+        context.escape(argument.word.text)
+
+
 def _tmux_operand(context: RoleContext, argument: Argument) -> None:
     """Report a semicolon, which starts another tmux command."""
     if argument.word.text.endswith(";") or not argument.word.is_resolved:
@@ -73,6 +89,7 @@ ROLES: dict[str, Role] = {
     "date-format": _date_format,
     "sysctl-setting": _sysctl_setting,
     "env-name": _environment_name,
+    "builtin-name": _builtin_name,
     "tmux-operand": _tmux_operand,
     "tmux-format": _tmux_format,
 }

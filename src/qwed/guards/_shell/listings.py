@@ -18,7 +18,7 @@ _SECRET_TREES = ("/etc", "/root", "/home", "/home/x", "/proc", "/var", "/Users",
 
 def may_read_secrets(path: str) -> bool:
     """Return True if secrets are below a directory, or below one that a pattern matches."""
-    plain = re.sub(r"/{2,}", "/", path)
+    plain = posixpath.normpath(re.sub(r"/{2,}", "/", path)) if path else path
     above = ["/".join(plain.split("/")[:count]) for count in (2, 3)]
     matches = any(fnmatchcase(tree, part) for part in above if re.search(r"[*?\[]", part) for tree in _SECRET_TREES)
     return has_secrets_below(plain) or (plain.startswith("/") and matches)

@@ -148,7 +148,9 @@ def _port(context: RoleContext, argument: Argument) -> None:
         context.add(_E.NETWORK)
 
 
-_LOCAL_SERVER = re.compile(r"(?i)(?:localhost|127(?:\.\d+){3}|::1|\[::1\]|/[\w./-]*)?(?::\d+|,\d+)?")
+_LOCAL_SERVER = re.compile(
+    r"(?i)(?:localhost|127(?:\.\d+){3}|::1|\[::1\]|/(?:var/run|run|tmp)(?:/[\w-][\w.-]*)*/?)?(?::\d+|,\d+)?"
+)
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://(?:[^/@]*@)?([^/?]*)(?:.*\?(.*))?")
 _SETTING = re.compile(r"(\w+)\s*=\s*('[^']*'|[^\s&]*)")
 _PLAIN_SETTINGS = names_in("dbname user port password connect_timeout application_name sslmode client_encoding")

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from qwed.guards._shell import pipe_flow
@@ -17,11 +18,12 @@ from qwed.guards._shell.command_model import (
     names_in,
 )
 from qwed.guards._shell.commands import analyze_command
+from qwed.guards._shell.conditions import shows_operands
 from qwed.guards._shell.databases import DATABASE_CLIENTS
 from qwed.guards._shell.env_variables import analyze_assignment, analyze_prefix
 from qwed.guards._shell.expansion import expand_words, text_of
 from qwed.guards._shell.parse import parse
-from qwed.guards._shell.parser_fixups import flatten_list, has_adjacent
+from qwed.guards._shell.parser_fixups import ListItem, flatten_list, has_adjacent
 from qwed.guards._shell.redirections import REDIRECTIONS, Redirections
 from qwed.guards._shell.variables import VariableHistory
 from qwed.model import EffectKind
@@ -210,13 +212,17 @@ class ShellVisitor(Redirections):
         items = flatten_list(node)
         outputs = [self.visit(items[0].node, stdin)]
         with self._branch():
-            before, certain = self.variables.mark(), True
-            for item in items[1:]:
-                certain = certain and item.operator == "&&"
-                if not certain:
-                    self.variables.reset(before)
-                outputs.append(self.visit(item.node, stdin))
+            outputs += [self.visit(item, stdin) for item in self._in_order(items[1:])]
         return pipe_flow.merge_outputs(outputs)
+
+    def _in_order(self, items: list[ListItem]) -> Iterator["Node"]:
+        """Yield the commands of a list; what is assigned after `||` is not certain in the commands that follow."""
+        before, certain = self.variables.mark(), True
+        for item in items:
+            certain = certain and item.operator in ("", "&&")
+            if not certain:
+                self.variables.reset(before)
+            yield item.node
 
     def _pipeline(self, node: "Node", stdin: PipeData, last_stdin: PipeData = NO_DATA) -> PipeData:
         stages = node.named_children
@@ -237,7 +243,7 @@ class ShellVisitor(Redirections):
         self._require_blanks(node)
         before = self.in_test
         for child in (*node.children, *more):
-            self.in_test = before or (bool(words and words[0].text in ("test", "[")) and not _shows_operands(node))
+            self.in_test = before or (bool(words and words[0].text in ("test", "[")) and not shows_operands(node))
             self.connects = bool(words and words[0].text in DATABASE_CLIENTS)
             if child.type == "variable_assignment":
                 self._prefix(child, node)
@@ -270,13 +276,14 @@ class ShellVisitor(Redirections):
     def _redirected(self, node: "Node", stdin: PipeData) -> PipeData:
         redirections = [child for child in node.named_children if child.type in REDIRECTIONS]
         bodies = [child for child in node.named_children if child.type not in REDIRECTIONS]
-        body = [item.node for child in bodies for item in flatten_list(child)]
-        outputs = [self.visit(item, stdin) for item in body[:-1]]
+        items = [item for child in bodies for item in flatten_list(child)]
+        body = self._in_order(items)
+        outputs = [self.visit(item, stdin) for item in islice(body, max(len(items) - 1, 0))]
         own = NO_DATA
         for child in redirections:
             own = self.redirection(child) or own
         more = [extra for child in redirections for extra in self.arguments_after(child)]
-        for item in body[-1:]:
+        for item in body:
             last_stdin = own if own is not NO_DATA else stdin
             outputs.append(self._visit_redirected(item, stdin, last_stdin, more))
         return pipe_flow.merge_outputs(outputs)
@@ -426,7 +433,7 @@ class ShellVisitor(Redirections):
 
     def _test_expression(self, node: "Node", _fed: PipeData) -> PipeData:
         """Visit a test: `[ -z "$API_KEY" ]` checks if a secret is set and does not reveal it."""
-        before, self.in_test = self.in_test, not _shows_operands(node)
+        before, self.in_test = self.in_test, not shows_operands(node)
         try:
             for child in node.named_children:
                 visit_operand(self, child, double=node.children[0].type == "[[")
@@ -436,14 +443,6 @@ class ShellVisitor(Redirections):
 
     def _nothing(self, _node: "Node", _fed: PipeData) -> PipeData:
         return NO_DATA
-
-
-_SHOWS_OPERANDS = re.compile(r"=~|\s-(?:eq|ne|lt|le|gt|ge)\s")
-
-
-def _shows_operands(node: "Node") -> bool:
-    """Return True for a test that keeps what it matched, or whose error shows what is no number."""
-    return _SHOWS_OPERANDS.search(text_of(node)) is not None
 
 
 def _join_values(values: list[Word]) -> Word:

@@ -62,6 +62,12 @@ def _create(context: RoleContext, argument: Argument) -> None:
     context.add_file(_E.WRITE, argument.word)
 
 
+def _replace(context: RoleContext, argument: Argument) -> None:
+    """Report a file that another one takes the place of; a dash is the standard input."""
+    if argument.word.text != "-":
+        _create(context, argument)
+
+
 def _stream(context: RoleContext, argument: Argument) -> None:
     """Report a file that is printed to its end."""
     _read(context, argument)
@@ -207,6 +213,7 @@ ROLES: dict[str, Role] = {
     "source": _source,
     "summary": _summary,
     "create": _create,
+    "replace": _replace,
     "directory": _file(_E.READ),
     "target": _text,
     "tree": _tree,
