@@ -41,7 +41,14 @@ WRITE : pandas.ExcelWriter pandas.HDFStore numpy().tofile numpy().dump polars().
  leveldb git dulwich nltk.download spacy().to_disk gensim().save qrcode().save rich().save_html rich().export_html
  click.open_file typer.open_file pydub().export appdirs platformdirs.user_data_path send2trash pyfakefs ansible
  watchgod
-HARMLESS : appdirs platformdirs
+UNKNOWN : appdirs platformdirs
+HARMLESS platformdirs.: user_data_dir user_config_dir user_cache_dir user_state_dir user_log_dir user_documents_dir
+ user_downloads_dir user_pictures_dir user_videos_dir user_music_dir user_desktop_dir site_data_dir site_config_dir
+ site_cache_dir PlatformDirs AppDirs __version__ user_data_path user_config_path user_cache_path user_state_path
+ user_log_path user_documents_path user_downloads_path user_pictures_path user_videos_path user_music_path
+ user_desktop_path site_data_path site_config_path site_cache_path
+HARMLESS appdirs.: user_data_dir user_config_dir user_cache_dir user_state_dir user_log_dir site_data_dir
+ site_config_dir site_cache_dir AppDirs __version__
 READ+WRITE : aiofiles click.File h5py.File smart_open jsonlines.open fsspec duckdb aiosqlite anyio.open_file
  anyio.Path trio.Path trio.open_file
 DELETE : aiofiles.os.remove aiofiles.os.unlink aiofiles.os.rmdir send2trash.send2trash aioshutil.rmtree

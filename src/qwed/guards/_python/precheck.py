@@ -123,7 +123,7 @@ def _annotations(survey: Survey) -> None:
 
 
 def _add_name(name: str, values: set[str], names: set[str]) -> None:
-    if name in values or name[0] == "_":
+    if name in values or name in OWN_NAMES or name[0] == "_":
         raise NeedsFullCheckError
     names.add(name)
 
