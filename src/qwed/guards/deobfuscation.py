@@ -45,33 +45,56 @@ class DecodedText(NamedTuple):
 def find_in_decoded(text: str, find: Callable[[str], list[TextFinding]], layers: int = 0) -> list[TextFinding]:
     """Return what `find` finds in the text and in its decoded form, with spans of the original text."""
     findings = find(text)
-    for begin, end in _windows(text):
+    for begin, end in _windows(text, _JOINT.finditer(text), _AROUND_JOINT):
+        joined = join_strings(text[begin:end])
+        findings = [*findings, *_moved(find(joined.text), joined, begin)]
+    for begin, end in _windows(text, _runs(text), _AROUND):
         plain = decode_escapes(text[begin:end])
         if plain is not None:
             inner = find_in_decoded(plain.text, find, layers + 1) if layers < _MAX_LAYERS else find(plain.text)
-            spans = ((kind, *plain.span(start, stop)) for kind, start, stop in inner)
-            findings = [*findings, *(TextFinding(kind, begin + start, begin + stop) for kind, start, stop in spans)]
+            findings = [*findings, *_moved(inner, plain, begin)]
     return findings
 
 
+def _moved(findings: list[TextFinding], decoded: DecodedText, begin: int) -> Iterator[TextFinding]:
+    """Yield the findings in a decoded part of a text, with spans of the whole text."""
+    for kind, start, end in findings:
+        first, last = decoded.span(start, end)
+        yield TextFinding(kind, begin + first, begin + last)
+
+
+_JOINT = re.compile(r"[\"'`]\s{0,2}(?:[+.&]|\|\||\.\.|\}\{|\\?\r?\n)\s{0,8}[\"'`]|(?<=\w)\\\r?\n(?=\w)")
+
+
+def join_strings(text: str) -> DecodedText:
+    """Return the text with strings joined that a program would join, as in `"ab" + "cd"`."""
+    parts: list[str] = []
+    offsets = array("L")
+    position = 0
+    for match in _JOINT.finditer(text):
+        parts.append(text[position : match.start()])
+        offsets.extend(range(position, match.start()))
+        position = match.end()
+    parts.append(text[position:])
+    offsets.extend(range(position, len(text) + 1))
+    return DecodedText("".join(parts), offsets)
+
+
 _MAX_LAYERS = 2
+_AROUND_JOINT = 300
 _AROUND = 8_192
 """Characters around an escape that are searched in their decoded form: no secret reaches farther from it."""
 
 
-def _windows(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the parts of the text that have escapes, so that one escape does not cost a second search of it all."""
-    if len(text) <= 2 * _AROUND:
-        if _ESCAPE_STARTS.search(text):
-            yield 0, len(text)
-        return
+def _windows(text: str, matches: Iterator[re.Match[str]], around: int) -> Iterator[tuple[int, int]]:
+    """Yield the parts of the text around the matches, so that one escape does not cost a second search of it all."""
     begin = end = -1
-    for match in _runs(text):
-        if match.start() - _AROUND > end:
+    for match in matches:
+        if end < 0 or match.start() - around > end:
             if end >= 0:
                 yield begin, end
-            begin = max(0, match.start() - _AROUND)
-        end = min(len(text), match.end() + _AROUND)
+            begin = max(0, match.start() - around)
+        end = min(len(text), match.end() + around)
     if end >= 0:
         yield begin, end
 

@@ -47,8 +47,9 @@ def find_secrets(text: str) -> tuple[TextFinding, ...]:
 
 
 def _find_all(text: str, layers: int = 0) -> list[TextFinding]:
-    words = frozenset(text.split())
-    runs = long_runs(text)
+    pieces = text.split()
+    words = frozenset(pieces)
+    runs = long_runs(pieces)
     random = random_words(runs)
     findings = [*find_tokens(text, runs, random), *find_private_keys(text), *_userinfo(text), *find_split_tokens(text)]
     if random or has_digit(text):

@@ -78,6 +78,8 @@ class _Lexicon(NamedTuple):
     joining: frozenset[str]
     phrases: frozenset[str]
     """Known terms of several words."""
+    dual: frozenset[str]
+    """Verbs that are nouns at the beginning of a name."""
     deeds: dict[str, str]
     """Nouns of a deed, with their verbs."""
     secrets: frozenset[str]
@@ -168,9 +170,16 @@ def _meaning_of_clause(words: list[str], server_words: frozenset[str]) -> str:
 def _ends_like_read(words: list[str], server_words: frozenset[str]) -> bool:
     """Return True if a name without a verb ends in what it shows."""
     lexicon = _lexicon()
+    if any(not _is_known(word) for word in words[1:-1]):
+        return False
     is_ending = words[-1] in lexicon.endings or words[-1] in lexicon.endings_after_known
     # In `clobber_schema` the first word may be a verb.
     return is_ending and (len(words) == 1 or _begins_known(words, server_words))
+
+
+def _is_known(word: str) -> bool:
+    known = _lexicon().known
+    return word in known or word.removesuffix("s") in known or word.isdigit()
 
 
 def _begins_known(words: list[str], server_words: frozenset[str]) -> bool:
@@ -194,7 +203,8 @@ def _verbs_in(words: list[str], server_words: frozenset[str]) -> list[tuple[str,
         is_noun = is_noun or (not begins_known and word == words[-1] and word in lexicon.reading_nouns)
         if meaning is not None and not is_noun:
             verbs.append((word, meaning))
-            has_verb = has_verb or meaning not in (INTERACT, DISPATCH)
+            is_dual = index == 0 and word in lexicon.dual and len(words) > 1 and _acts(words[-1])
+            has_verb = has_verb or (meaning not in (INTERACT, DISPATCH) and not is_dual)
     if any(not _may_be_noun(verb, meaning) for verb, meaning in verbs):
         return verbs
     # In `pop_message` and `contact_erasure` another word says what is done.
@@ -205,6 +215,16 @@ def _verbs_in(words: list[str], server_words: frozenset[str]) -> list[tuple[str,
 
 def _may_be_noun(verb: str, meaning: str) -> bool:
     return verb in _lexicon().nouns and meaning in (INTERACT, EffectKind.COMMUNICATE)
+
+
+def _acts(word: str) -> bool:
+    """Return True if a word is a verb that changes something, and seldom a noun after another noun."""
+    return _lexicon().verbs.get(word) in _CHANGING and word in _LAST
+
+
+_CHANGING = frozenset({"WRITE", "DELETE", "ADMIN", "EXECUTE", "SPEND"})
+_LAST_TEXT = "accept block mute submit lock seal archive pause restore reset abort kick ban evict start stop trash"
+_LAST = frozenset(_LAST_TEXT.split())
 
 
 def _is_plural(word: str) -> bool:
@@ -281,6 +301,7 @@ def _lexicon() -> _Lexicon:
         rules,
         frozenset(raw["joining"]["words"].split()),
         frozenset(term for term in known | _PHRASES if "_" in term),
+        nouns["dual"],
         _deeds_of(raw["deeds"], verbs),
         rules[0].words,
     )

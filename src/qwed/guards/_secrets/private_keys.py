@@ -7,10 +7,11 @@ from qwed.guards.text_scan import TextFinding
 
 _KEY_BLOCK = re.compile(
     r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|---- BEGIN SSH2 [A-Z ]{0,20}PRIVATE KEY ----"
+    r"|(?<!-)BEGIN [A-Z ]{0,20}PRIVATE KEY(?: BLOCK)?\W{1,8}(?=[A-Za-z0-9+/]{60})"
     r"|PuTTY-User-Key-File-\d: "
 )
 _KEY_ANCHORS = ("PRIVATE KEY", "PuTTY-User-Key-File-")
-_ENDS = {"-": ("-----END ", "---- END "), "P": ("Private-MAC:",)}
+_ENDS = {"-": ("-----END ", "---- END "), "B": ("END ",), "P": ("Private-MAC:",)}
 _END_LINE = re.compile(r"-----END [A-Z0-9 ]{0,60}-----|---- END [A-Z0-9 ]{0,60} ----|Private-MAC: ?[0-9a-f]{0,128}")
 # A key block with nothing between its outer lines is not a secret.
 _EMPTY_BODY = re.compile(

@@ -39,6 +39,7 @@ PROVIDERS: tuple[tuple[str, str, str], ...] = (
     ("vendor_key", "sk", _START + "sk[A-Za-z0-9]{120,200}" + _END),
     ("vendor_key", "BSA", _START + "BSA[A-Za-z0-9_-]{24,28}" + _END),
     ("vendor_key", "pa-", _START + "pa-[A-Za-z0-9_-]{40,50}" + _END),
+    ("facebook_token", "IGQV IGAA", _START + "IG(?:QV|AA)[A-Za-z0-9_-]{80,300}"),
     ("google_secret", "GOOG1", _START + "GOOG1[A-Z0-9]{40,60}" + _END),
     (
         "google_secret",

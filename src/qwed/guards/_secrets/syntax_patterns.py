@@ -171,7 +171,38 @@ _LOWERED = (
         r":(?<=[\w)]:)(?=[a-z0-9_.-]{0,60}[!#$%^&*?+~])([a-z0-9!#$%^&*?+~_.-]{10,64})(?=[\s)\],]|\Z)",
         condition=_is_unmistakable,
     ),
-    _pattern("assignment", "psk", r"\bpsk\s?=\s?\"([^\"\n]{8,63})\""),
+    _pattern("assignment", "psk", r"psk\s?[:=]\s?\"([^\"\n]{8,63})\""),
+    _pattern("assignment", "psk", r"psk\s?[:=]\s?([!-~]{8,63})", condition=_is_generated),
+    _pattern(
+        "assignment",
+        "wifi|wi-fi|wlan|ssid",
+        r"\b(?:wi-?fi|wlan|ssid)\b[^\n]{0,50}?(?:[/:]\s{0,2}|\skey\s)([!-~]{8,64})(?=\s|\Z)",
+        condition=_is_generated,
+        near=130,
+    ),
+    _pattern("assignment", "auth ", r"(?m)^auth\s([!-~]{8,64})(?=\s|$)", condition=_is_generated, near=80),
+    _pattern(
+        "assignment",
+        "admin:|root:|user:",
+        r"\b(?:admin|root|user):([^\s@/:\"']{8,64})@(?=[\w-]{1,60}\.[\w-])",
+        condition=_is_generated,
+        near=140,
+    ),
+    _pattern("assignment", "http-basic.", r"http-basic\.\S{1,80}\s\S{1,64}\s([!-~]{8,64})", condition=_is_generated),
+    _pattern(
+        "assignment",
+        "add-generic-password|add-internet-password|keychain",
+        r"(?:add-(?:generic|internet)-password|keychain)\b[^\n]{0,120}?\s-w\s([^\s\"'$-][^\s\"'$]{5,127})",
+        condition=_is_generated,
+    ),
+    _pattern(
+        "assignment",
+        " p=| pw=| pass=",
+        r"\bu(?:ser)?=[\w.@\\-]{1,64}[\s;,]{1,3}p(?:ass|w)?=([^\s\"'$;,]{6,127})",
+        condition=_is_generated,
+        near=140,
+    ),
+    _pattern("cookie", "cookie value", r"cookie value\W{1,4}([a-z0-9%._+/=-]{20,4096})", condition=looks_random),
     _pattern("assignment", "snmp-server community", r"snmp-server\scommunity\s([!-~]{6,64})\s"),
     _pattern(
         "assignment", "secret ", r"\b(?:enable|privilege\s\d{1,2}|username\s\S{1,64})\ssecret\s(?:\d\s)?([!-~]{6,128})"
@@ -266,7 +297,7 @@ _WRITTEN = (
     _pattern(
         "assignment", "_PAT", r"_PAT\s?[:=]\s{0,4}[\"']?([A-Za-z0-9]{20,200})(?![A-Za-z0-9])", condition=looks_random
     ),
-    _pattern("assignment", "7z|rar ", r"\b(?:7za?|rar)\s[^\n|;&]{0,120}?\s-h?p([^\s\"'$-][^\s\"'$]{3,127})"),
+    _pattern("assignment", "7z|rar ", r"\b(?:7za?|(?:un)?rar)\s[^\n|;&]{0,120}?\s-h?p([^\s\"'$-][^\s\"'$]{3,127})"),
     _pattern("okta_token", "SSWS", r"SSWS\s{1,4}(00[A-Za-z0-9_-]{38,42})"),
     _pattern("assignment", "ssh-keygen", r"ssh-keygen\b[^\n|;&]{0,120}?\s-[NP]\s?[\"']?([^\s\"'$-][^\s\"'$]{3,127})"),
     _pattern("assignment", "openssl", r"openssl\senc\b[^\n|;&]{0,120}?\s-k\s{1,4}[\"']?([^\s\"'$-][^\s\"'$]{3,127})"),
@@ -283,11 +314,19 @@ _WRITTEN = (
     ),
     _pattern(
         "assignment",
-        " -u| --user",
-        r"\s(?:-u|-U|--user(?:name)?)[ =]?[\"']?[\w.@\\-]{1,64}[\"']?\s[^\n|;&]{0,80}?"
+        " -u| -U| -l| --user",
+        r"\s(?:-u|-U|-l|--user(?:name)?)[ =]?[\"']?[\w.@\\-]{1,64}[\"']?\s[^\n|;&]{0,80}?"
         r"(?<=\s)-[pPwW][ =]?[\"']?([^\s\"'$-][^\s\"'$]{6,127})",
         condition=_is_generated,
     ),
+    _pattern(
+        "assignment",
+        " -p | -P ",
+        r"\s-[pP]\s{1,2}[\"']?([^\s\"'$-][^\s\"'$]{6,127})[\"']?\s[^\n|;&]{0,60}?-[uUl]\s",
+        condition=_is_generated,
+        near=220,
+    ),
+    _pattern("assignment", " -u ", r"\s-u\s{1,2}[\w.@-]{1,64},([^\s\"'$,]{6,127})", condition=_is_generated, near=200),
     _pattern(
         "assignment", "htpasswd", r"htpasswd\s-\w{0,6}b\w{0,6}\s[^\s]{1,120}\s[\w.@-]{1,64}\s[\"']?([^\s\"'$]{4,128})"
     ),
@@ -297,17 +336,25 @@ _WRITTEN = (
 def find_special_forms(text: str, lowered: str, vocabulary: str) -> Iterator[TextFinding]:
     """Yield the secrets in language-specific syntax; `vocabulary` has every word of the text."""
     # Most texts contain none of the anchors, so this check comes first.
-    for patterns, searched, words in ((_LOWERED, lowered, vocabulary.lower()), (_WRITTEN, text, vocabulary)):
-        for pattern in patterns:
-            if any(stem in words and anchor in searched for anchor, stem in _STEMS[pattern.anchors]):
-                yield from _find_matches(pattern, text, searched)
+    for stems, searched, words in ((_LOWERED_STEMS, lowered, vocabulary.lower()), (_WRITTEN_STEMS, text, vocabulary)):
+        if len(words) > _LONG:
+            letters = frozenset(words)
+            stems = [row for row in stems if letters.issuperset(row[0])]
+        present = [(anchor, pattern) for stem, anchor, pattern in stems if stem in words]
+        for pattern in {pattern.pattern: pattern for anchor, pattern in present if anchor in searched}.values():
+            yield from _find_matches(pattern, text, searched)
 
 
-_STEMS = {
-    pattern.anchors: tuple((anchor, max(anchor.split(), key=len)) for anchor in pattern.anchors)
-    for pattern in (*_LOWERED, *_WRITTEN)
-}
-"""Each anchor with its longest word, which is looked for first."""
+_LONG = 1 << 14
+_Stems = list[tuple[str, str, _SyntaxPattern]]
+
+
+def _stems_of(patterns: tuple[_SyntaxPattern, ...]) -> _Stems:
+    """Return each anchor after its longest word, which is looked for first."""
+    return [(max(anchor.split(), key=len), anchor, pattern) for pattern in patterns for anchor in pattern.anchors]
+
+
+_LOWERED_STEMS, _WRITTEN_STEMS = _stems_of(_LOWERED), _stems_of(_WRITTEN)
 
 
 def _find_matches(pattern: _SyntaxPattern, text: str, searched: str) -> Iterator[TextFinding]:

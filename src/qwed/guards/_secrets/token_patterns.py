@@ -34,9 +34,9 @@ _DUMMY = re.compile(
 """Placeholders that documentation uses instead of a token."""
 
 
-def long_runs(text: str) -> str:
+def long_runs(words: list[str]) -> str:
     """Return the words that are long enough to be a token; most texts have few."""
-    return "\n".join(word for word in text.split() if len(word) >= _SHORTEST)
+    return "\n".join([word for word in words if len(word) >= _SHORTEST])
 
 
 def has_digit(text: str) -> bool:
@@ -187,7 +187,9 @@ _DISTINCT_ANCHORS = tuple(
 
 def find_disguised_tokens(text: str, random: str, words: frozenset[str]) -> Iterator[TextFinding]:
     """Yield the tokens that are written backwards, in ROT13, in the other case, or in pieces of equal length."""
-    bodies = "\n".join(word for word in random.split("\n") if _BODY.search(word) and not _INTEGRITY.search(word))
+    bodies = "\n".join(
+        word for word in random.split("\n") if _BODY.search(word) and not _INTEGRITY.search(word) and _varies(word)
+    )
     if bodies:
         yield from _find_backwards(text, bodies[::-1])
         for change in (_rotate, str.swapcase):
@@ -204,6 +206,10 @@ def find_disguised_tokens(text: str, random: str, words: frozenset[str]) -> Iter
             yield TextFinding(finding.kind, start, start + len(match[0]))
 
 
+def _varies(word: str) -> bool:
+    return len(word) < _LONG or len(frozenset(word)) > _MIN_PIECES
+
+
 def _rotate(text: str) -> str:
     return codecs.encode(text, "rot13")
 
@@ -217,7 +223,8 @@ def _find_spaced(text: str, random: str, words: frozenset[str]) -> Iterator[Text
         finding = next(find_tokens(joined, joined, joined), None)
         if finding is not None:
             yield TextFinding(finding.kind, *match.span())
-    is_paired = sum(_DIGIT.search(word) is not None for word in short) >= _MIN_PIECES // 2
+    mixed = sum(_MIXED_PIECE.fullmatch(word) is not None for word in short)
+    is_paired = mixed >= (_MIN_PIECES if len(text) > _VERY_LONG else _MIN_PIECES // 3)
     for match in _PAIRS.finditer(text) if is_paired else ():
         joined = "".join(match[0].split())
         finding = next(find_tokens(joined, joined, joined), None)
@@ -225,6 +232,8 @@ def _find_spaced(text: str, random: str, words: frozenset[str]) -> Iterator[Text
             yield TextFinding(finding.kind, *match.span())
 
 
+_VERY_LONG = 1 << 16
+_MIXED_PIECE = re.compile(r"(?=[A-Za-z]{1,2}[0-9]|[0-9]{1,2}[A-Za-z]|[A-Za-z]?[a-z][A-Z])\w{2,3}")
 _MAX_PIECE, _MIN_PIECES = 6, 6
 _INTEGRITY = re.compile("sha(?:256|384|512)-[A-Za-z0-9+/]{43,86}={0,2}")
 _GROUPED = re.compile(r"(?<![\w-])(?=[\w-]{0,9}_)(?:\w{3,6}-){4,40}\w{1,6}(?![\w-])")

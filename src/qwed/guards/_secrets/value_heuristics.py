@@ -146,7 +146,7 @@ _MIN_JUMBLED = 10
 
 def is_password_like(value: str) -> bool:
     """Return True if the value looks like a generated password: both cases, digits, no words."""
-    if is_jumbled(value):
+    if is_jumbled(value.strip("!?@#$%^&*+")):
         return True
     mixed = not value.islower() and not value.isupper() and bool(_DIGIT.search(value) and _LETTER.search(value))
     return mixed and len(value) >= _MIN_PASSWORD_LIKE and not is_wordy(value) and not _ALGORITHM.search(value)

@@ -98,8 +98,8 @@ _MIN_DISTINCT = 6
 _PHRASE = b"\1" * _SHORTEST
 _STRIDE = 3
 _THIRDS = b"\1" * (_SHORTEST // _STRIDE)
-_MARKS = str.maketrans(dict.fromkeys(',"-_.0123456789()[]:;|/*=', " "))
-_GAPS = " \n,-_\u3000"
+_MARKS = str.maketrans(dict.fromkeys(',"-_.0123456789()[]:;|/*=<>', " "))
+_GAPS = " \n,-_.\u3000"
 
 
 def _runs(lowered: str) -> Iterator[list[re.Match[str]]]:

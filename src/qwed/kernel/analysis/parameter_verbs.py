@@ -19,9 +19,12 @@ _FLAG = re.compile(
     r"[a-z]+|(?!(?:can|show|on|has|is|include|allow|no|not|never|dry|with|skip|prevent|without|enable|disable)_)"
     rf"(?:[a-z]+_){{0,2}}(?:{_DELETES})(?:_\w+)?"
 )
+_GRAVE = frozenset({EffectKind.DELETE, EffectKind.ADMIN})
 _TAKES = re.compile(r"(?:auto_)?(?:ack|acknowledge|consume|pop|dequeue|drain|auto_?commit|overwrite)(?:_\w+)?")
 """Flags that take what is read away."""
-_DEED = re.compile(r"(?:\w+_)?(?:mode|intent|then|do|after|finally|disposition|behaviou?r|on_\w+|after_\w+)")
+_DEED = re.compile(
+    r"(?:\w+_)?(?:mode|intent|then|do|task|job|step|procedure|event|after|finally|disposition|behaviou?r|on_\w+|after_\w+)"
+)
 _REQUEST_LINE = re.compile(r"\s*(POST|PUT|PATCH|DELETE)\s+(?:/|https?:)\S*(?:\s+HTTP/|\s*\Z)")
 _ONE_WORD = re.compile(r"[\w.:/-]{1,64}")
 _OBJECT = re.compile(r"(?:\w+_)?(?:kind|type|resources?|objects?|entity|entities)(?:_(?:kind|type|name))?|gvk|what")
@@ -67,7 +70,10 @@ def _names_secret(plain: str, value: str) -> bool:
     if _OBJECT.fullmatch(plain) and any(map(names_secret, re.split("[/,:.]", value))):
         return True
     is_field = _FIELD.fullmatch(plain) or (_KEY.fullmatch(plain) and _VARIABLE.fullmatch(value))
-    return bool(is_field) and _ONE_WORD.fullmatch(value) is not None and meaning_of(f"get_{value}") == EffectKind.SECRET
+    return bool(is_field) and any(
+        _ONE_WORD.fullmatch(part) and meaning_of(f"get_{part}") == EffectKind.SECRET
+        for part in re.split(r"[,\s]+", value)
+    )
 
 
 _FIELD = re.compile(r"(?:\w+_)?(?:fields?|columns?|attributes?|properties|projection|select)")
@@ -79,7 +85,7 @@ _VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 
 
 def _verbs_of_flag(plain: str) -> Iterator[str]:
-    if meaning_of(plain) == EffectKind.DELETE and _FLAG.fullmatch(plain):
+    if meaning_of(plain) in _GRAVE and _FLAG.fullmatch(plain):
         yield plain
     if _TAKES.fullmatch(plain):
         yield "consume"

@@ -19,6 +19,7 @@ _PATTERN = re.compile(
     r"|\s*call\s+\w+\.[\w.]+|\s*load\s+csv\b|\s*(?:using\s+periodic|foreach)\s*\(?",
     re.IGNORECASE,
 )
+_DIRECTORY_CHANGE = re.compile(r"^changetype:\s*(?:delete|modify|add|modr?dn)\b", re.IGNORECASE | re.MULTILINE)
 _OPAQUE = re.compile(
     r"\bcall\s+(?!db\.(?:labels|relationshiptypes|propertykeys|schema\.\w+|indexes|constraints|info|ping)\b|apoc\.meta\.)\w"
     r"|\bload\s+csv\b|\bforeach\b|\busing\s+periodic\b",
@@ -48,6 +49,8 @@ def mutations_in(text: str) -> Iterator[EffectKind]:
     if text in _OPERATORS:
         yield _OPERATORS[text]
     begins = text[:_LONGEST]
+    if _DIRECTORY_CHANGE.search(begins):
+        yield EffectKind.ADMIN
     if "mutation" not in begins.lower() and not _PATTERN.match(begins):
         return
     plain = _QUOTED.sub('""', begins)

@@ -130,7 +130,7 @@ _SCRIPTED_IMAGE = re.compile(
 
 
 _ENTITY = re.compile(
-    r"<!ENTITY\s[^<>]{0,200}?\b(?:SYSTEM|PUBLIC)\s|<xi:include\s|<(?:iframe|object|embed|img|image|use|link|frame)\b[^<>]{0,400}?(?:src|href|data)\s*=\s*[\"']?\s*(?:file|jar|php|ftp):|<!DOCTYPE\s[^<>\[]{0,200}?\bSYSTEM\s+[\"'](?:file|ftp|php|gopher|jar):"
+    r"<!ENTITY\s[^<>]{0,200}?\b(?:SYSTEM|PUBLIC)\s|<xi:include\s|<(?:iframe|object|embed|img|image|use|link|frame)\b[^<>]{0,400}?(?:src|href|data)\s*=\s*[\"']?\s*(?:file|jar|php|ftp):|<!DOCTYPE\s[^<>\[]{0,200}?\bSYSTEM\s+[\"'](?!about:)"
 )
 
 
