@@ -67,7 +67,7 @@ def _report_effect(context: RoleContext, effect: str) -> None:
     elif effect == "escape":
         context.escape(context.call.line)
     elif effect == "unresolved":
-        context.unresolved(f"the effect of `{context.parsed.command.name}` is not known")
+        context.unresolved(f"the effect of `{context.parsed.name}` is not known")
 
 
 def _report_bang(context: RoleContext) -> None:

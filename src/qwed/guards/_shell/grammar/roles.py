@@ -113,7 +113,7 @@ def _tree(context: RoleContext, argument: Argument) -> None:
 
 def _refuse(context: RoleContext, argument: Argument) -> None:
     name = argument.option or argument.word.text[:64]
-    context.unresolved(f"`{name}` of `{context.parsed.command.name}` is not understood")
+    context.unresolved(f"`{name}` of `{context.parsed.name}` is not understood")
 
 
 def _run(context: RoleContext, argument: Argument) -> None:
