@@ -136,7 +136,7 @@ def unknown_kinds(tree: ast.AST) -> list[str]:
     level: list[ast.AST] = [tree]
     for _ in range(MAX_DEPTH):
         kinds.update(map(type, level))
-        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        level = [child for node in level if node._fields for child in ast.iter_child_nodes(node)]
         if not level:
             return sorted(kind.__name__ for kind in kinds if not is_known(kind))
     raise NestingError(f"more than {MAX_DEPTH} nested levels")
