@@ -95,7 +95,7 @@ def _call(rng: random.Random, functions: Sequence[LibraryFunction]) -> str:
 
 
 def _arguments(rng: random.Random, parameters: Sequence[str]) -> str:
-    given = rng.choice(_ARGUMENTS)
+    given: str = rng.choice(_ARGUMENTS)
     named = [name for name in parameters if name.isidentifier()]
     if not named or rng.random() < 0.5:
         return given

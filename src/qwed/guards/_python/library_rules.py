@@ -109,6 +109,10 @@ def _result_rules() -> dict[str, dict[str, Rule]]:
 RESULT_RULES = _result_rules()
 """Rules of the methods of a library's results, for objects of the program's own subclasses."""
 
+RETURNING_ARRAYS = words("""
+sympy scipy sklearn pandas xarray statsmodels networkx torch tensorflow cv2 PIL skimage shapely polars jax
+""")
+"""Libraries whose results may be arrays of numpy."""
 _SHARED = words("pandas numpy matplotlib polars PIL plotly")
 _AMBIGUOUS = words("serialize show dump save")
 

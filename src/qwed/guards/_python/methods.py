@@ -5,7 +5,7 @@ import ast
 from qwed.guards._python import file_calls
 from qwed.guards._python.analysis import PythonAnalysis
 from qwed.guards._python.attributes import DANGEROUS_METHODS, LIBRARY_METHOD_EFFECTS, METHOD_EFFECTS
-from qwed.guards._python.library_rules import RESULT_EFFECTS, RESULT_RULES, SHARED_METHODS, words
+from qwed.guards._python.library_rules import RESULT_EFFECTS, RESULT_RULES, RETURNING_ARRAYS, SHARED_METHODS, words
 from qwed.guards._python.scopes import Scope
 from qwed.model import EffectKind
 
@@ -46,9 +46,12 @@ def report_method_of_result(analysis: PythonAnalysis, node: ast.Attribute, scope
     """Report a method that the results of many libraries have: a frame contains figures, a figure images."""
     if id(node) in analysis.callers and not _returns_text(analysis, node):
         kinds = {METHOD_EFFECTS[node.attr]} if node.attr in METHOD_EFFECTS else set()
+        array_rule = RESULT_RULES["numpy"].get(node.attr)
+        if array_rule is not None and "sympy" in analysis.program.roots:
+            kinds |= set(array_rule.effects)
         for root in sorted(analysis.program.roots & _RETURNING_PATHS):
             kinds |= {LIBRARY_METHOD_EFFECTS[root][node.attr]} if node.attr in LIBRARY_METHOD_EFFECTS[root] else set()
-        _report(analysis, SHARED_METHODS.get(node.attr, kinds), node, scope)
+        _report(analysis, kinds | SHARED_METHODS.get(node.attr, set()), node, scope)
 
 
 def report_named_method(analysis: PythonAnalysis, name: str, line: int) -> None:
@@ -61,7 +64,9 @@ def report_named_method(analysis: PythonAnalysis, name: str, line: int) -> None:
 
 def _kinds(analysis: PythonAnalysis, name: str, called: bool) -> set[EffectKind]:
     kinds = {METHOD_EFFECTS[name]} if name in METHOD_EFFECTS else set()
-    for root in analysis.program.roots & RESULT_RULES.keys() if called else ():
+    roots = analysis.program.roots
+    arrays = frozenset({"numpy"}) if roots & RETURNING_ARRAYS else frozenset()
+    for root in (roots | arrays) & RESULT_RULES.keys() if called else ():
         rule = RESULT_RULES[root].get(name)
         if rule is not None:
             kinds |= set(rule.effects) or {EffectKind.UNRESOLVED}

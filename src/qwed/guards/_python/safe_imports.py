@@ -18,6 +18,8 @@ from qwed.guards._python.library_rules import (
     DANGEROUS_BUILTINS,
     HARMLESS,
     KNOWN_PREFIXES,
+    RESULT_RULES,
+    RETURNING_ARRAYS,
     RETURNS,
     RULES,
     SHARED_METHODS,
@@ -65,6 +67,8 @@ def _library_risky_attributes() -> dict[str, frozenset[str]]:
         names_by_root[root] = names_by_root.get(root, set()) | {"apply", "agg", "aggregate", "transform"}
     for root, assigned in ASSIGNED_EFFECTS.items():
         names_by_root.setdefault(root, set()).update(assigned)
+    for root in RETURNING_ARRAYS:
+        names_by_root.setdefault(root, set()).update(RESULT_RULES["numpy"])
     for path in _WATCHED_CLASSES:
         names_by_root.setdefault(_root(path), set()).add(path.rpartition(".")[2])
     return {root: frozenset(names) for root, names in names_by_root.items()}

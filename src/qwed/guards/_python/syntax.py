@@ -149,7 +149,9 @@ def is_known(kind: type[ast.AST]) -> bool:
 
 def unknown_kinds(tree: ast.AST) -> list[str]:
     """Return the names of the node kinds that are not understood; raise NestingError if there are too many levels."""
-    kinds = {type(node) for level in _levels(tree) for node in level}
+    kinds: set[type[ast.AST]] = set()
+    for level in _levels(tree):
+        kinds.update(map(type, level))
     return sorted(kind.__name__ for kind in kinds if not is_known(kind))
 
 
@@ -165,7 +167,7 @@ def _levels(tree: ast.AST, most: int = MAX_DEPTH) -> Iterator[list[ast.AST]]:
         if not level:
             return
         yield level
-        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        level = [child for node in level if node._fields for child in ast.iter_child_nodes(node)]
     if level:
         raise NestingError(f"more than {most} nested levels")
 
