@@ -46,7 +46,9 @@ def _path_of_column(constraint: exp.Expr) -> Iterator[str]:
 
 
 def _path_of_operator(operator: exp.Expr) -> Iterator[str]:
-    yield from _texts(operator.args.get("expression"))
+    for argument in operator.iter_expressions():
+        if argument is not operator.this:
+            yield from _texts(argument)
 
 
 def _keys_in_lambda(function: exp.Expr) -> Iterator[str]:
