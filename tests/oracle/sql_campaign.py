@@ -63,10 +63,10 @@ def _query(rng: random.Random) -> str:
 def _expression(rng: random.Random) -> str:
     draw = rng.random()
     if draw < 0.6:
-        return rng.choice(_COLUMNS)
+        return str(rng.choice(_COLUMNS))
     if draw < 0.8:
         return f"{rng.choice(sql_grammar.function_names())}({rng.choice(_VALUES)})"
-    return rng.choice(_EXPRESSIONS)
+    return str(rng.choice(_EXPRESSIONS))
 
 
 def _call(rng: random.Random) -> str:
@@ -95,7 +95,7 @@ def _soup(rng: random.Random) -> str:
 
 
 def _wrapped(rng: random.Random, text: str) -> str:
-    return rng.choice(_WRAPPERS).replace("{}", text)
+    return str(rng.choice(_WRAPPERS)).replace("{}", text)
 
 
 def _edited(rng: random.Random, text: str, known: Sequence[str]) -> str:

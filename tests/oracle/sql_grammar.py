@@ -50,7 +50,7 @@ def typed_call(rng: random.Random) -> str:
     listed = signatures()
     chosen = rng.choice(listed[rng.choice(sorted(listed))])
     call = f"{chosen.name}({', '.join(argument(rng, kind) for kind in chosen.types)})"
-    return rng.choice(_CALLS["places"]).replace("{}", call)
+    return str(rng.choice(_CALLS["places"])).replace("{}", call)
 
 
 def every_call(rng: random.Random) -> Iterator[str]:

@@ -137,7 +137,8 @@ def run(inputs: Sequence[SqlInput]) -> list[SqlRun]:
     """Predict and run each statement."""
     predictions = [predict(row.statement, row.limits) for row in inputs]
     outcomes = execute([row.statement for row in inputs])
-    return [SqlRun(*row, *rest) for row, *rest in zip(inputs, predictions, outcomes, strict=True)]
+    rows = zip(inputs, predictions, outcomes, strict=True)
+    return [SqlRun(row.statement, row.limits, predicted, outcome) for row, predicted, outcome in rows]
 
 
 def rejudge(records: Sequence[Record]) -> list[SqlRun]:

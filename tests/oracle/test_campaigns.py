@@ -100,6 +100,15 @@ def test_many_programs_do_what_was_predicted(seed: int, figure: Figure) -> None:
 
 
 @pytest.mark.drill
+@campaign("effects", "every function of four databases, called")
+def test_calls_of_every_function_do_what_was_predicted(figure: Figure) -> None:
+    statements = sql_campaign.select(1, sql_campaign.every_call(1), one_in=1000)
+    figures = campaigns.run_campaign(statements, None, sql_oracle.run, sql_oracle.shrink)
+    count(figure, "statements", figures)
+    assert_covered(figures)
+
+
+@pytest.mark.drill
 @campaign("effects", "generated statements, run on four databases")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_many_statements_do_what_was_predicted(seed: int, figure: Figure) -> None:

@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 
 from sqlglot import exp
@@ -52,6 +52,7 @@ def is_catalog(name: str) -> bool:
     return system or (bool(rest) and any(part in CATALOGS for part in parts[:-1])) or first == "information_schema"
 
 
+@lru_cache(maxsize=4096)
 def is_opaque_catalog(name: str) -> bool:
     """Return True for a table of a catalogue that is not known to hold only structure, settings and measurements."""
     if not is_catalog(name) or is_credential_table(name):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from sqlglot import exp
 
-from qwed.engines._sql.field_paths import fields_in_text
+from qwed.engines._sql.field_paths import field_reader, fields_in
 from qwed.engines._sql.table_names import QUERY_SCOPES, StatementNames, table_name
 
 ColumnListing = Callable[[str], tuple[str, ...]]
@@ -14,16 +14,21 @@ _WHOLE_TABLES = (exp.Summarize, exp.Pivot, exp.Copy)
 
 def columns_read(statement: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
     """Yield every node that reads a column, with the folded name; mere assignment targets are left out."""
-    matched = [join for join in statement.find_all(exp.Join) if is_natural(join)]
-    yield from ((join, name.lower()) for join in matched for name in _output_names(statement))
+    matched: exp.Expr | None = None
     for node in statement.walk():
+        reader = field_reader(type(node))  # type: ignore[arg-type]  # a class is hashable, mypy asks for its instances
+        if reader is not None:
+            yield from ((node, field.lower()) for field in fields_in(reader(node)))
         if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
             if not _is_not_read(node) and not is_proposed(node):
                 yield node, node.name.lower()
         elif isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
             yield node, node.expression.name.lower()
         else:
+            matched = node if is_natural(node) else matched
             yield from ((node, field.lower()) for field in _names_in(node))
+    if matched is not None:
+        yield from ((matched, name.lower()) for name in _output_names(statement))
 
 
 def is_natural(join: exp.Expr) -> bool:
@@ -51,8 +56,6 @@ def _names_in(node: exp.Expr) -> list[str]:
         return [name.strip(' "') for name in node.expression.name.strip("{}").split(",")]
     if isinstance(node, exp.Alias) and isinstance(node.args.get("alias"), exp.Placeholder):
         return [node.args["alias"].name]  # `data:name` of Snowflake, where no dialect is known.
-    if isinstance(node, exp.Literal):
-        return list(fields_in_text(node))
     return [str(node.this)] if isinstance(node, exp.JSONPathKey) else []
 
 

@@ -1,7 +1,8 @@
 """Fields that texts of a query name: paths into JSON and XML, keys of maps and structs."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 
 from sqlglot import exp
 
@@ -15,49 +16,97 @@ _READER = re.compile(
 _BUILDER = re.compile(r"build|construct|agg|jsonobject$|jsonarray$|^tojson|^parsejson$|delete|remove|set$|insert$")
 _FIELD = re.compile(r"[A-Za-z_]\w*")
 _KEY_COLUMNS = frozenset({"key", "k"})
+_COMPARISONS = (exp.EQ, exp.Like, exp.ILike, exp.In)
+_JOINED = (exp.DPipe, exp.Concat)
 _READS_OF_JSON = (
     *(exp.JSONBExtract, exp.JSONBExtractScalar, exp.JSONExtract, exp.JSONExtractScalar),
     exp.ArrayContainsAll,
 )
 
 
-def fields_in_text(text: exp.Literal) -> Iterator[str]:
-    """Yield the fields that a text names, if it is a path or key and not a value."""
-    if not text.is_string:
-        return
-    if _PATH.match(text.name) or _is_path(text) or _is_key(text):
-        yield from _FIELD.findall(_whole_text(text))
+def fields_in(texts: Iterator[str]) -> Iterator[str]:
+    """Yield the names of the fields in paths and keys."""
+    for text in texts:
+        yield from _FIELD.findall(text)
 
 
-def _is_path(text: exp.Expr) -> bool:
-    """Return True for an argument of a function that reads a part of a value, and for PATH in a list of columns."""
-    holder = text.parent
-    while isinstance(holder, exp.DPipe | exp.Concat | exp.Array | exp.Paren):
-        text, holder = holder, holder.parent
-    if isinstance(holder, exp.PathColumnConstraint) or (isinstance(holder, _READS_OF_JSON) and text is not holder.this):
-        return True
-    if not isinstance(holder, exp.Func):
-        return False
-    name = call_name(holder).replace("_", "")
+@cache
+def field_reader(kind: type[exp.Expr]) -> Callable[[exp.Expr], Iterator[str]] | None:
+    """Return what yields the paths and keys that a node of this type names; cached, because most nodes name none."""
+    return next((reader for kinds, reader in _READERS if issubclass(kind, kinds)), None)
+
+
+def _path(text: exp.Expr) -> Iterator[str]:
+    if text.args.get("is_string") and _PATH.match(text.name):
+        yield text.name
+
+
+def _path_of_column(constraint: exp.Expr) -> Iterator[str]:
+    yield constraint.this.name
+
+
+def _path_of_operator(operator: exp.Expr) -> Iterator[str]:
+    for argument in operator.iter_expressions():
+        if argument is not operator.this:
+            yield from _texts(argument)
+
+
+def _keys_in_lambda(function: exp.Expr) -> Iterator[str]:
+    yield from (text for comparison in function.find_all(*_COMPARISONS) for text in _compared(comparison))
+
+
+def _compared_key(comparison: exp.Expr) -> Iterator[str]:
+    if _key_of(comparison) in _KEY_COLUMNS:
+        yield from _compared(comparison)
+
+
+def _arguments(call: exp.Expr) -> Iterator[str]:
+    if _reads_a_part(call):
+        yield from (text for argument in call.iter_expressions() for text in _texts(argument))
+
+
+def _reads_a_part(call: exp.Expr) -> bool:
+    name = call_name(call).replace("_", "")
     return _READER.search(name) is not None and _BUILDER.search(name) is None
 
 
-def _is_key(text: exp.Expr) -> bool:
-    """Return True for a text that the name of a field is compared with: in a lambda, or in a column `key`."""
-    comparison = text.parent
-    if not isinstance(comparison, exp.EQ | exp.Like | exp.ILike | exp.In):
-        return False
-    column = comparison.this if comparison.this is not text else comparison.expression
-    if not isinstance(column, exp.Column | exp.Identifier):
-        return comparison.find_ancestor(exp.Lambda) is not None
-    settings = any(table.name.lower() == "pg_settings" for table in comparison.root().find_all(exp.Table))
-    named = column.name.lower() in (_KEY_COLUMNS | {"name"} if settings else _KEY_COLUMNS)
-    return named or comparison.find_ancestor(exp.Lambda) is not None
+def _texts(argument: exp.Expr | None) -> Iterator[str]:
+    """Yield the texts of an argument; those that it joins, as `'$.pass' || 'word'`, are one."""
+    if isinstance(argument, exp.Literal):
+        yield from [argument.name] if argument.is_string else []
+    elif isinstance(argument, exp.Array):
+        yield from (text for item in argument.expressions for text in _texts(item))
+    elif isinstance(argument, exp.Paren | exp.DPipe | exp.Concat):
+        yield "".join(part.name for part in argument.find_all(exp.Literal, bfs=False) if part.is_string)
 
 
-def _whole_text(text: exp.Literal) -> str:
-    """Return the text, with the texts that it is joined with: `'$.pass' || 'word'`."""
-    root: exp.Expr = text
-    while isinstance(root.parent, exp.DPipe | exp.Concat):
-        root = root.parent
-    return "".join(part.name for part in root.find_all(exp.Literal, bfs=False))
+def _compared(comparison: exp.Expr) -> Iterator[str]:
+    """Yield the texts that a comparison names."""
+    for side in (comparison.this, comparison.args.get("expression"), *comparison.args.get("expressions", ())):
+        yield from _texts(side)
+
+
+def _key_of(comparison: exp.Expr) -> str:
+    """Return the folded name of the column that is compared, or the empty string."""
+    sides = (comparison.this, comparison.args.get("expression"))
+    return next((side.name.lower() for side in sides if isinstance(side, exp.Column)), "")
+
+
+def _settings_of(select: exp.Expr) -> Iterator[str]:
+    """Yield the settings that a query of `pg_settings` asks for by name."""
+    source, where = select.args.get("from_"), select.args.get("where")
+    if source is not None and where is not None and source.this.name.lower() == "pg_settings":
+        named = (node for node in where.find_all(*_COMPARISONS) if _key_of(node) == "name")
+        yield from (text for node in named for text in _compared(node))
+
+
+_READERS: tuple[tuple[tuple[type[exp.Expr], ...], Callable[[exp.Expr], Iterator[str]]], ...] = (
+    ((exp.Literal,), _path),
+    ((exp.PathColumnConstraint,), _path_of_column),
+    (_READS_OF_JSON, _path_of_operator),
+    ((exp.Lambda,), _keys_in_lambda),
+    (_COMPARISONS, _compared_key),
+    ((exp.Select,), _settings_of),
+    (_JOINED, lambda _: iter(())),
+    ((exp.Func,), _arguments),
+)

@@ -38,6 +38,7 @@ BEFORE_A_NAME = frozenset(
 """Tokens after which a name must follow, so that no statement can begin there."""
 _RUN_LINE = re.compile(r"^\s*+/\s*+$", re.MULTILINE)
 """Line by which SQL*Plus runs what is before it."""
+_MAY_CUT = re.compile(r"\d\.?[eE][A-Za-z_]|\d\.[A-Za-z_]")
 _CUT_NAME = re.compile(r"\d+\.")
 _PREFIX = 3
 """Longest prefix of a string, as in `_utf8'..'` without its name, or `U&'..'`."""
@@ -55,7 +56,7 @@ def reading_problem(parsed: ParsedSql, target: str) -> str:
     spans = spans_of(text, parsed.dialect)
     if spans is None or not _fit(parsed.tokens, spans) or not _covers_code(text, parsed.tokens, spans):
         return "databases end a string or a comment of this text in different places: write it plainly"
-    if any(map(_is_cut_number, parsed.tokens, parsed.tokens[1:])):
+    if _MAY_CUT.search(text) and any(map(_is_cut_number, parsed.tokens, parsed.tokens[1:])):
         return "databases end a number of this text in different places: put a blank behind it"
     word = _piped_statement(parsed, target) or (_next_statement(parsed) if target in _BATCH_DIALECTS else "")
     return f"`{word}` may begin another statement: write AS before a name, or quote it" if word else ""

@@ -85,6 +85,8 @@ def _nested_star(parsed: ParsedSql, _names: StatementNames) -> str:
 def _renamed_star(parsed: ParsedSql, names: StatementNames) -> str:
     """Return `*` if its columns get other names: by a list of columns, or by the other branch of a UNION."""
     statement = parsed.statements[0]
+    if not names.has_node(exp.TableAlias, exp.SetOperation):
+        return ""
     stars = _StarSources(statement, names)
     for alias in statement.find_all(exp.TableAlias):
         if alias.args.get("columns") and alias.parent is not None and stars.is_starred(stars.body_of(alias.parent)):
@@ -159,8 +161,10 @@ def _position(parsed: ParsedSql, names: StatementNames, limits: AccessLimits) ->
     Where no database is known, `$1` counts only as an output of its own: elsewhere it is a parameter to most databases.
     """
     statement = parsed.statements[0]
-    if statement.find(exp.PositionalColumn) is not None:
+    if names.has_node(exp.PositionalColumn):
         return "#1"
+    if "$" not in parsed.text:
+        return ""
     if "snowflake" not in {limits.target or "snowflake", parsed.dialect} or not _reads_a_table(names):
         return ""
     named = statement.find_all(exp.Parameter, exp.Placeholder, exp.Column)
