@@ -64,6 +64,15 @@ def _word(context: RoleContext, argument: Argument) -> None:
         context.unresolved(f"`{argument.word.text[:64]}` is not a known value of `{argument.option}`")
 
 
+_NAME = re.compile(r"[\w-]+")
+
+
+def _name(context: RoleContext, argument: Argument) -> None:
+    """Report a value that is more than a name, where parts after it change something."""
+    if not (argument.word.is_exact and _NAME.fullmatch(argument.word.text)):
+        context.unresolved(f"`{argument.word.text[:64]}` is not a known value of `{argument.option}`")
+
+
 _REMOTE_NAME = re.compile(r"\w[\w. -]*:")
 
 
@@ -129,4 +138,5 @@ ROLES: dict[str, Role] = {
     "file-or-url": _file_or_url,
     "remote-name": _remote_name,
     "word": _word,
+    "name": _name,
 }

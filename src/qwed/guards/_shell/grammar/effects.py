@@ -5,7 +5,7 @@ import re
 from qwed.guards._shell.command_model import CommandCall, DataSource, ShellAnalysis, Violation, Word
 from qwed.guards._shell.grammar.context import RoleContext
 from qwed.guards._shell.grammar.loader import program
-from qwed.guards._shell.grammar.model import Command
+from qwed.guards._shell.grammar.model import REST_ROLES, Command
 from qwed.guards._shell.grammar.parser import Argument, ParsedCommand, parse
 from qwed.guards._shell.grammar.roles import ROLES
 from qwed.model import EffectKind
@@ -18,6 +18,8 @@ _LINE_EFFECTS = {
 _STDIN_EFFECTS = {"stdin-escape": Violation.ESCAPE, "stdin-schedule": Violation.PERSISTENCE, "stdin-script": None}
 """Violations if the standard input holds commands for the program; None for that of the origin of the text."""
 _OPTION = re.compile(r"--?[A-Za-z].*", re.DOTALL)
+_DASHED_ROLES = REST_ROLES | {"display-arguments"}
+"""Roles of values that are commands or arguments of another program."""
 _FILE_EFFECTS = {"write": EffectKind.WRITE, "delete": EffectKind.DELETE}
 
 
@@ -59,7 +61,7 @@ def report_parsed(context: RoleContext) -> None:
 def _require_value(context: RoleContext, value: Argument) -> None:
     """Report a value that looks like an option: a version of the program that takes no value there obeys it."""
     is_pattern = any(option.kind == "give" for option in context.parsed.options if option.name == value.option)
-    is_word = not value.following and value.word in context.call.arguments
+    is_word = value.role not in _DASHED_ROLES and value.word in context.call.arguments
     if is_word and not is_pattern and _OPTION.fullmatch(value.word.text):
         context.unresolved(f"`{value.word.text[:64]}` after `{value.option}` may be an option")
 

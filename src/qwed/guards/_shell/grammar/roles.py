@@ -174,9 +174,9 @@ def _set_file(context: RoleContext, argument: Argument) -> None:
 
 
 def _style(context: RoleContext, argument: Argument) -> None:
-    """Report `file:name`, which a style is read from."""
-    if argument.word.text.startswith("file:"):
-        context.add_file(_E.READ, argument.word._replace(text=argument.word.text[5:]))
+    """Report `file:name` or a path, which a style or a template is read from."""
+    if argument.word.text.startswith("file:") or "/" in argument.word.text:
+        context.add_file(_E.READ, argument.word._replace(text=argument.word.text.removeprefix("file:")))
 
 
 _SECRET_NAME = re.compile(r"(?i)(?:^|[_.:/-])(?:_?auth\w*|\w*token\w*|\w*passw\w*|\w*secret\w*|\w*credential\w*|key)\b")
