@@ -1,5 +1,7 @@
 """Roles of operands of system tools: processes, services, settings, terminals."""
 
+import re
+
 from qwed.guards._shell.command_model import names_in
 from qwed.guards._shell.grammar.context import Argument, Role, RoleContext
 from qwed.model import EffectKind
@@ -49,6 +51,36 @@ _PLAIN_VARIABLES = names_in(
 )
 
 
+def _process_format(context: RoleContext, argument: Argument) -> None:
+    """Report columns that show the environment of every process."""
+    if "environ" in argument.word.text or not argument.word.is_exact:
+        context.add(_E.SECRET, "environment")
+
+
+def _system_file(context: RoleContext, argument: Argument) -> None:
+    """Report a file below `/etc`, where relative names start."""
+    text = argument.word.text
+    context.add_file(_E.READ, argument.word if text.startswith("/") else argument.word._replace(text=f"/etc/{text}"))
+
+
+_NEW_SETTING = re.compile(r"[^=]*=", re.DOTALL)
+
+
+def _mail_setting(context: RoleContext, argument: Argument) -> None:
+    """Report `name=value`, which changes the configuration."""
+    if _NEW_SETTING.match(argument.word.text) or not argument.word.is_exact:
+        context.add(_E.ADMIN)
+
+
+_PACKET_WORD = re.compile(r"[\w.:-]+")
+
+
+def _packet_filter(context: RoleContext, argument: Argument) -> None:
+    """Report a word that begins another command, as `;` does."""
+    if not (_PACKET_WORD.fullmatch(argument.word.text) and argument.word.is_exact):
+        context.add(_E.ADMIN)
+
+
 def _environment_name(context: RoleContext, argument: Argument) -> None:
     if argument.word.text not in _PLAIN_VARIABLES:
         context.add(_E.SECRET, argument.word.text)
@@ -88,6 +120,10 @@ ROLES: dict[str, Role] = {
     "getent-database": _getent_database,
     "date-format": _date_format,
     "sysctl-setting": _sysctl_setting,
+    "process-format": _process_format,
+    "system-file": _system_file,
+    "mail-setting": _mail_setting,
+    "packet-filter": _packet_filter,
     "env-name": _environment_name,
     "builtin-name": _builtin_name,
     "tmux-operand": _tmux_operand,

@@ -69,7 +69,14 @@ def _zip_archive(context: RoleContext, argument: Argument) -> None:
     _archive(context, argument._replace(word=word._replace(any_name=any_name, is_summarized=True)))
 
 
+def _archive_names(context: RoleContext, argument: Argument) -> None:
+    """Report `@list`, which the names of members are read from."""
+    if "@" in argument.word.text:
+        context.unresolved(f"the names in `{argument.word.text[:64]}` are not known")
+
+
 ROLES: dict[str, Role] = {
+    "archive-names": _archive_names,
     "archive": _archive,
     "zip-archive": _zip_archive,
     "compressor": _compressor,

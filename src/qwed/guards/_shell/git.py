@@ -19,8 +19,8 @@ _RUNNING_KEY = re.compile(
 _HARMLESS_KEY = re.compile(
     r"(?i)(?:color\.[\w.-]+|column\.\w+|advice\.\w+|user\.(?:name|email|signingkey)|author\.(?:name|email)|committer\.(?:name|email)"
     r"|core\.(?:quotepath|autocrlf|safecrlf|eol|filemode|ignorecase|precomposeunicode|symlinks|abbrev|bigfilethreshold|whitespace|commentchar|longpaths|untrackedcache|preloadindex|trustctime)"
-    r"|log\.(?:date|decorate|follow|abbrevcommit|showsignature|mailmap)|diff\.(?:renames|renamelimit|algorithm|context|mnemonicprefix|noprefix|colormoved|submodule|statgraphwidth|wserrorhighlight|relative)"
-    r"|status\.[\w.]+|blame\.(?!ignorerevsfile)\w+|grep\.\w+|format\.pretty|i18n\.\w+|init\.defaultbranch|commit\.(?:gpgsign|verbose)|tag\.(?:gpgsign|sort)"
+    r"|log\.(?:date|decorate|follow|abbrevcommit|mailmap)|diff\.(?:renames|renamelimit|algorithm|context|mnemonicprefix|noprefix|colormoved|submodule|statgraphwidth|wserrorhighlight|relative)"
+    r"|status\.[\w.]+|blame\.(?!ignorerevsfile)\w+|grep\.(?!fallbacktonoindex)\w+|format\.pretty|i18n\.\w+|init\.defaultbranch|commit\.(?:gpgsign|verbose)|tag\.(?:gpgsign|sort)"
     r"|pull\.(?:rebase|ff)|push\.(?:default|autosetupremote|followtags)|fetch\.(?:prune|prunetags|parallel|writecommitgraph)|merge\.(?:ff|conflictstyle|renames|renamelimit|stat|log)"
     r"|rebase\.(?:autosquash|autostash|updaterefs|stat)|branch\.(?:autosetupmerge|autosetuprebase|sort)|rerere\.(?:enabled|autoupdate)|gc\.(?:auto|autodetach)|maintenance\.auto|index\.version|pack\.\w+|protocol\.version"
     r"|http\.(?:version|postbuffer|lowspeedlimit|lowspeedtime)|versionsort\.\w+|feature\.\w+|help\.autocorrect|safe\.directory|transfer\.\w+|receive\.\w+|showbranch\.default|sequence\.)"
@@ -52,7 +52,7 @@ def _require_harmless(context: RoleContext, argument: Argument, key: str, change
         context.unresolved(f"the git setting `{key[:64]}` is not known")
 
 
-_LOCAL_REPOSITORY = re.compile(r"[/.~]|file:")
+_LOCAL_REPOSITORY = re.compile(r"(?i)[/.~]|file:|[^:]*/")
 
 
 def _remote(context: RoleContext, argument: Argument) -> None:

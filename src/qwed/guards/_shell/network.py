@@ -31,7 +31,9 @@ def _cookie_file(context: RoleContext, argument: Argument) -> None:
         context.add_file(_E.READ, argument.word)
 
 
-_SCHEME = re.compile(r"(?i)([a-z][a-z0-9+.-]*)://")
+_SCHEME = re.compile(r"(?i)\s*([a-z][a-z0-9+.-]*)://")
+_FILE_SCHEME = re.compile(r"(?i)\s*file:/*")
+_MANY_SCHEMES = re.compile(r"[^/]*[{\[][^/]*:")
 _WEB_SCHEMES = frozenset({"http", "https", "ftp", "ftps", "ws", "wss", "sftp", "scp"})
 
 
@@ -39,13 +41,40 @@ def _url(context: RoleContext, argument: Argument) -> None:
     word = argument.word
     match = _SCHEME.match(word.text)
     scheme = match[1].lower() if match else "http"
-    if scheme == "file" or word.text[:5].lower() == "file:":
-        context.analysis.add_file_effect(_E.READ, word._replace(text="/" + word.text[5:].lstrip("/")))
+    if word.text.startswith("@"):
+        context.add_file(_E.READ, word._replace(text=word.text[1:]))
+        context.unresolved(f"the addresses in `{word.text[:64]}` are not known")
+    if local := _FILE_SCHEME.match(word.text):
+        context.analysis.add_file_effect(_E.READ, word._replace(text="/" + word.text[local.end() :]))
         context.unresolved("`file:` is not an address of another machine")
         return
     context.add(_E.NETWORK, word.text)
-    if scheme not in _WEB_SCHEMES:
+    if scheme not in _WEB_SCHEMES or _MANY_SCHEMES.match(word.text):
         context.unresolved(f"`{scheme}:` is not a known URL scheme")
+
+
+def _web_scheme(context: RoleContext, argument: Argument) -> None:
+    """Report the scheme of addresses that have none, unless it is that of the web."""
+    if argument.word.text not in _WEB_SCHEMES:
+        context.unresolved(f"`{argument.word.text[:64]}` is not the scheme of an address of another machine")
+
+
+_FORM_FILES = re.compile(r"(?:^|=|;)[@<](\"(?:[^\"\\]|\\.)*\"|[^;]+)((?:,[^;]*)?)")
+
+
+def _form(context: RoleContext, argument: Argument) -> None:
+    """Report the files of a field such as `name=@file,"other";type=text/plain`."""
+    for match in _FORM_FILES.finditer(argument.word.text):
+        for name in (match[0].lstrip("=;@<") if match[1][0] != '"' else match[1] + match[2]).split(","):
+            context.add_file(_E.READ, argument.word._replace(text=name.strip().strip('"').replace("\\", "")))
+    if not argument.word.is_resolved and argument.word.text.startswith(("$", "`")):
+        context.unresolved(f"`{argument.word.text[:64]}` is known only at run time")
+
+
+def _socket_path(context: RoleContext, argument: Argument) -> None:
+    """Report a socket of this machine: what listens there may do anything."""
+    if context.parsed.has("-U"):
+        context.add_file(_E.WRITE, argument.word)
 
 
 _REQUEST_FILE = re.compile(r"[^=@:/]*(?::?=|==|:)?@(.+)", re.DOTALL)
@@ -59,19 +88,6 @@ def _write_out(context: RoleContext, argument: Argument) -> None:
     for name in _OUTPUT_FILE.findall(argument.word.text):
         context.add_file(_E.WRITE, argument.word._replace(text=name))
     if not argument.word.is_exact:
-        context.unresolved(f"`{argument.word.text[:64]}` is known only at run time")
-
-
-_FORM_FILES = re.compile(r"(?:[^=]*=)?[@<](.*)", re.DOTALL)
-
-
-def _form(context: RoleContext, argument: Argument) -> None:
-    """Report the files of a field of a form, parted by commas, before their settings."""
-    match = _FORM_FILES.match(argument.word.text)
-    for part in match[1].split(",") if match else ():
-        name = part.partition(";")[0].strip().strip('"')
-        context.add_file(_E.READ, argument.word._replace(text=name))
-    if not argument.word.is_resolved:
         context.unresolved(f"`{argument.word.text[:64]}` is known only at run time")
 
 
@@ -188,6 +204,7 @@ def _reverse_shell(context: RoleContext, argument: Argument) -> None:
 
 _SOCAT_RUNS = re.compile(r"(?i)(?:exec|system|shell|pty)\b")
 _SOCAT_FILE = re.compile(r"(?i)(?:open|file|create|gopen)\w*:([^,]*)")
+_SOCAT_SOCKET = re.compile(r"(?i)(?:unix|abstract|pipe)[\w-]*:([^,]*)")
 _SOCAT_NETWORK = re.compile(
     r"(?i)(?:tcp|udp|openssl|ssl|sctp|ip|socks|proxy|unix|stdio|stdin|stdout|pipe|fd)\w*(?:-\w+)*\b|-"
 )
@@ -197,7 +214,7 @@ def _socat_address(context: RoleContext, argument: Argument) -> None:
     text = argument.word.text
     if _SOCAT_RUNS.match(text):
         _reverse_shell(context, argument)
-    elif match := _SOCAT_FILE.match(text):
+    elif (match := _SOCAT_FILE.match(text)) or (match := _SOCAT_SOCKET.match(text)):
         context.add_file(_E.WRITE, argument.word._replace(text=match[1]))
     elif not _SOCAT_NETWORK.match(text):
         context.unresolved(f"`{text[:64]}` is not a known address of `socat`")
@@ -213,6 +230,8 @@ def _http_method(context: RoleContext, argument: Argument) -> None:
 
 ROLES: dict[str, Role] = {
     "url": _url,
+    "web-scheme": _web_scheme,
+    "socket-path": _socket_path,
     "header-file": _header_file,
     "named-file": _named_file,
     "cookie-file": _cookie_file,

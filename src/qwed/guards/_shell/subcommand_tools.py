@@ -44,9 +44,32 @@ def _file_or_url(context: RoleContext, argument: Argument) -> None:
         context.add_file(_E.READ, argument.word)
 
 
+_PROTOCOL = re.compile(r"(\w+)[:,]")
+
+
+def _media_file(context: RoleContext, argument: Argument) -> None:
+    """Report a file that is shown, or what a prefix such as `concat:` makes of it."""
+    match = _PROTOCOL.match(argument.word.text)
+    if match and match[1] not in ("http", "https"):
+        context.unresolved(f"`{argument.word.text[:64]}` is not a plain file")
+    _file_or_url(context, argument)
+
+
+_NAMES = re.compile(r"[A-Za-z0-9_+,-]+")
+
+
 def _word(context: RoleContext, argument: Argument) -> None:
-    """Report a value that is more than a name, where a longer one names a file or a program."""
-    if not (argument.word.is_exact and argument.word.text.replace("-", "").isalnum()):
+    """Report a value that is more than names, where a longer one names a file, a class or a program."""
+    if not (argument.word.is_exact and _NAMES.fullmatch(argument.word.text)):
+        context.unresolved(f"`{argument.word.text[:64]}` is not a known value of `{argument.option}`")
+
+
+_NAME = re.compile(r"[\w-]+")
+
+
+def _name(context: RoleContext, argument: Argument) -> None:
+    """Report a value that is more than a name, where parts after it change something."""
+    if not (argument.word.is_exact and _NAME.fullmatch(argument.word.text)):
         context.unresolved(f"`{argument.word.text[:64]}` is not a known value of `{argument.option}`")
 
 
@@ -76,12 +99,36 @@ def _kube_server(context: RoleContext, argument: Argument) -> None:
 
 
 def _code_name(context: RoleContext, argument: Argument) -> None:
-    """Report a formula or an interpreter that is named by its path: that file is run."""
-    if argument.word.text.endswith(".rb") or argument.word.text.startswith((".", "/", "~")):
+    """Report a formula that is named by its path, or that of a repository of others: it is run."""
+    if "/" in argument.word.text or argument.word.text.endswith((".rb", ".json")) or not argument.word.is_exact:
         context.add(_E.EXECUTE, argument.word.text)
 
 
+_PYTHON_VERSION = re.compile(r"(?:(?:cpython|pypy|graalpy|python|cp|pp)[@-]?)?[\d.,<>=!~*]*[dt]?")
+
+
+def _python_version(context: RoleContext, argument: Argument) -> None:
+    """Report an interpreter that is named by its path."""
+    if not (_PYTHON_VERSION.fullmatch(argument.word.text) and argument.word.is_exact):
+        context.add(_E.EXECUTE, argument.word.text)
+
+
+_LOCAL_HYPERVISOR = re.compile(r"(?:qemu|xen|lxc|vbox|bhyve|test|vz):///(?:system|session|default)?")
+
+
+def _hypervisor(context: RoleContext, argument: Argument) -> None:
+    """Report a hypervisor of another machine; some transports run a program."""
+    text = argument.word.text
+    if "?" in text or "+" in text:
+        context.escape(text)
+    elif not _LOCAL_HYPERVISOR.fullmatch(text):
+        context.add(_E.NETWORK, text)
+
+
 ROLES: dict[str, Role] = {
+    "media-file": _media_file,
+    "python-version": _python_version,
+    "hypervisor": _hypervisor,
     "code-name": _code_name,
     "kube-config": _kube_config,
     "kube-server": _kube_server,
@@ -91,4 +138,5 @@ ROLES: dict[str, Role] = {
     "file-or-url": _file_or_url,
     "remote-name": _remote_name,
     "word": _word,
+    "name": _name,
 }

@@ -9,7 +9,7 @@ from qwed.guards._shell.listings import excludes_secrets, is_narrow_search, list
 from qwed.model import EffectKind
 
 _FILTER_ENVIRONMENT = re.compile(
-    r"\benv\b(?!\s*:)|\$ENV|\benv\(|strenv|envsubst|\bload\w*\(|\$__loc__|\bsystem\b|\beval\b"
+    r"\benv\b(?!\s*:)|\$ENV|\benv\(|strenv|envsubst|load\w*\s*\(|\$__loc__|\bsystem\b|\beval\b"
 )
 _FILTER_MODULE = re.compile(r"\b(?:import|include)\b\s*\"|input_line_number|\bgetpath\(\[\s*\"env")
 
@@ -90,7 +90,7 @@ def _dc_text(context: RoleContext, argument: Argument) -> None:
 
 def _man_page(context: RoleContext, argument: Argument) -> None:
     """Report a page that is named by its path: its requests can include other files."""
-    if "/" in argument.word.text:
+    if "/" in argument.word.text or argument.word.text.startswith("."):
         context.add_file(EffectKind.READ, argument.word)
         context.unresolved(f"the requests in `{argument.word.text[:64]}` are not known")
 
@@ -107,14 +107,111 @@ def _charset(context: RoleContext, argument: Argument) -> None:
         context.unresolved(f"`{name[:64]}` is known only at run time")
 
 
-_ESLINT_FORMATS = names_in(
-    "stylish json html json-with-metadata compact unix checkstyle junit tap codeframe visualstudio"
+_FORMATTERS = names_in(
+    """
+    stylish json html json-with-metadata compact unix checkstyle junit tap codeframe visualstudio jslint-xml
+    pretty-error table github
+    """
+)
+"""Formatters that are part of a linter; another name is that of a file or a package."""
+
+
+def _formatter(context: RoleContext, argument: Argument) -> None:
+    """Report a formatter that is loaded from a file or a package."""
+    if argument.word.text not in _FORMATTERS:
+        context.escape(argument.word.text)
+
+
+_PHP_STANDARDS = names_in("PSR1 PSR2 PSR12 PEAR Squiz Zend Generic MySource")
+
+
+def _php_standard(context: RoleContext, argument: Argument) -> None:
+    """Report rules that may load code: all but those that are part of phpcs."""
+    if not _PHP_STANDARDS.issuperset(argument.word.text.split(",")):
+        context.escape(argument.word.text)
+
+
+_YAML_BASE = re.compile(r"extends[\"']?\s*:\s*[\"']?(?:default|relaxed|empty)\b")
+
+
+def _yaml_config(context: RoleContext, argument: Argument) -> None:
+    """Report a configuration in the command line that names files."""
+    text = argument.word.text
+    if "file" in text or "extends" in _YAML_BASE.sub("", text) or not argument.word.is_exact:
+        context.unresolved(f"`{text[:64]}` may name a file")
+
+
+_RUFF_SETTING = re.compile(
+    r"\s*(?:lint\.[\w.-]+|format\.[\w.-]+|line-length|indent-width|target-version|preview)\s*=", re.DOTALL
 )
 
 
-def _eslint_format(context: RoleContext, argument: Argument) -> None:
-    """Report a formatter that is loaded from a file or a package."""
-    if argument.word.text not in _ESLINT_FORMATS:
+def _ruff_config(context: RoleContext, argument: Argument) -> None:
+    """Report a configuration file, or a setting that changes what is written."""
+    if "=" not in argument.word.text:
+        context.add_file(EffectKind.READ, argument.word)
+    elif not _RUFF_SETTING.match(argument.word.text):
+        context.unresolved(f"the setting `{argument.word.text[:64]}` of `ruff` is not known")
+
+
+_DATA_FILE = re.compile(r".*\.(?:json|jsonc|json5|ya?ml|toml|ini|cfg)", re.DOTALL)
+
+
+def _data_config(context: RoleContext, argument: Argument) -> None:
+    """Report a configuration; one that is not plain data is code."""
+    context.add_file(EffectKind.READ, argument.word)
+    if not _DATA_FILE.fullmatch(argument.word.text):
+        context.add(EffectKind.EXECUTE, argument.word.text)
+
+
+_INCLUDING = re.compile(r"(?:rst|latex|org|typst|t2t|tex|muse)\b")
+_INCLUDING_FILE = re.compile(r".*\.(?:rst|tex|latex|ltx|org|typ|t2t|lua)", re.DOTALL)
+
+
+def _input_format(context: RoleContext, argument: Argument) -> None:
+    """Report a format whose documents include other files."""
+    if _INCLUDING.match(argument.word.text) and not context.parsed.has("--sandbox"):
+        context.unresolved(f"a document of the format `{argument.word.text[:64]}` may include files")
+    elif not re.fullmatch(r"[\w+-]+", argument.word.text):
+        context.unresolved(f"`{argument.word.text[:64]}` is not a known format")
+
+
+def _document(context: RoleContext, argument: Argument) -> None:
+    """Report a document; by its ending, it may include other files."""
+    if _ADDRESS.match(argument.word.text):
+        context.add(EffectKind.NETWORK, argument.word.text)
+    else:
+        context.add_file(EffectKind.READ, argument.word)
+    if _INCLUDING_FILE.fullmatch(argument.word.text) and not context.parsed.has("--sandbox"):
+        context.unresolved(f"`{argument.word.text[:64]}` may include files")
+
+
+_ADDRESS = re.compile(r"(?i)[a-z][a-z0-9+.-]*://")
+_PLAIN_METADATA = re.compile(
+    r"(?:title|subtitle|author|date|lang|keywords|abstract|pagetitle|subject|toc-title)\b.*", re.DOTALL
+)
+
+
+def _metadata(context: RoleContext, argument: Argument) -> None:
+    """Report a field of a document that may name a file, such as `bibliography=file`."""
+    if not _PLAIN_METADATA.fullmatch(argument.word.text):
+        context.unresolved(f"the field `{argument.word.text[:64]}` may name a file")
+
+
+_XVFB = re.compile(
+    r"\s*(?:(?:-screen \d+ \d+x\d+x\d+|-ac|-noreset|-nocursor|-nolisten \w+|[+-]extension \w+|[+-]render|-dpi \d+)\s*)*"
+)
+
+
+def _display_arguments(context: RoleContext, argument: Argument) -> None:
+    """Report arguments of an X server that are not known to be harmless."""
+    if not (_XVFB.fullmatch(argument.word.text) and argument.word.is_exact):
+        context.unresolved(f"`{argument.word.text[:64]}` is not understood")
+
+
+def _psql_variable(context: RoleContext, argument: Argument) -> None:
+    """Report a variable of psql itself: a prompt runs programs, a history is written."""
+    if re.match(r"PROMPT|HISTFILE", argument.word.text) or not argument.word.text.strip():
         context.escape(argument.word.text)
 
 
@@ -131,7 +228,9 @@ _GH_GRAPHQL = re.compile(r"/?graphql\b")
 
 
 def _gh_endpoint(context: RoleContext, argument: Argument) -> None:
-    """Report a GraphQL request, whose effect is in its query."""
+    """Report a GraphQL request, whose effect is in its query, and variables of GitLab, which hold secrets."""
+    if context.call.name == "glab" and re.search(r"variables|tokens?\b|triggers", argument.word.text):
+        context.add(EffectKind.SECRET)
     if _GH_GRAPHQL.match(argument.word.text):
         context.unresolved("the effect of a GraphQL request is not known")
 
@@ -153,7 +252,16 @@ ROLES: dict[str, Role] = {
     "filter": _filter,
     "editor-file": _editor_file,
     "dc-text": _dc_text,
-    "eslint-format": _eslint_format,
+    "formatter": _formatter,
+    "php-standard": _php_standard,
+    "yaml-config": _yaml_config,
+    "ruff-config": _ruff_config,
+    "data-config": _data_config,
+    "input-format": _input_format,
+    "document": _document,
+    "metadata": _metadata,
+    "display-arguments": _display_arguments,
+    "psql-variable": _psql_variable,
     "searched": _searched,
     "searched-tree": _searched_tree,
     "compared": _compared,

@@ -75,7 +75,7 @@ def _stream(context: RoleContext, argument: Argument) -> None:
         context.unresolved("`/dev/zero` never ends")
 
 
-_IMAGE_SCHEME = re.compile(r"[A-Za-z][\w-]*:(?!//)")
+_IMAGE_SCHEME = re.compile(r"[A-Za-z][\w-]*:(?!//)|.*\.(?:msl|mvg|url)\Z", re.IGNORECASE | re.DOTALL)
 
 
 def _image_file(context: RoleContext, argument: Argument) -> None:
@@ -164,6 +164,21 @@ def _parameter(context: RoleContext, argument: Argument) -> None:
         context.add_file(_E.READ, argument.word._replace(text=match[1]))
 
 
+_VALUE_FILE = re.compile(r"(?:^|[=,])([^=,]+)(?=,|$)")
+
+
+def _set_file(context: RoleContext, argument: Argument) -> None:
+    """Report the files in `name=file,name=file`."""
+    for name in _VALUE_FILE.findall(argument.word.text):
+        context.add_file(_E.READ, argument.word._replace(text=name))
+
+
+def _style(context: RoleContext, argument: Argument) -> None:
+    """Report `file:name` or a path, which a style or a template is read from."""
+    if argument.word.text.startswith("file:") or "/" in argument.word.text:
+        context.add_file(_E.READ, argument.word._replace(text=argument.word.text.removeprefix("file:")))
+
+
 _SECRET_NAME = re.compile(r"(?i)(?:^|[_.:/-])(?:_?auth\w*|\w*token\w*|\w*passw\w*|\w*secret\w*|\w*credential\w*|key)\b")
 
 
@@ -187,6 +202,21 @@ def _template(context: RoleContext, argument: Argument) -> None:
         context.unresolved(f"the template of `{argument.word.text[:64]}` is not known")
     elif _TEMPLATE_SECRET.search(argument.word.text):
         context.add(_E.SECRET)
+
+
+def _format_string(context: RoleContext, argument: Argument) -> None:
+    """Report a format of Python that reaches the attributes of an object, from which all others can be reached."""
+    if "__" in argument.word.text or not argument.word.is_exact:
+        context.unresolved(f"`{argument.word.text[:64]}` of `{argument.option}` is not understood")
+
+
+_PERL_TEXT = re.compile(r"(?:[^@$\\{}\"]|\$[\d&+f_.,;])*")
+
+
+def _perl_text(context: RoleContext, argument: Argument) -> None:
+    """Report a text that Perl evaluates, unless it only names what was matched."""
+    if not (_PERL_TEXT.fullmatch(argument.word.text) and argument.word.is_exact):
+        context.escape(argument.word.text)
 
 
 _PAGER_JUMP = re.compile(r"\+(?:\d+|G|F|/[^!]*)\Z")
@@ -236,6 +266,10 @@ ROLES: dict[str, Role] = {
     "parameter": _parameter,
     "key": _key,
     "git-key": _key,
+    "set-file": _set_file,
+    "style": _style,
+    "format-string": _format_string,
+    "perl-text": _perl_text,
     **git.ROLES,
     **archive_tools.ROLES,
     **network.ROLES,
