@@ -95,7 +95,7 @@ def test_what_is_not_understood_is_a_problem_that_names_it(line, problem):
     assert list(sample(line).problems) == [problem]
 
 
-@each("command", ["git diff", "az vm list", "gh pr view"])
+@each("command", ["git diff", "az vm list", "gh pr list"])
 def test_a_problem_names_the_subcommand_as_it_is_written(command: str) -> None:
     assert findings(f"{command} -y").unresolved[0] == f"`-y` is not a known option of `{command}`"
 
