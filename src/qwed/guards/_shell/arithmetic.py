@@ -138,3 +138,11 @@ def _visit_word(context: ArithmeticContext, node: "Node", *, double: bool) -> No
     words = expand_words(context, node)
     if not double and (len(words) != 1 or any(map(may_be_operator, words))):
         context.report.add_unresolved(f"`{text_of(node)[:64]}` may become another test: put it into quotes")
+
+
+_SHOWS_OPERANDS = re.compile(r"=~|\s-(?:eq|ne|lt|le|gt|ge)\s")
+
+
+def shows_operands(node: "Node") -> bool:
+    """Return True for a test that keeps what it matched, or whose error shows what is no number."""
+    return _SHOWS_OPERANDS.search(text_of(node)) is not None
