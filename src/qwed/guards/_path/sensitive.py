@@ -19,7 +19,7 @@ _PLACES = (
     r"/var/lib/jenkins/(?:secrets(?:/.*)?|credentials\.xml|secret\.key.*)|/var/lib/tor/.*/hs_\w*secret_key",
     r"/var/lib/cloud/instances?/(?:.*/)?user-data\.txt.*|/var/lib/samba/private(?:/.*)?",
     r"/proc/(?:kcore|kallsyms|keys|[^/]+/(?:environ|mem|maps|smaps|cmdline|auxv|stack|syscall))",
-    r"/dev/(?:mem|kmem|port|sd[a-z]\d*|hd[a-z]\d*|nvme.*|mmcblk.*|x?vd[a-z]\d*|dm-\d+|disk/.*|mapper/.*|r?disk\d.*)",
+    r"/dev/(?:mem|kmem|port|sd[a-z]\d*|hd[a-z]\d*|nvme.*|mmcblk.*|x?vd[a-z]\d*|dm-\d+|disk/(?!by-[a-z]+/?\Z).+|mapper/.+|r?disk\d.*)",
     r"(?:/var)?/run/(?:docker\.sock|podman/.*|crio/.*|containerd/.*|secrets(?:/.*)?|credentials(?:/.*)?)",
     r"/var/lib/(?:kubelet|docker|rancher|etcd|vault|mysql/mysql|sss/(?:db|secrets)|systemd/credential\.secret)(?:/.*)?",
     r".+/etc/(?:shadow|gshadow|sudoers|master\.passwd)(?:[-~.].*)?",
@@ -30,7 +30,7 @@ _PLACES = (
     r".*/(?:inetpub/.*/)?(?:pagefile|hiberfil|swapfile)\.sys",
 )
 _DIRECTORIES = (
-    "ssh(?!/[^/]+\\.pub$)",
+    "ssh(?!/(?:[^/]+\\.pub|known_hosts2?(?:\\.old)?)$)",
     "gnupg",
     "aws",
     "azure",
@@ -169,9 +169,11 @@ _COPY_ENDINGS = re.compile(
 )
 # Certificates are public; files with these names do not hold private keys.
 _PUBLIC = re.compile(
-    r"(?:.*[._-])?(?:certs?|certificates?|cacerts?|ca[._-](?:bundle|certificates?|certs?|chain)|(?:full)?chain|public(?:[._-]?key)?|pub"
-    r"|root[._-]ca|trusted[._-]certs?)\.(?:pem|key|jks)"
+    r"(?:.*[._-])?(?:certs?|certificates?|cacerts?|ca[._-](?:bundle|certificates?|certs?|chain)|(?:full)?chain"
+    r"|intermediate(?:[._-]ca)?|root[._-]ca|trusted[._-]certs?)\d*\.(?:pem|jks)"
+    r"|(?:.*[._-])?(?:public(?:[._-]?key)?|pub)\.(?:pem|key)"
 )
+_PUBLIC_CHAIN = re.compile(r"/etc/letsencrypt/(?:live|archive)/[\w.-]+/(?:cert|chain|fullchain)\d*\.pem")
 
 _PUBLIC_PLACES = ("/etc/ssl/certs/", "/usr/share/ca-certificates/", "/etc/pki/ca-trust/", "/etc/pki/tls/certs/")
 
@@ -224,7 +226,7 @@ def is_sensitive(path: str) -> bool:
     if folded.startswith("../"):
         # The number of levels up is unknown; assume the file system root, which is the worst case.
         folded = "/" + _CLIMB.sub("", folded)
-    if folded.startswith(_PUBLIC_PLACES) and folded.endswith((".pem", ".crt")):
+    if _PUBLIC_CHAIN.fullmatch(folded) or (folded.startswith(_PUBLIC_PLACES) and folded.endswith((".pem", ".crt"))):
         return False
     name = _plain_name(folded.rpartition("/")[2])
     if (name.endswith(_ENDINGS) or _NAME.fullmatch(name)) and not _PUBLIC.fullmatch(name):

@@ -114,7 +114,17 @@ def _tmux_format(context: RoleContext, argument: Argument) -> None:
         context.escape(argument.word.text)
 
 
+_PLAIN_MODE = re.compile(r"0?[0-7]{3}|(?:[ugoa]*[-+=][rwxX]*,?)+")
+
+
+def _file_mode(context: RoleContext, argument: Argument) -> None:
+    """Report a mode with which a program runs as its owner."""
+    if not (argument.word.is_exact and _PLAIN_MODE.fullmatch(argument.word.text)):
+        context.add(_E.ADMIN)
+
+
 ROLES: dict[str, Role] = {
+    "file-mode": _file_mode,
     "ps-operand": _ps_operand,
     "service-verb": _service_verb,
     "getent-database": _getent_database,

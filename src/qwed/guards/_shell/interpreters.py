@@ -243,6 +243,8 @@ def _module(analysis: ShellAnalysis, name: str, module: Word | None, rest: list[
     module_name = module.text if module is not None else ""
     if module_name in ("pip", "pip3", "pytest", "uv", "pipx", "poetry"):
         analysis.visit_command([Word(module_name), *rest], stdin)
+    elif module_name == "venv":
+        analysis.visit_command([Word("pyvenv"), *rest])
     elif module_name in _MODULE_READERS:
         if module_name not in _MODULES_WITH_OPTIONS and any(word.is_option for word in rest):
             analysis.report.add_unresolved(f"an option of the module `{module_name}` is not understood")

@@ -193,8 +193,19 @@ def _settings(context: RoleContext, argument: Argument, text: str) -> None:
     for name, value in _SETTING.findall(text):
         if name in ("host", "hostaddr"):
             _server(context, argument._replace(word=argument.word._replace(text=value.strip("'"))))
+        elif name == "service":
+            # The server of a service is in a file of the user.
+            context.add(_E.NETWORK, f"service:{value}")
         elif name not in _PLAIN_SETTINGS:
             context.unresolved(f"the setting `{name[:64]}` of a connection is not known")
+
+
+def _psql_output(context: RoleContext, argument: Argument) -> None:
+    """Report the file, or after `|` the program, that gets the output."""
+    if argument.word.text.lstrip().startswith("|"):
+        context.escape(argument.word.text)
+    else:
+        context.add_file(_E.WRITE, argument.word)
 
 
 def _reverse_shell(context: RoleContext, argument: Argument) -> None:
@@ -248,6 +259,7 @@ ROLES: dict[str, Role] = {
     "request-item": _request_item,
     "server": _server,
     "database": _database,
+    "psql-output": _psql_output,
     "reverse-shell": _reverse_shell,
     "socat-address": _socat_address,
 }

@@ -247,7 +247,49 @@ def _media_template(context: RoleContext, argument: Argument) -> None:
         context.unresolved(f"the template `{argument.word.text[:64]}` is not known")
 
 
+_SELECTOR = re.compile(r"\.?[\w-]*(?:\.[\w-]+|\.?\[(?:\d+|\*|all\(\))?\]|\.\*)*\.?")
+
+
+def _selector(context: RoleContext, argument: Argument) -> None:
+    """Report a selector that is more than a path of keys: it is code, which can read and write files."""
+    if not argument.word.is_resolved or not _SELECTOR.fullmatch(argument.word.text):
+        context.unresolved(f"the selector `{argument.word.text[:64]}` of `{context.call.name}` is not a path of keys")
+
+
+def _exif_tag(context: RoleContext, _argument: Argument) -> None:
+    """Report that a tag is given a value, which changes the files."""
+    for word in context.parsed.operands:
+        context.add_file(EffectKind.WRITE, word)
+
+
+def _miller_source(context: RoleContext, argument: Argument) -> None:
+    """Report an input of Miller, which `-I` changes."""
+    context.add_file(EffectKind.WRITE if context.parsed.has("in-place") else EffectKind.READ, argument.word)
+
+
+def _miller_value(context: RoleContext, argument: Argument) -> None:
+    """Report a value that may be meant as the next verb, or as an option."""
+    if argument.word.text == "then" or not argument.word.is_resolved:
+        context.unresolved(f"`{argument.word.text[:64]}` of `{argument.option}` may be a verb")
+
+
+def _miller_files(context: RoleContext, argument: Argument) -> None:
+    """Report the files after a verb of Miller, or the verb that `then` adds."""
+    words = [argument.word, *argument.following]
+    if words[0].text == "then":
+        in_place = [Word("-I")] if context.parsed.has("in-place") else []
+        context.analysis.visit_command([Word("mlr"), *in_place, *words[1:]])
+        return
+    for word in words:
+        _miller_source(context, argument._replace(word=word))
+
+
 ROLES: dict[str, Role] = {
+    "selector": _selector,
+    "exif-tag": _exif_tag,
+    "mlr-value": _miller_value,
+    "mlr-source": _miller_source,
+    "mlr-files": _miller_files,
     "media-template": _media_template,
     "filter": _filter,
     "editor-file": _editor_file,

@@ -36,8 +36,8 @@ TRAITS = names_in(
 """
 
 
-REST_ROLES = frozenset({"command", "command-for-each", "script"})
-"""Roles of a command or script that is made of all the remaining words."""
+REST_ROLES = frozenset({"command", "command-for-each", "script", "mlr-files"})
+"""Roles of a command, a script or a list of files that is made of all the remaining words."""
 
 
 class Slot(NamedTuple):

@@ -2,7 +2,16 @@
 
 import re
 
-from qwed.guards._shell import admin_tools, archive_tools, git, network, remote, subcommand_tools, text_tools
+from qwed.guards._shell import (
+    admin_tools,
+    archive_tools,
+    git,
+    media_tools,
+    network,
+    remote,
+    subcommand_tools,
+    text_tools,
+)
 from qwed.guards._shell.command_model import Violation
 from qwed.guards._shell.env_variables import SAFE_PAGERS
 from qwed.guards._shell.grammar.context import Argument, Role, RoleContext
@@ -190,7 +199,9 @@ def _key(context: RoleContext, argument: Argument) -> None:
         context.add(_E.SECRET)
 
 
-_TEMPLATE_SECRET = re.compile(r"(?i)\benv\b|\$ENV|secret|token|passw|credential|environ|json \.(?:Config)?\s*\}")
+_TEMPLATE_SECRET = re.compile(
+    r"(?i)\benv\b|\$ENV|secret(?!list\b)|token|passw|credential|environ|json \.(?:Config)?\s*\}"
+)
 _TEMPLATE_FILE = re.compile(r"[\w-]+-file\b")
 
 
@@ -272,6 +283,7 @@ ROLES: dict[str, Role] = {
     "perl-text": _perl_text,
     **git.ROLES,
     **archive_tools.ROLES,
+    **media_tools.ROLES,
     **network.ROLES,
     **remote.ROLES,
     **subcommand_tools.ROLES,
