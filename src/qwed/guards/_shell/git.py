@@ -85,7 +85,9 @@ def _refspec(context: RoleContext, argument: Argument) -> None:
 def _object(context: RoleContext, argument: Argument) -> None:
     """Report a revision or path; without an index, it is a file."""
     text = argument.word.text
-    if context.parsed.has("no-index"):
+    if text.startswith(":("):
+        context.unresolved(f"the path `{text[:64]}` has a pattern that is not understood")
+    elif context.parsed.has("no-index"):
         _plain_file(context, argument.word)
     elif is_secret(text.rpartition(":")[2] or text):
         context.add(_E.SECRET, text)

@@ -231,12 +231,19 @@ def _socat_address(context: RoleContext, argument: Argument) -> None:
         context.unresolved(f"`{text[:64]}` is not a known address of `socat`")
 
 
+_HTTP_METHODS = names_in("GET HEAD OPTIONS POST PUT PATCH QUERY TRACE PROPFIND REPORT")
+_OTHER_PROTOCOL = re.compile(r"(?i)(?!https?:)[a-z][a-z0-9+.-]*:/")
+
+
 def _http_method(context: RoleContext, argument: Argument) -> None:
-    """Report a request that removes something on the other side."""
-    if argument.word.text.upper() == "DELETE":
-        context.add(_E.DELETE)
-    elif not argument.word.is_exact:
+    """Report a request that removes something on the other side; other protocols have methods of their own."""
+    method = argument.word.text.upper()
+    if not argument.word.is_exact:
         context.unresolved("the method of a request is known only at run time")
+    elif method == "DELETE":
+        context.add(_E.DELETE)
+    elif method not in _HTTP_METHODS or any(_OTHER_PROTOCOL.match(word.text) for word in context.parsed.operands):
+        context.unresolved(f"the request `{argument.word.text[:64]}` is not known")
 
 
 ROLES: dict[str, Role] = {

@@ -181,6 +181,7 @@ def _echo(arguments: list[Word], stdin: PipeData) -> PipeData:
 
 
 def _printf(arguments: list[Word], _fed: PipeData) -> PipeData:
+    arguments = arguments[1:] if arguments and arguments[0].text == "--" else arguments
     if not arguments or not all(word.is_exact for word in arguments):
         return UNKNOWN_DATA
     template = arguments[0].text

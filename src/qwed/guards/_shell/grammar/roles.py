@@ -77,6 +77,12 @@ def _replace(context: RoleContext, argument: Argument) -> None:
         _create(context, argument)
 
 
+def _name_list(context: RoleContext, argument: Argument) -> None:
+    """Report a list of files; what it names is read or packed, and nobody named it in the command."""
+    _read(context, argument)
+    context.unresolved(f"the files in the list `{argument.word.text[:64]}` are known only at run time")
+
+
 def _stream(context: RoleContext, argument: Argument) -> None:
     """Report a file that is printed to its end."""
     _read(context, argument)
@@ -251,6 +257,7 @@ ROLES: dict[str, Role] = {
     "text": _text,
     "read": _read,
     "list": _list,
+    "name-list": _name_list,
     "source": _source,
     "summary": _summary,
     "create": _create,
