@@ -25,6 +25,7 @@ from qwed.guards._javascript.module_paths import (
     PROPERTY_LISTERS,
     PROTOTYPES,
     UNKNOWN_FUNCTION,
+    UNKNOWN_MEMBER,
     UNKNOWN_PROPERTY,
     is_asset,
     module_path,
@@ -137,14 +138,22 @@ def _library(values: ValueResolver, path: str, arguments: list[SyntaxNode]) -> V
         return const(_KNOWN_DIRECTORIES[path])
     if f"{path}()" in TABLE and path != "?.constructor":
         return frozenset({Path(f"{path}()")})
-    if path == "Proxy":
-        _bind_traps(values, arguments[1:], first)
+    if path in ("Proxy", UNKNOWN_MEMBER):
+        return _unknown_result(values, path, arguments[1:], first)
     if path in PASS_THROUGH:
         return join(UNKNOWN_VALUE, NO_VALUE.union(*(argument.value or NO_VALUE for argument in arguments)))
     root, _, last = path.rpartition(".")
     if last in _FACTORIES and rule_of(root).effect is not None:
         return frozenset({Path(root)})
     return _library_result(values, path, arguments, first)
+
+
+def _unknown_result(values: ValueResolver, path: str, arguments: list[SyntaxNode], first: Value) -> Value:
+    """Return a proxy, which acts as its traps do, or the result of a property that may be `Function`."""
+    if path == UNKNOWN_MEMBER:
+        return UNKNOWN_VALUE | {Path(UNKNOWN_FUNCTION)}
+    _bind_traps(values, arguments, first)
+    return join(first, frozenset({Path(UNKNOWN_MEMBER)}))
 
 
 def _bind_traps(values: ValueResolver, arguments: list[SyntaxNode], target: Value) -> None:
@@ -180,7 +189,10 @@ def _library_result(values: ValueResolver, path: str, arguments: list[SyntaxNode
 def _prototype(value: Value) -> Value:
     if any(isinstance(atom, Path) and atom.name.endswith(".prototype") for atom in value):
         return frozenset({Path("Object.prototype")})
-    if any(isinstance(atom, Func) or (isinstance(atom, Path) and atom.name != UNKNOWN_PROPERTY) for atom in value):
+    if any(
+        isinstance(atom, Func) or (isinstance(atom, Path) and atom.name not in (UNKNOWN_PROPERTY, UNKNOWN_MEMBER))
+        for atom in value
+    ):
         return frozenset({Path("Function.prototype")})
     if any(isinstance(atom, Literal) and atom.node.kind == "array" for atom in value):
         return frozenset({Path("Array.prototype")})

@@ -26,7 +26,13 @@ from qwed.guards._javascript.abstract_values import (
     keys,
     limit,
 )
-from qwed.guards._javascript.module_paths import UNKNOWN_FUNCTION, UNKNOWN_PROPERTY, is_namespace, property_path
+from qwed.guards._javascript.module_paths import (
+    UNKNOWN_FUNCTION,
+    UNKNOWN_MEMBER,
+    UNKNOWN_PROPERTY,
+    is_namespace,
+    property_path,
+)
 from qwed.guards._javascript.rules import words
 from qwed.guards._javascript.scopes import Variable
 from qwed.guards._javascript.syntax_tree import ParsedScript, SyntaxNode, UnparsableScriptError
@@ -242,7 +248,9 @@ def _inherited(atom: Atom) -> Atom:
         return Path(UNKNOWN_FUNCTION)
     if isinstance(atom, Path) and not is_namespace(atom.name):
         return Path(UNKNOWN_FUNCTION)
-    return Path(UNKNOWN_PROPERTY) if not isinstance(atom, Path) else ANY
+    if isinstance(atom, Path):
+        return ANY
+    return Path(UNKNOWN_MEMBER if atom == ANY else UNKNOWN_PROPERTY)
 
 
 def without_local_paths(value: Value) -> Value:

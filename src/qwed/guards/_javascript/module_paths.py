@@ -15,9 +15,11 @@ from qwed.guards._javascript.tables import (
 
 UNKNOWN_PROPERTY = "?[]"
 """Path of a property of a plain value by an unknown name, which may be its constructor."""
+UNKNOWN_MEMBER = "?()[]"
+"""Path of a property of an unknown value by an unknown name: it may be `Function`, and its result code."""
 UNKNOWN_FUNCTION = "?[][]"
 """Path of a property of a function, or of an unknown property, by an unknown name: it may be `Function`."""
-UNKNOWN_PROPERTIES = (UNKNOWN_PROPERTY, UNKNOWN_FUNCTION)
+UNKNOWN_PROPERTIES = (UNKNOWN_PROPERTY, UNKNOWN_MEMBER, UNKNOWN_FUNCTION)
 UNKNOWN_PACKAGE = "package "
 """Prefix of the path of an unknown package."""
 
@@ -135,7 +137,7 @@ def _global_property(key: str) -> str | None:
 
 def _property_of_unknown(path: str, key: str) -> str | None:
     if key == "constructor":
-        return "?.constructor" if path == UNKNOWN_PROPERTY else "Function"
+        return "Function" if path == UNKNOWN_FUNCTION else "?.constructor"
     # A list of such properties counts as each of them.
     return path if path == UNKNOWN_FUNCTION and (key in _CALLING or key.isdigit() or key == "*") else None
 

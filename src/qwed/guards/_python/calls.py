@@ -143,6 +143,12 @@ def _reflect(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) 
         _report_computed_name(analysis, node, name, scope, f"{path} with a computed name")
 
 
+def _reflect_static(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> None:
+    """Check inspect.getattr_static; what it returns is not followed."""
+    _reflect(analysis, node, scope, path)
+    analysis.report.add_effect(EffectKind.UNRESOLVED, path, node.lineno)
+
+
 def _check_named_attribute(analysis: PythonAnalysis, node: ast.Call, text: str, scope: Scope, path: str) -> None:
     """Check one attribute that a call of getattr, setattr or delattr may name."""
     base, name = node.args[:2]
@@ -378,7 +384,8 @@ BY_NAME: dict[str, Handler] = {
     **files.BY_NAME,
     **string_eval_calls.BY_NAME,
     **library_calls.BY_NAME,
-    **dict.fromkeys(("getattr", "setattr", "delattr", "inspect.getattr_static"), _reflect),
+    **dict.fromkeys(("getattr", "setattr", "delattr"), _reflect),
+    "inspect.getattr_static": _reflect_static,
     **dict.fromkeys(("builtins.getattr", "builtins.setattr", "builtins.delattr"), _reflect),
     **dict.fromkeys(("hasattr", "dir"), _inspect),
     "type": _kind,

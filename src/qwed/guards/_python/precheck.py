@@ -181,13 +181,16 @@ def _is_class_data_plain(survey: Survey) -> bool:
 
 
 def _are_modules_plain(survey: Survey, imports: Imports) -> bool:
-    """Return True if modules are only used for names that compute, and never as values."""
-    paths = [(name, row.path) for name, rows in imports.items() for row in rows if is_module(row.path)]
-    if any(name in survey.bare or name in survey.assigned_owners for name, _ in paths):
+    """Return True if imported names are only used for attributes that compute, and modules never as values."""
+    modules = [(name, row.path) for name, rows in imports.items() for row in rows if is_module(row.path)]
+    if len(dict(modules)) < len(modules):
         return False
-    modules = dict(paths)
-    return len(modules) == len(paths) and all(
-        rule_of(canonical_path(f"{modules[name]}.{used}")) == HARMLESS for name, used in survey.uses if name in modules
+    if any(name in survey.bare or name in survey.assigned_owners for name, _ in modules):
+        return False
+    return all(
+        rule_of(canonical_path(f"{row.path}.{used}")) == HARMLESS
+        for name, used in survey.uses
+        for row in imports.get(name, ())
     )
 
 
