@@ -120,12 +120,17 @@ class SqliteStore(BaseStore):
 
     def _open_file(self, file: Path) -> None:
         self._file = file
-        writing = connect(str(file))
-        os.chmod(file, 0o600)
-        migrate(writing)
-        integrate_backlog(writing, self._sequencer)
-        # Two readers, because a long page of history must not delay a decision that reads one row.
-        self._reader, self._report_reader = connect(str(file)), connect(str(file))
+        with ExitStack() as failing:
+            writing = connect(str(file))
+            failing.callback(writing.close)
+            os.chmod(file, 0o600)
+            migrate(writing)
+            integrate_backlog(writing, self._sequencer)
+            # Two readers, because a long page of history must not delay a decision that reads one row.
+            self._reader = connect(str(file))
+            failing.callback(self._reader.close)
+            self._report_reader = connect(str(file))
+            failing.pop_all()
         self._report_lock = threading.Lock()
         self._check_file = DatabaseFileCheck(file).check
         self._writer = SqliteGroupWriter(

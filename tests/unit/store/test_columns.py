@@ -1,6 +1,8 @@
 """Statements name the columns of the tables; an additional column changes nothing."""
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -21,10 +23,10 @@ def columns_of(connection: sqlite3.Connection, table: str) -> list[str]:
 
 
 @pytest.fixture
-def newest() -> sqlite3.Connection:
-    connection = sqlite3.connect(":memory:", isolation_level=None)
-    migrate(connection)
-    return connection
+def newest() -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        migrate(connection)
+        yield connection
 
 
 @pytest.mark.parametrize("table", COLUMNS)
