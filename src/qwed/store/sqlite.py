@@ -31,7 +31,7 @@ from qwed.store.data_directory import (
 from qwed.store.entity_cache import EntityCache
 from qwed.store.group_commit import ClosedWriter, InlineWriter, PendingWrite, SqliteGroupWriter
 from qwed.store.log import Sequencer, integrate_backlog
-from qwed.store.migrate import migrate
+from qwed.store.migrate import create_tables, migrate
 from qwed.store.protocol import (
     ApprovalRecord,
     Change,
@@ -105,7 +105,7 @@ class SqliteStore(BaseStore):
         if location == MEMORY:
             self._reader = self._report_reader = connect(MEMORY)
             self._report_lock = self._lock
-            migrate(self._reader)
+            create_tables(self._reader)
             self._writer = InlineWriter(self._reader, self._sequencer, self._committed)
             self._began_empty = True
             return
