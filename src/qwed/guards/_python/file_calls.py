@@ -42,7 +42,7 @@ def has_unpacking(node: ast.Call) -> bool:
 def _open(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> None:
     """Report a read or a write, depending on the mode."""
     method = path.startswith("pathlib.Path()")
-    if argument_of(node, "fileobj", 99) or (node.args and not method and _in_memory(analysis, node.args[0], scope)):
+    if argument_of(node, "fileobj", 99) or (node.args and not method and is_in_memory(analysis, node.args[0], scope)):
         return
     mode = argument_of(node, "mode", 0 if method else 1)
     modes = analysis.folder.possible(mode, scope) if mode is not None else ("r",)
@@ -78,16 +78,31 @@ def _file_type(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str
     analysis.report.add_access(EffectKind.READ if reads else EffectKind.WRITE, path, node.lineno)
 
 
-def _in_memory(analysis: PythonAnalysis, node: ast.expr, scope: Scope) -> bool:
-    """Return True if a file can only be an in-memory buffer."""
-    if isinstance(node, ast.Call):
-        return analysis.values.paths(node.func, scope) <= _BUFFERS and bool(analysis.values.paths(node.func, scope))
+def bound_values(analysis: PythonAnalysis, node: ast.expr, scope: Scope) -> list[ast.expr]:
+    """Return the expressions that a name may stand for, or the node itself."""
     if not isinstance(node, ast.Name):
-        return False
+        return [node]
     homes, _ = analysis.program.lookup(node.id, scope)
-    bindings = [binding for home in homes for binding in home.names[node.id]]
-    values = [binding.value for binding in bindings]
-    return bool(values) and all(isinstance(value, ast.Call) and _in_memory(analysis, value, scope) for value in values)
+    values = [binding.value for home in homes for binding in home.names[node.id]]
+    return [value if value is not None else node for value in values] or [node]
+
+
+def is_in_memory(analysis: PythonAnalysis, node: ast.expr, scope: Scope) -> bool:
+    """Return True if a file can only be an in-memory buffer."""
+    return all(_is_buffer(analysis, value, scope) for value in bound_values(analysis, node, scope))
+
+
+def _is_buffer(analysis: PythonAnalysis, node: ast.expr, scope: Scope) -> bool:
+    paths = analysis.values.paths(node.func, scope) if isinstance(node, ast.Call) else frozenset()
+    return bool(paths) and paths <= _BUFFERS
+
+
+def mark_handled(analysis: PythonAnalysis, node: ast.expr) -> None:
+    """Mark a dotted name as checked."""
+    while isinstance(node, ast.Attribute):
+        analysis.handled.add(id(node))
+        node = node.value
+    analysis.handled.add(id(node))
 
 
 def _connect(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> None:
@@ -103,11 +118,14 @@ def _connect(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) 
 
 
 def _array(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> None:
+    """Report a file of arrays, and objects in it, which are unpickled."""
     allowed = argument_of(node, "allow_pickle", 2)
     plain = isinstance(allowed, ast.Constant) and allowed.value is False
     if (allowed is not None and not plain) or has_unpacking(node):
         analysis.report.add_violation(ViolationKind.DESERIALISE, "numpy.load with allow_pickle", node.lineno)
-    analysis.report.add_access(EffectKind.READ, next(iter(analysis.targets(node.func, scope)), "") or path, node.lineno)
+    if not (node.args and is_in_memory(analysis, node.args[0], scope)):
+        target = next(iter(analysis.targets(node.func, scope)), "")
+        analysis.report.add_access(EffectKind.READ, target or path, node.lineno)
 
 
 def _tensors(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> None:
@@ -127,7 +145,7 @@ def _log(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> N
 
 
 def _replace(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> None:
-    """Report `Path.replace`, which takes one argument; `str.replace` takes two."""
+    """Report `Path.replace`, which takes one argument; `str.replace` takes two, and `list.copy` none."""
     if len(node.args) == 1:
         analysis.report.add_rule(path, rule_of(path), node.lineno, analysis.targets(node.func, scope))
 
@@ -139,7 +157,7 @@ def names_file(node: ast.Call) -> bool:
 
 def _export(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> None:
     """Report an export to a file; `frame.to_csv()` without a file returns the text."""
-    if names_file(node):
+    if names_file(node) and not (node.args and is_in_memory(analysis, node.args[0], scope)):
         analysis.report.add_rule(path, rule_of(path), node.lineno, analysis.targets(node.func, scope))
 
 
@@ -200,11 +218,11 @@ BY_NAME: dict[str, Handler] = {
     **dict.fromkeys(("sqlite3.Connection", "sqlite3.dbapi2.Connection", "sqlite3.dbapi2.connect"), _connect),
     **dict.fromkeys((f"sqlite3().{name}" for name in ("execute", "executescript", "executemany")), _statement),
     **dict.fromkeys((f"duckdb().{name}" for name in ("execute", "executemany", "sql", "query")), _statement),
-    "xml.etree.ElementTree.ElementTree": _tree,
+    **dict.fromkeys(("xml.etree.ElementTree.ElementTree", "lxml.etree.ElementTree"), _tree),
     "xml.etree.ElementTree.canonicalize": _reads_if_given("from_file"),
     "argparse.ArgumentParser": _reads_if_given("fromfile_prefix_chars"),
     "qwed_finance.ISOGuard": _schemas,
-    "pathlib.Path().replace": _replace,
+    **dict.fromkeys((f"pathlib.Path().{name}" for name in ("replace", "copy", "move")), _replace),
     "argparse.FileType": _file_type,
     **dict.fromkeys(("fileinput.input", "fileinput.FileInput"), _edit),
     **dict.fromkeys(("pandas.read_sql", "pandas.read_sql_query", "polars.read_database"), _query),

@@ -185,8 +185,7 @@ UNKNOWN : numpy.lib numpy.core numpy._core numpy.testing numpy.compat pandas.io 
  pandas.testing pandas.api.extensions yaml.YAMLObject yaml.constructor
 REFLECT : numpy.ctypeslib objgraph guppy pympler.muppy pyrasite six.moves six.get_function_globals varname executing
  sorcery jedi forge
-HARMLESS : six.moves.range six.moves.zip six.moves.map six.moves.filter six.moves.urllib.parse numpy.lib.stride_tricks
- numpy.lib.scimath
+HARMLESS : six.moves.range six.moves.zip six.moves.map six.moves.filter six.moves.urllib.parse numpy.lib.scimath
 HARMLESS pandas().: query eval
 HARMLESS requests.: exceptions Response codes HTTPError RequestException Timeout ConnectionError status_codes
 HARMLESS httpx.: HTTPError HTTPStatusError RequestError Timeout TimeoutException Response Request URL Headers
@@ -214,11 +213,62 @@ HARMLESS grpc.: StatusCode RpcError
 HARMLESS ray.: __version__
 HARMLESS yaml.: safe_load safe_load_all safe_dump dump SafeLoader CSafeLoader YAMLError SafeDumper Dumper dump_all
  safe_dump_all scanner.ScannerError parser.ParserError representer
+UNKNOWN : matplotlib.rcParams matplotlib.pyplot.rcParams matplotlib.rc matplotlib.pyplot.rc matplotlib.pyplot.rc_context
+ matplotlib.use matplotlib.pyplot.switch_backend matplotlib.style matplotlib.rcParamsDefault matplotlib.rcParamsOrig
+ matplotlib.pyplot.rcParamsDefault matplotlib.pyplot.rcParamsOrig
+HARMLESS matplotlib.style.: available
+UNKNOWN : numpy.lib.stride_tricks.as_strided platformdirs importlib_metadata
+HARMLESS numpy.lib.stride_tricks.: sliding_window_view broadcast_to broadcast_arrays
+HARMLESS numpy.testing.: assert_ assert_allclose assert_almost_equal assert_approx_equal assert_array_almost_equal
+ assert_array_almost_equal_nulp assert_array_equal assert_array_less assert_array_max_ulp assert_equal
+ assert_no_warnings assert_raises assert_raises_regex assert_string_equal assert_warns suppress_warnings
+HARMLESS pandas.testing.: assert_extension_array_equal assert_frame_equal assert_index_equal assert_series_equal
+HARMLESS platformdirs.: user_data_dir user_config_dir user_cache_dir user_state_dir user_log_dir user_documents_dir
+ user_downloads_dir user_pictures_dir user_videos_dir user_music_dir user_desktop_dir user_runtime_dir site_data_dir
+ site_config_dir site_cache_dir __version__
+UNKNOWN platformdirs().: user_data_path user_config_path user_cache_path
+READ pyparsing().: parseFile
+READ lark().: open open_from_package
+DESERIALISE : lark.Lark.load lark.lark.Lark.load
+READ : lark.lark.Lark lark.Lark.open lark.Lark.open_from_package pint.registry.UnitRegistry
+WRITE PIL().: save_lut
+READ PIL().: load_lut
+UNKNOWN : dateutil.tz.gettz dateutil.tz.tzfile dateutil.tz.tzical markdown.core.markdown markdown.core.Markdown
+UNKNOWN markdown().: registerExtensions build_extension
+DYNAMIC mpmath.: identify mp.identify fp.identify iv.identify
+UNKNOWN mpmath().: identify
+WRITE mpmath.: plot cplot splot mp.plot mp.cplot mp.splot fp.plot fp.cplot fp.splot
+WRITE mpmath().: plot cplot splot
+UNKNOWN : jsonschema.validate jsonschema.validators.validate jsonschema.Draft3Validator jsonschema.Draft4Validator
+ jsonschema.Draft6Validator jsonschema.Draft7Validator jsonschema.Draft201909Validator jsonschema.Draft202012Validator
+HARMLESS jsonschema.: Draft3Validator.check_schema Draft4Validator.check_schema Draft6Validator.check_schema
+ Draft7Validator.check_schema Draft201909Validator.check_schema Draft202012Validator.check_schema
+UNKNOWN jsonschema().: evolve
+UNKNOWN : hypothesis.given hypothesis.find hypothesis.reproduce_failure hypothesis.strategies.SearchStrategy.example
+UNKNOWN hypothesis().: example
+UNKNOWN : pygments.formatters.get_formatter_by_name
+UNKNOWN click().: auto_envvar_prefix resolve_envvar_value value_from_envvar
+UNKNOWN pytest().: chdir setenv delenv syspath_prepend setitem delitem
+UNKNOWN : pytest.MonkeyPatch
+READ rich().: from_path read wrap_file
+UNKNOWN matplotlib().: set_fontproperties set_font set_font_properties
+WRITE matplotlib().: print_raw print_rgba print_svgz print_pgf print_jpeg print_tif print_tiff print_webp print_gif
+ print_avif
+READ lxml().: parse
+UNKNOWN lxml().: xslt relaxng xmlschema
+READ : lxml.etree.ElementTree
 """
 
 _FIGURES = "figure() subplots() gcf() gca()"
 
-RETURNS: dict[str, str] = {f"matplotlib.pyplot.{name}": "matplotlib()" for name in _FIGURES.split()}
+RETURNS: dict[str, str] = {
+    **{f"matplotlib.pyplot.{name}": "matplotlib()" for name in _FIGURES.split()},
+    "matplotlib.pyplot.style": "matplotlib.style",
+    "lark.Lark": "lark.lark.Lark",
+    "pint.UnitRegistry": "pint.registry.UnitRegistry",
+    "markdown.markdown": "markdown.core.markdown",
+    "markdown.Markdown": "markdown.core.Markdown",
+}
 
 _ASSUMED_PACKAGES = """
 requests httpx boto3 paramiko numpy pandas torch yaml psutil dill joblib cloudpickle jinja2 sqlalchemy aiohttp

@@ -2,20 +2,22 @@
 
 TABLE = """
 HARMLESS : pickletools multiprocessing.cpu_count multiprocessing.current_process multiprocessing.freeze_support
-
  multiprocessing.active_children multiprocessing.TimeoutError sre_constants sre_parse sre_compile this
- _collections_abc http.HTTPStatus http.HTTPMethod http.client.responses http.client.HTTPException xml.etree
- xml.parsers timeit.default_timer codecs.BOM_UTF8 codecs.BOM_UTF16 codecs.BOM_UTF16_LE codecs.BOM_UTF16_BE
+ _collections_abc http.HTTPStatus http.HTTPMethod http.client.responses http.client.HTTPException timeit.default_timer
+ codecs.BOM_UTF8 codecs.BOM_UTF16 codecs.BOM_UTF16_LE codecs.BOM_UTF16_BE
  codecs.BOM_UTF32 codecs.lookup_error codecs.IncrementalDecoder codecs.getincrementaldecoder codecs.IncrementalEncoder
  codecs.StreamReader codecs.StreamWriter codecs.Codec codecs.CodecInfo codecs.lookup codecs.register_error
- codecs.utf_8_encode codecs.utf_8_decode codecs.getreader codecs.getwriter codecs.strict_errors importlib.abc
- importlib.machinery importlib.util importlib.util.find_spec socket.timeout socket.error socket.gaierror
+ codecs.utf_8_encode codecs.utf_8_decode codecs.getreader codecs.getwriter codecs.strict_errors
+ importlib.util.MAGIC_NUMBER importlib.util.source_hash importlib.machinery.ModuleSpec
+ importlib.machinery.SOURCE_SUFFIXES importlib.machinery.EXTENSION_SUFFIXES importlib.machinery.BYTECODE_SUFFIXES
+ importlib.machinery.all_suffixes
+ socket.timeout socket.error socket.gaierror
  socket.AF_INET socket.AF_INET6 socket.SOCK_STREAM socket.SOCK_DGRAM socket.inet_aton socket.inet_ntoa
  socket.inet_pton socket.inet_ntop socket.htons socket.ntohs socket.htonl socket.ntohl resource.getrusage
  resource.getrlimit resource.RUSAGE_SELF resource.RUSAGE_CHILDREN resource.getpagesize resource.RLIMIT_AS ssl.SSLError
  ssl.CERT_NONE ssl.CERT_REQUIRED shutil.get_terminal_size shutil.Error shutil.SameFileError sqlite3.Error sqlite3.Row
  sqlite3.IntegrityError sqlite3.OperationalError sqlite3.DatabaseError sqlite3.Connection sqlite3.Cursor
- sqlite3.ProgrammingError zipfile.BadZipFile zipfile.ZIP_DEFLATED zipfile.ZIP_STORED
+ sqlite3.ProgrammingError zipfile.BadZipFile zipfile.ZIP_DEFLATED zipfile.ZIP_STORED zipfile.LargeZipFile
  zipfile.ZipInfo tarfile.TarError tarfile.TarInfo tarfile.ReadError mimetypes.guess_type mimetypes.guess_extension
  mimetypes.guess_all_extensions linecache.clearcache filecmp.clear_cache fcntl.LOCK_EX fcntl.LOCK_SH fcntl.LOCK_UN
  fcntl.LOCK_NB fcntl.flock fcntl.lockf mmap.PAGESIZE mmap.ACCESS_READ tempfile.gettempprefix
@@ -30,15 +32,14 @@ HARMLESS : pickle.dumps pickle.dump pickle.HIGHEST_PROTOCOL pickle.DEFAULT_PROTO
 HARMLESS string.Formatter().: get_field format vformat
 HARMLESS sqlite3().: cursor
 WRITE sqlite3().: execute executescript executemany
-HARMLESS : sqlite3.dbapi2 sqlite3.Connection
+HARMLESS : sqlite3.Connection
 HARMLESS ctypes.: c_bool c_byte c_char c_double c_float c_int c_int8 c_int16 c_int32 c_int64 c_long c_longlong c_short
- c_size_t c_ubyte c_uint c_uint8 c_uint16 c_uint32 c_uint64 c_ulong c_ulonglong c_ushort sizeof alignment Structure
- Union BigEndianStructure LittleEndianStructure create_string_buffer ArgumentError
-HARMLESS os.: register_at_fork getcwd getcwdb path.realpath get_blocking major minor makedev defpath sep altsep extsep
+ c_size_t c_ubyte c_uint c_uint8 c_uint16 c_uint32 c_uint64 c_ulong c_ulonglong c_ushort sizeof alignment ArgumentError
+HARMLESS os.: getcwd getcwdb path.realpath get_blocking major minor makedev defpath sep altsep extsep
  pathsep linesep name curdir pardir devnull cpu_count fspath fsencode fsdecode getpid getppid urandom PathLike
  SEEK_SET SEEK_CUR SEEK_END O_RDONLY O_WRONLY O_RDWR O_CREAT O_EXCL O_TRUNC O_APPEND O_NONBLOCK O_BINARY R_OK W_OK
  X_OK F_OK error get_terminal_size terminal_size times uname strerror getloadavg stat_result DirEntry close isatty
- sched_getaffinity getuid geteuid getgid getegid _exit abort supports_follow_symlinks WEXITSTATUS WIFEXITED EX_OK
+ sched_getaffinity getuid geteuid getgid getegid _exit supports_follow_symlinks WEXITSTATUS WIFEXITED EX_OK
  EX_USAGE dup dup2 pipe waitpid path.join path.basename path.dirname path.splitext path.split path.sep path.normpath
  path.isabs path.commonpath path.commonprefix path.normcase path.splitdrive path.relpath path.abspath path.expanduser
  path.altsep path.extsep path.pardir path.curdir path.pathsep path.devnull path.supports_unicode_filenames
@@ -62,7 +63,7 @@ READ : pkgutil.iter_modules glob linecache fileinput filecmp mimetypes shutil.wh
  inspect.getsource inspect.getsourcelines inspect.getsourcefile inspect.getfile gettext.translation gettext.install
  readline.read_history_file importlib.util.spec_from_file_location
 READ pathlib.Path().: read_text read_bytes iterdir glob rglob exists is_file is_dir is_symlink stat lstat walk owner
- group is_mount samefile readlink
+ group is_mount samefile readlink is_block_device is_char_device is_fifo is_socket is_junction info
 WRITE os.: mkdir makedirs mkfifo mknod rename renames replace chmod lchmod chown lchown fchmod fchown link symlink
  truncate ftruncate utime open write pwrite writev fdopen chdir fchdir sendfile copy_file_range setxattr memfd_create
 WRITE shutil.: move make_archive unpack_archive copymode copystat chown copyfileobj
@@ -72,6 +73,7 @@ WRITE : tempfile dbm mmap.mmap logging.FileHandler logging.handlers io.FileIO py
  readline.write_history_file xml.etree.ElementTree.ElementTree().write xml.etree.ElementTree.parse().write
  configparser().write_file sunau aifc
 WRITE pathlib.Path().: write_text write_bytes mkdir touch rename replace chmod lchmod symlink_to hardlink_to link_to
+ copy copy_into move move_into
 WRITE zipfile.ZipFile().: extract extractall write writestr
 WRITE tarfile.open().: extract extractall add addfile
 WRITE tarfile.TarFile().: extract extractall add addfile
@@ -184,6 +186,17 @@ HARMLESS : inspect.signature inspect.Parameter inspect.Signature dis
 OBFUSCATE : codecs.decode codecs.encode codecs.register codecs.getdecoder codecs.getencoder encodings
 READ+WRITE : open io.open codecs.open gzip.open bz2.open lzma.open gzip.GzipFile bz2.BZ2File lzma.LZMAFile tarfile
  zipfile wave sqlite3 os.fdopen pathlib.Path().open builtins.open argparse.FileType
+UNKNOWN : importlib.util.find_spec unittest.mock.patch unittest.mock.patch.dict unittest.mock.patch.multiple
+ email.utils.make_msgid
+HARMLESS : unittest.mock.patch.object unittest.mock.patch.stopall unittest.defaultTestLoader.loadTestsFromTestCase
+UNKNOWN ctypes().: from_address in_dll
+HARMLESS ctypes.: Structure Union BigEndianStructure LittleEndianStructure create_string_buffer
+UNKNOWN argparse().: fromfile_prefix_chars
+UNKNOWN unittest().: loadTestsFromNames
+UNKNOWN asyncio().: add_signal_handler remove_signal_handler
+NETWORK asyncio().: getnameinfo start_tls
+UNKNOWN xml().: setFeature setProperty
+READ : zipfile.is_zipfile tracemalloc().format
 """
 
 _PATH_AGAIN = """

@@ -5,6 +5,7 @@ import builtins
 import re
 from collections.abc import Callable, Iterator
 
+from qwed.guards._python import argument_rules
 from qwed.guards._python.abstract_values import UNKNOWN, items_of
 from qwed.guards._python.analysis import PythonAnalysis
 from qwed.guards._python.annotations import check_annotation
@@ -103,7 +104,8 @@ _DOTTED = re.compile(r"\bnp\.(\w+)")
 
 
 def check_model(analysis: PythonAnalysis, node: ast.Call, scope: Scope, paths: frozenset[str]) -> None:
-    """Check the formula of a statistical model, which is run as code."""
+    """Check the formula of a statistical model, which is run as code, and other arguments by their keyword."""
+    argument_rules.check_keywords(analysis, node, scope)
     named = [word.value for word in node.keywords if word.arg == "formula"]
     if any(path.startswith("statsmodels.formula") for path in paths):
         named += node.args[:1]
@@ -167,14 +169,17 @@ _OWN_PRINTING = re.compile(r"\w*code|sympystr|sympyrepr")
 
 
 def check_index(analysis: PythonAnalysis, node: ast.Subscript, scope: Scope) -> None:
-    """Check the index of a sympy object, which runs a text as a formula."""
+    """Check the index of a sympy object, which runs a text as a formula, and of settings."""
+    argument_rules.check_setting(analysis, node, scope)
     if "sympy" in analysis.program.roots and _is_sympy(analysis.values.paths(node.value, scope)):
         for part in flatten_containers([node.slice]):
             _check_formula_argument(analysis, part, scope, node)
 
 
 def check_item_assignment(analysis: PythonAnalysis, node: ast.Assign | ast.For, scope: Scope) -> None:
-    """Check items assigned to a sympy object, which runs a text as a formula."""
+    """Check items assigned to a sympy object, which runs a text as a formula, and to settings."""
+    if isinstance(node, ast.Assign):
+        argument_rules.check_setting_value(analysis, node, scope)
     if "sympy" not in analysis.program.roots:
         return
     targets, value = (node.targets, node.value) if isinstance(node, ast.Assign) else ([node.target], node.iter)
@@ -286,7 +291,7 @@ _CALLED = re.compile(r"([A-Za-z_]\w*)\s*\(")
 def _evaluate_annotations(analysis: PythonAnalysis, node: ast.Call, _scope: Scope, path: str) -> None:
     """Record that annotations are evaluated: literal ones are checked where they are written, others are hidden."""
     eval_str = next((word.value for word in node.keywords if word.arg == "eval_str"), None)
-    always = path == "typing.get_type_hints"
+    always = path.endswith("get_type_hints")
     if always or (eval_str is not None and not (isinstance(eval_str, ast.Constant) and eval_str.value is False)):
         analysis.evaluated[node.lineno] = path
 
@@ -305,6 +310,7 @@ def _declare_type(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: 
 
 
 BY_NAME: dict[str, Handler] = {
+    **argument_rules.BY_NAME,
     **dict.fromkeys((f"mpmath.{owner}identify" for owner in ("", "mp.", "fp.", "iv.")), _constants),
     **dict.fromkeys(("sympy.sympify", "sympy.parse_expr", "sympy.S"), _formula),
     **dict.fromkeys(OPTION_CALLS, _options),
@@ -315,6 +321,7 @@ BY_NAME: dict[str, Handler] = {
     **dict.fromkeys((f"pandas().{name}" for name in TEXT_CODE), _frame_text),
     **dict.fromkeys(("timeit.timeit", "timeit.repeat", "timeit.Timer"), _timeit),
     **dict.fromkeys(("typing.get_type_hints", "inspect.get_annotations", "inspect.signature"), _evaluate_annotations),
+    **dict.fromkeys((f"typing_extensions.get_{name}" for name in ("type_hints", "annotations")), _evaluate_annotations),
     "inspect.Signature.from_callable": _evaluate_annotations,
     **dict.fromkeys(("typing.TypedDict", "typing.NamedTuple", "typing_extensions.TypedDict"), _declare_type),
     "pydantic.TypeAdapter": _declare_type,
