@@ -39,7 +39,7 @@ def is_natural(join: exp.Expr) -> bool:
 def _output_names(statement: exp.Expr) -> Iterator[str]:
     """Yield the names that a statement gives to columns."""
     for alias in statement.find_all(exp.Alias, exp.TableAlias):
-        yield from [alias.alias] if isinstance(alias, exp.Alias) else (item.name for item in alias.columns)
+        yield from (item.name for item in alias.columns) if isinstance(alias, exp.TableAlias) else [alias.alias]
 
 
 def _names_in(node: exp.Expr) -> list[str]:

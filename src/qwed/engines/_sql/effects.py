@@ -345,9 +345,12 @@ def _settings(node: exp.Expr, _names: StatementNames, summary: StatementEffects)
 
 def _describe(node: exp.Expr, _names: StatementNames, summary: StatementEffects) -> _TableEffects:
     """Record what is described, unless it is a table or a query: ClickHouse asks the address in a function for it."""
-    if not isinstance(node.this, exp.Table | exp.Query | None) or isinstance(node.this.this, exp.Func):
-        summary.unknown_sources.append(node.this.sql())
-        yield Effect(EffectKind.UNRESOLVED, node.this.sql()), node
+    described = node.this
+    if described is None:
+        return
+    if not isinstance(described, exp.Table | exp.Query) or isinstance(described.this, exp.Func):
+        summary.unknown_sources.append(described.sql())
+        yield Effect(EffectKind.UNRESOLVED, described.sql()), node
 
 
 def _summarize(node: exp.Expr, _names: StatementNames, summary: StatementEffects) -> _TableEffects:

@@ -124,7 +124,8 @@ class _StarSources:
     def body_of(self, source: exp.Expr) -> exp.Expr | None:
         """Return the query behind a subquery, a CTE or the name of a CTE, or None."""
         if isinstance(source, exp.Subquery | exp.CTE):
-            return source.this
+            body: exp.Expr = source.this
+            return body
         return self._ctes.get(source.name.lower()) if isinstance(source, exp.Table) else None
 
     def is_starred(self, body: exp.Expr | None, depth: int = 0) -> bool:
