@@ -333,5 +333,10 @@ def _rule_of(raw: dict[str, object]) -> _ObjectRule:
     if not isinstance(of, list) or not isinstance(means, str) or not {*of, means} <= _SEVERITY.keys():
         raise ValueError("an unknown meaning in the objects of tool_verbs.toml")
     names = ("words", "only", "not", "unless", "servers", "unless_servers")
-    sets = (frozenset(str(raw.get(name, "")).split()) for name in names)
-    return _ObjectRule(frozenset(of), means, *sets)
+    words, *sets = (frozenset(str(raw.get(name, "")).split()) for name in names)
+    return _ObjectRule(frozenset(of), means, words | frozenset(map(_plural_of, words)), *sets)
+
+
+def _plural_of(term: str) -> str:
+    """Return the plural of a term of several words: a table of words has each once."""
+    return f"{term}s" if "_" in term and not term.endswith("s") else term

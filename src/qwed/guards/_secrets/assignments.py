@@ -152,8 +152,23 @@ def _is_introduced(match: re.Match[str], group: str, value: str) -> bool:
     random = looks_random(value)
     if (password_like and random) if group == "plain" else (password_like or random):
         return True
+    if (
+        not password_like
+        and _is_named_key(match)
+        and (is_uuid(value) or (is_very_random(value) and not value.startswith("0x")))
+    ):
+        return True
     before = match.string[max(0, match.start() - _LONGEST_INTRODUCTION) : match.start()]
     return _INTRODUCTION.search(before) is not None or (group == "single" and _STATEMENT.search(before) is not None)
+
+
+def _is_named_key(match: re.Match[str]) -> bool:
+    """Return True if the name says what the key is for, as in `api key`."""
+    name_position = match["name"], match.string, match.start("name")
+    if is_password(match["name"]) or is_any_key(*name_position) or is_bare(*name_position):
+        return False
+    before = match.string[max(0, match.start() - _LONGEST_INTRODUCTION) : match.start()]
+    return "authorization" not in before  # a scheme of that header
 
 
 _LONGEST_INTRODUCTION = 64

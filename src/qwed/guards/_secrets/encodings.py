@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from qwed.guards._secrets.value_heuristics import base64_bytes
-from qwed.guards._secrets.wallets import decode_base58
+from qwed.guards._secrets.wallet_checksums import decode_base58
 from qwed.guards.text_scan import UNSCANNED, TextFinding
 
 MAX_WRAPPED = 2_000

@@ -25,10 +25,11 @@ _QUOTES = "\"'`\u00ab\u00bb\u201c\u201d\u201e\u2018\u2019\u300c\u300d\u300e\u300
 _VALUE = rf"[{_QUOTES}(\[{{<*]{{0,3}}(?P<value>[!-~]{{6,128}})"
 _NAME = rf"(?:{alternation(LANGUAGES.password)}|\bpass|\bpw)"
 _SAYS = (
-    rf"\s{{0,3}}(?:'s\s|\u2192|->|=>|\u2013|\s-\s)\s{{0,3}}|\s(?:{alternation(LANGUAGES.copula)})\s?:?\s{{1,2}}"
+    rf"\s{{0,3}}(?:'s\s|\u2192|->|=>|[\u2012-\u2015]|\s-\s)\s{{0,3}}|\s(?:{alternation(LANGUAGES.copula)})\s?:?\s{{1,2}}"
     r"|\s?[\u3400-\u9fff\u3040-\u30ff\uac00-\ud7af\u0e00-\u0e7f]{1,3}[\s:\uff1a\u3001,]{0,2}"
 )
-_STATED = re.compile(rf"{_NAME}(?:{_SAYS}){_VALUE}")
+_REMARK = r"\s?\([^()\n]{1,40}\)"
+_STATED = re.compile(rf"{_NAME}(?:(?:{_REMARK})?(?:{_SAYS})|{_REMARK}\s?[:=]\s{{0,3}}){_VALUE}")
 _STATED_LATER = re.compile(rf"{_NAME}[\w\s'\u2019()/@.-]{{1,60}}?(?:{_SAYS}|\s?[:=]\s{{1,3}}){_VALUE}")
 _BEFORE = re.compile(
     rf"(?P<value>[!-~]{{6,128}})[{_QUOTES}]{{0,2}}\s(?:{alternation(LANGUAGES.copula)})\s[^\n.!?:=]{{0,24}}{_NAME}"

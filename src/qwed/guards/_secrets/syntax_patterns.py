@@ -7,11 +7,13 @@ from typing import NamedTuple
 from qwed.guards._secrets.assignments import MAX_CANDIDATES
 from qwed.guards._secrets.value_heuristics import (
     has_all_classes,
+    is_composed,
     is_credentials,
     is_non_secret,
     is_password_like,
     is_real_value,
     is_strongly_composed,
+    is_very_random,
     looks_random,
 )
 from qwed.guards.text_scan import UNSCANNED, TextFinding
@@ -43,6 +45,24 @@ def _is_unmistakable(value: str) -> bool:
 
 
 _PAIR_OF_DIGITS = re.compile(r"\d{2,}")
+
+
+def _has_digit(value: str) -> bool:
+    return any(map(str.isdigit, value))
+
+
+def _is_diceware(value: str) -> bool:
+    """Return True if the words are no sentence: none of them says how the others belong together."""
+    return _PROSE.isdisjoint(value.lower().replace("-", " ").split())
+
+
+_PROSE_TEXT = """
+the and for with from that this are was not you your must can cannot will should may has have who which when where
+what how any all each every some more than then only also into out new old too very is required optional minimum
+maximum length characters words word letters needed missing empty wrong invalid incorrect expired given entered please
+enter use used using set see ask asked same different between after before without again never always same until
+"""
+_PROSE = frozenset(_PROSE_TEXT.split())
 
 
 def _is_credential(value: str) -> bool:
@@ -79,7 +99,7 @@ _LOWERED = (
         "root |root:|root/|admin:|admin |svc_|svc-|zugang:|zugang |creds ",
         r"\b(?:root|admin|svc[\w-]{0,24}|zugang|creds)\b"
         r"[\w ,>-]{0,40}?"
-        r"\s{0,2}[/:](?!/)\s{0,2}(?:[\w.@-]{2,40}\s?[/:]\s?)?(?!\S*@)([!-.0-~]{8,64})",
+        r"\s{0,2}[/:](?!/)\s{0,2}(?:[\w.@-]{2,40}\s?[/:]\s?)?(?!\S{0,64}@(?:[\w-]{1,60}[.:/]\w|localhost))([!-.0-~]{8,64})",
         condition=has_all_classes,
         near=150,
     ),
@@ -179,6 +199,64 @@ _LOWERED = (
         r"\b(?:wi-?fi|wlan|ssid)\b[^\n]{0,50}?(?:[/:]\s{0,2}|\skey\s)([!-~]{8,64})(?=\s|\Z)",
         condition=_is_generated,
         near=130,
+    ),
+    _pattern(
+        "assignment",
+        "log in as|login as|log on as|sign in as|ssh in as|connect as",
+        r"\b(?:log ?in|log on|sign in|ssh in|connect)\sas\s[\w.@-]{1,40}"
+        r"\s{1,2}(?:with|using|and|/)\s{1,2}([!-~]{8,64})",
+        condition=_is_generated,
+        near=140,
+    ),
+    _pattern(
+        "assignment",
+        "wifi|wi-fi|wlan|hotspot",
+        r"\b(?:wi-?fi|wlan|hotspot)\s?(?:network\s)?(?:key|code|schl\u00fcssel)(?:\s(?:is|ist|lautet)\s|\s?[:=]\s{0,2})[\"'`]?([!-~]{8,63})",
+        condition=is_composed,
+        near=130,
+    ),
+    _pattern(
+        "one_time_code",
+        "totp|2fa|mfa|authenticator|otp",
+        r"\b(?:totp|2fa|mfa|authenticator|h?otp)\s(?:seed|secret|key|setup key|setup code)"
+        r"(?:\sis\s|\s?[:=]\s{0,2})[\"'`]?([a-z2-7]{16,64}|(?:[a-z2-7]{4}[ -]){3,15}[a-z2-7]{4})(?![\w-])",
+        condition=_has_digit,
+        near=130,
+    ),
+    _pattern(
+        "seed_phrase",
+        "seed",
+        r"\b(?:bip-?(?:32|39|44)|wallet|master|hd)[ _-](?:wallet )?seed\b"
+        r"[^\n0-9]{0,16}?(?<!\w)((?:0x)?[0-9a-f]{32,128})(?!\w)",
+        near=220,
+    ),
+    _pattern(
+        "assignment",
+        "passphrase",
+        r"passphrase(?:\s(?:is|was)\s|\s?[:=]\s{0,2})[\"'`]?"
+        r"((?:[a-z]{3,9}[ -]){3,7}[a-z]{3,9})(?=[\"'`.]?\s{0,2}(?:\n|\Z))",
+        condition=_is_diceware,
+        near=120,
+    ),
+    _pattern(
+        "assignment",
+        "mysqli|mysql_|pdo(|imap_open|getconnection|ldap_bind|ftp_login|auth_password|pymysql.connect|mysqldb.connect",
+        r"(?:mysqli(?:_(?:real_)?connect)?|mysql_p?connect|pdo|imap_open|getconnection|ldap_bind|ftp_login|ssh2_auth_password"
+        r"|(?:pymysql|mysqldb)\.connect)\(\s{0,8}[^\s,][^,\n]{0,200},\s{0,8}[\"'][^\"'\n]{1,80}[\"']\s{0,4},\s{0,8}[\"']([^\"'\n]{4,128})[\"']",
+        near=460,
+    ),
+    _pattern(
+        "assignment",
+        " pat|access token",
+        r"\b(?:pat|access token)(?:\sis\s|\s?[:=]\s{0,2})[\"'`]?([a-z0-9]{20,100})(?![\w-])",
+        condition=is_very_random,
+        near=140,
+    ),
+    _pattern(
+        "password_hash",
+        "enable secret|enable password|username ",
+        r"(?m)^\s{0,8}(?:enable|username\s\S{1,64})\b[\w ]{0,24}"
+        r"\s(?:secret|password)\s[4-9]\s(\$\S{8,128}|[./0-9a-z]{43})\s?$",
     ),
     _pattern("assignment", "auth ", r"(?m)^auth\s([!-~]{8,64})(?=\s|$)", condition=_is_generated, near=80),
     _pattern(
@@ -406,4 +484,6 @@ _LONGEST_LINE = 2_000
 
 
 def _is_secret(pattern: _SyntaxPattern, value: str) -> bool:
+    if pattern.kind == "password_hash":
+        return pattern.condition(value)
     return not is_non_secret(value) and is_real_value(value) and pattern.condition(value)

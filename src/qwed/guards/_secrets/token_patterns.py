@@ -9,7 +9,7 @@ from qwed.guards._secrets.providers import VENDOR_PREFIXES
 from qwed.guards._secrets.public_examples import is_public_example
 from qwed.guards._secrets.token_rules import RULES_BY_ANCHOR, TOKEN_RULES, TokenRule
 from qwed.guards._secrets.value_heuristics import is_uuid, is_very_random, is_wordy, looks_random
-from qwed.guards._secrets.wallets import is_base58_check
+from qwed.guards._secrets.wallet_checksums import is_wallet_key
 from qwed.guards.text_scan import UNSCANNED, TextFinding
 
 MAX_SPLIT = 400
@@ -26,7 +26,18 @@ def _has_random_body(token: str) -> bool:
     return any(is_uuid(body) or is_very_random(body) for body in bodies)
 
 
-_CHECKS: dict[str, Callable[[str], bool]] = {"wallet_key": is_base58_check, "vendor_key": _has_random_body}
+def _is_no_name(token: str) -> bool:
+    """Return True if the token is no name in words: it has a digit, or mixes the cases as words do not."""
+    body = _SIGNS.sub("", token.partition("-")[2] or token)
+    return has_digit(token) or not (body.islower() or body.isupper() or is_wordy(body))
+
+
+_SIGNS = re.compile("[-_.]")
+_CHECKS: dict[str, Callable[[str], bool]] = {
+    "wallet_key": is_wallet_key,
+    "vendor_key": _has_random_body,
+    **dict.fromkeys(("gitlab_token", "alibaba_key", "tencent_key", "crates_token", "mandrill_key"), _is_no_name),
+}
 _DUMMY = re.compile(
     r"(?i)x{6,}|\*{3,}|\.{3,}|(?<![a-z])your(?:[_-]|$)|placeholder|redacted|[_-](?:goes[_-])?here(?![a-z0-9])"
     r"|(?:^|[_-])(?:dummy|fake|sample|changeme|insert|replace)[_-]|example(?:key)?"
@@ -45,11 +56,12 @@ def has_digit(text: str) -> bool:
 
 
 def random_words(runs: str) -> str:
-    """Return the words with a digit or with many letters in a row: what is random is one of them, a name seldom."""
+    """Return the words with a digit, with many letters in a row, or with mixed cases after a sign: what is random is
+    one of them, a name seldom."""
     return "\n".join(word for word in runs.split("\n") if _RANDOM.search(word)) if runs else ""
 
 
-_RANDOM = re.compile("[0-9]|[A-Za-z]{24}")
+_RANDOM = re.compile("[0-9]|[A-Za-z]{24}|[-_](?=[A-Za-z]{0,6}[a-z][A-Z])[A-Za-z]{8}")
 _DIGIT = re.compile("[0-9]")
 
 
@@ -131,6 +143,8 @@ def _is_dummy(rule: TokenRule, token: str) -> bool:
 # Signs at which a token is split: the end of a line, of a string, of a quoted-printable line.
 _JOINTS = re.compile(r"=\r?\n|\\[nrt]|</?\w{1,12}>|&#?\w{1,8};|\u2026|[\s\"'`+\\,;|&]")
 _DASHES = re.compile("[-._\u00b7\u2010-\u2015]")
+_HYPHENS = re.compile(r"[-\u00ad\u2010]\s{0,4}\n\s{0,8}|" + _JOINTS.pattern)
+"""Joints, and the hyphen with which a word is divided at the end of a line."""
 _WINDOW = 300
 
 
@@ -265,17 +279,20 @@ def _end_of_split(anchor: str, text: str, position: int) -> int:
     if any(match and len(match[0]) >= _SHORTEST for match in whole):
         return 0
     body = text[position + len(anchor) : position + _WINDOW]
-    for joints in (_JOINTS, _DASHES):
+    for joints in (_JOINTS, _DASHES, _HYPHENS):
         joined = anchor + joints.sub("", body)
         for rule in _SPLIT_RULES[anchor]:
             match = rule.pattern.match(joined)
-            if match and _is_random(match[0][len(anchor) :]):
-                return position + len(anchor) + _end_in(body, joints, match.end() - len(anchor))
+            end = _end_in(body, joints, match.end() - len(anchor)) if match else 0
+            if match and (_is_random(match[0][len(anchor) :]) or _INNER_DIGITS.search(body, 0, end)):
+                return position + len(anchor) + end
     part = _PART.match(body)
     is_part = part is not None and anchor in _FIXED and _is_random(part[0]) and not _DUMMY.search(part[0])
     return position + len(anchor) + part.end() if part and is_part else 0
 
 
+_INNER_DIGITS = re.compile("[A-Z]{2}[0-9]{1,4}[A-Z]{2}")
+"""Digits inside a part in capitals, as no word has them."""
 _PART = re.compile(r"[A-Za-z0-9]{12,}")
 _FIXED = frozenset({"ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "sk_live_", "rk_live_", "shpat_", "dckr_"})
 """Prefixes after which a part of a token is recognised, because nothing else begins with them."""

@@ -16,7 +16,7 @@ from qwed.kernel.analysis.parameter_kinds import ParameterName, classify_name
 from qwed.kernel.analysis.parameter_verbs import effects_of, parameter_verbs
 from qwed.kernel.analysis.query_mutations import mutations_in
 from qwed.kernel.analysis.text_forms import has_code, has_options, is_serialized, is_substitution, reads_other_file
-from qwed.kernel.analysis.unjudged_queries import is_unproven_query
+from qwed.kernel.analysis.unjudged_queries import is_unproven_query, names_language
 from qwed.kernel.case import Case
 from qwed.kernel.tool_verbs import meaning_of, words_of
 from qwed.model import Effect, EffectKind, Verdict
@@ -103,7 +103,7 @@ def _changes_in(named_text: _NamedText, tool: ToolName) -> Iterator[EffectKind]:
         yield EffectKind.UNRESOLVED
     if name.content and not tool.takes_queries:
         return
-    yield from mutations_in(text)
+    yield from mutations_in(text, is_query=name.query and not tool.searches_text)
     if classify_name(text).plain == name.plain:
         return  # the parameter's name itself
     if _does_more_than_name(name, text) or is_serialized(text) or reads_other_file(text):
@@ -111,6 +111,8 @@ def _changes_in(named_text: _NamedText, tool: ToolName) -> Iterator[EffectKind]:
     executable = may_be_executed(name, tool)
     is_query = name.query or name.command or executable
     is_code = (name.code or executable) and has_code(text)
+    # In documents and on the web a query is what is looked for, unless the tool is named after its language.
+    is_query = is_query and not (tool.searches_text and not names_language(query_words(name, tool)))
     if is_code or (is_query and is_unproven_query(text, query_words(name, tool))):
         yield EffectKind.UNRESOLVED
 
