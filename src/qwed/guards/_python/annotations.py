@@ -154,8 +154,11 @@ def _check_names(analysis: PythonAnalysis, text: str, scope: Scope, line: int) -
     """Check the names in the text of an annotation like those of an annotation without quotes: libraries look them
     up."""
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = parse_expression(text.strip()).body
+    except NestingError:
+        analysis.report.add_violation(ViolationKind.DYNAMIC, "code in an annotation", line)
+        return
+    except (SyntaxError, ValueError):
         return
     analysis.type_texts.append(tree)
     pending: list[ast.AST] = [tree]
