@@ -184,8 +184,8 @@ def test_output_over_the_cap_is_cut_with_the_warning(trusted: Session) -> None:
 
 
 def test_every_run_is_a_process_of_its_own(trusted: Session) -> None:
-    code = "import math\nmath.pi = getattr(math, 'pi') + 1\nprint(round(math.pi, 2))"
-    assert [text(trusted.run(code)).splitlines()[1] for _ in range(2)] == ["4.14", "4.14"]
+    code = "import decimal\ncontext = decimal.getcontext()\ncontext.prec += 1\nprint(context.prec)"
+    assert [text(trusted.run(code)).splitlines()[1] for _ in range(2)] == ["29", "29"]
 
 
 def test_a_background_job_is_placed_and_asked_for(trusted: Session) -> None:
