@@ -193,7 +193,7 @@ HARMLESS yaml.: safe_load safe_load_all safe_dump dump SafeLoader CSafeLoader YA
 UNKNOWN : matplotlib.rcParams matplotlib.pyplot.rcParams matplotlib.rc matplotlib.pyplot.rc matplotlib.pyplot.rc_context
  matplotlib.use matplotlib.pyplot.switch_backend matplotlib.style matplotlib.rcParamsDefault matplotlib.rcParamsOrig
  matplotlib.pyplot.rcParamsDefault matplotlib.pyplot.rcParamsOrig
-HARMLESS matplotlib.style.: available
+HARMLESS : matplotlib.style.available faker.Faker.seed
 UNKNOWN : numpy.lib.stride_tricks.as_strided platformdirs importlib_metadata
 HARMLESS numpy.lib.stride_tricks.: sliding_window_view broadcast_to broadcast_arrays
 HARMLESS numpy.testing.: assert_ assert_allclose assert_almost_equal assert_approx_equal assert_array_almost_equal
@@ -234,6 +234,61 @@ WRITE matplotlib().: print_raw print_rgba print_svgz print_pgf print_jpeg print_
 READ lxml().: parse
 UNKNOWN lxml().: xslt relaxng xmlschema
 READ : lxml.etree.ElementTree
+UNKNOWN PIL().: toqimage toqpixmap
+UNKNOWN : altair.Chart.serve altair.Chart.open_editor altair.Chart.show
+NETWORK astropy().: from_name radial_velocity_correction get_constellation
+UNKNOWN : jinja2.PackageLoader jinja2.Environment.compile_templates jinja2.Environment.compile
+ jinja2.Environment.compile_expression jinja2.Environment.add_extension jinja2.Environment.overlay
+UNKNOWN jinja2().: overlay
+READ jax.numpy.: load fromfile
+WRITE jax.numpy.: save savez
+UNKNOWN : jax.numpy.from_dlpack urllib3.util langchain.prompts langchain.schema psycopg2.extensions aiohttp.web
+ torch.compile
+HARMLESS urllib3.util.: Retry Timeout retry.Retry timeout.Timeout parse_url url.parse_url
+HARMLESS aiohttp.web.: Application Request Response json_response RouteTableDef HTTPException HTTPNotFound
+ HTTPBadRequest HTTPFound HTTPUnauthorized HTTPForbidden get post put delete patch middleware
+UNKNOWN celery().: config_from_object config_from_envvar autodiscover_tasks start worker_main
+EXECUTE keras().: from_config compile_from_config
+EXECUTE tensorflow().: from_config compile_from_config
+READ docx().: add_picture
+READ+EXECUTE gensim().: load load_binary_data load_fasttext_format
+READ+EXECUTE statsmodels().: load
+READ+EXECUTE pytorch_lightning().: load_from_checkpoint
+READ+EXECUTE lightning().: load_from_checkpoint
+EXECUTE sqlglot().: load
+READ+EXECUTE tslearn().: from_pickle from_json from_hdf5
+WRITE tslearn().: to_pickle to_json to_hdf5
+READ geopandas().: from_file from_postgis
+WRITE geopandas().: to_postgis to_csv to_json to_excel to_hdf to_html to_sql to_stata to_orc to_xml to_latex to_markdown
+ to_pickle to_clipboard to_string
+WRITE loguru.logger.: configure start
+READ : loguru.logger.parse
+READ mip().: read
+WRITE mip().: write
+WRITE polars().: write_ipc_stream sink_delta sink_iceberg save_to_file
+READ polars().: sql load_from_file
+EXECUTE polars().: show_graph
+READ pulp().: fromMPS fromJson from_json
+WRITE pulp().: toJson
+EXECUTE pulp().: sequentialSolve
+EXECUTE plotly().: to_image
+UNKNOWN : plotly.io.to_image plotly.io.kaleido plotly.io.renderers pandas.options.plotting pandas.set_option
+ pandas.option_context
+READ pandas().: from_custom_template
+DYNAMIC pyparsing().: set_break setBreak
+READ rich().: open
+UNKNOWN fastapi().: frontend
+READ unidiff().: from_filename
+WRITE workalendar().: export_to_ical
+READ xlsxwriter().: insert_image embed_image set_background
+UNKNOWN xarray().: eval query
+WRITE ahocorasick().: save
+UNKNOWN pydantic.: BaseModel.parse_raw BaseModel.parse_file RootModel.parse_raw RootModel.parse_file
+UNKNOWN : faker.Faker jinja2.Environment numba.jit numba.njit numba.vectorize numba.guvectorize wrapt.decorator
+ optuna.create_study optuna.load_study sklearn.feature_extraction.text.CountVectorizer hdbscan.HDBSCAN
+ sklearn.feature_extraction.text.TfidfVectorizer sklearn.feature_extraction.text.HashingVectorizer
+ lightgbm.Booster lightgbm.Dataset lightgbm.train lightgbm.cv xgboost.Booster xgboost.DMatrix xgboost.QuantileDMatrix
+ xgboost.train
 """
 
 _FIGURES = "figure() subplots() gcf() gca()"

@@ -8,6 +8,7 @@ import ast
 
 from qwed.guards._python.analysis import OBFUSCATORS, has_module_name
 from qwed.guards._python.annotations import can_hold_code
+from qwed.guards._python.argument_rules import ACTING_KEYWORDS
 from qwed.guards._python.attributes import CLASS_DATA, INTERNALS
 from qwed.guards._python.calls import KEYWORD_VIOLATIONS
 from qwed.guards._python.check import is_reaching_format
@@ -34,7 +35,7 @@ MAX_BINDINGS = 8_000
 MAX_LOOPS = 1_000
 MAX_FORMULA_BINDINGS, MAX_FORMULA_LOOPS = 400, 50
 """Limits for programs whose texts are followed to sympy."""
-RISKY_KEYWORDS = KEYWORD_VIOLATIONS.keys() | {"printer", "these", "formula"}
+RISKY_KEYWORDS = KEYWORD_VIOLATIONS.keys() | ACTING_KEYWORDS | {"printer", "these", "formula"}
 _TEXT_LIBRARIES = {path.partition(".")[0] for path in CONSTANTS}
 
 Imports = dict[str, list[SafeImport]]
