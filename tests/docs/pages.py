@@ -37,6 +37,8 @@ PRINTED_DATABASE = re.compile(r"postgresql://(\w+)@127\.0\.0\.1/(\w+)")
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _MARK = "~~~ end of block ~~~"
+_PATIENCE = 600
+"""Seconds until a page counts as hanging; a page starts up to 40 programs, on a machine that may be busy."""
 _RUNNABLE = frozenset({"python", "bash"})
 _OUTPUT = frozenset({"text", "json"})
 
@@ -118,7 +120,7 @@ def _run(command: list[str], program: str, place: Path, url: str) -> list[str]:
     if _MARK not in program:
         return []  # a page without a block of this language
     done = subprocess.run(
-        command, input=program, cwd=place, env=reader(place, url), capture_output=True, text=True, timeout=120
+        command, input=program, cwd=place, env=reader(place, url), capture_output=True, text=True, timeout=_PATIENCE
     )
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return done.stdout.split(_MARK)[:-1]

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -134,6 +135,86 @@ def test_a_python_that_is_too_new_for_crewai_is_not_taken(copy: Path) -> None:
     done = run("sh scripts/setup-crewai", copy, PYTHON=too_new)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert "Python 3.11 or newer, older than 3.14, is needed" in done.stderr
+
+
+def interpreter(file: Path, minor: int) -> None:
+    """Create a stand-in for a Python 3.`minor`, as far as the scripts ask one."""
+    program(
+        file,
+        f"""#!/bin/sh
+case "$*" in
+    *"!= (3, {minor})"*) exit 0;;
+    *"sys.exit("*) exit 1;;
+    *"print('3.%d'"*) echo 3.{minor};;
+    --version) echo Python 3.{minor}.0;;
+    *) echo "made from {minor}";;
+esac
+""",
+    )
+
+
+def prepared(place: Path, minor: int, result: int) -> None:
+    """Create the environment of that Python, with a test runner that ends with `result`."""
+    programs = place / f".venv-3.{minor}" / "bin"
+    programs.mkdir(parents=True)
+    (programs.parent / "qwed-setup").write_text(f"made from {minor}\n")
+    program(programs / "python", "#!/bin/sh\nexit 0\n")
+    program(programs / "pytest", f'#!/bin/sh\necho "$*"\nexit {result}\n')
+
+
+def test_test_pythons_says_which_it_found_which_are_missing_and_where_the_tests_failed(copy: Path) -> None:
+    path = bare(copy, "sed")
+    for minor, result in ((12, 0), (13, 1)):
+        interpreter(Path(path) / f"python3.{minor}", minor)
+        prepared(copy, minor, result)
+    done = run("sh scripts/test-pythons -k words", copy, PATH=path, PYENV_ROOT=str(copy / "none"), PYTHONS="")
+    assert [line.removeprefix("qwed: ") for line in done.stderr.splitlines()] == [
+        "Python 3.11: missing, will not be tested",
+        f"Python 3.12: {path}/python3.12",
+        f"Python 3.13: {path}/python3.13",
+        "to test on a missing one: install it (pyenv install 3.x), "
+        "or name all with PYTHONS='/path/to/python3.x ...' make test-pythons",
+        "testing with Python 3.12.0",
+        "testing with Python 3.13.0",
+        "the tests passed on: 3.12; failed on: 3.13; not tested, missing here: 3.11",
+    ]
+    assert done.returncode == 1
+    assert [line.split()[-2:] for line in done.stdout.splitlines()] == [["-k", "words"]] * 2
+
+
+def test_test_pythons_finds_those_of_pyenv(copy: Path) -> None:
+    programs = copy / "pyenv" / "versions" / "3.12.7" / "bin"
+    programs.mkdir(parents=True)
+    interpreter(programs / "python", 12)
+    prepared(copy, 12, 0)
+    path = bare(copy, "sed")
+    done = run("sh scripts/test-pythons", copy, PATH=path, PYENV_ROOT=str(copy / "pyenv"), PYTHONS="")
+    assert done.returncode == 0
+    assert f"Python 3.12: {programs}/python" in done.stderr
+    assert done.stderr.endswith("passed on: 3.12; not tested, missing here: 3.11 3.13\n")
+
+
+def test_test_pythons_without_any_fails(copy: Path) -> None:
+    done = run("sh scripts/test-pythons", copy, PATH=bare(copy, "sed"), PYENV_ROOT=str(copy / "none"), PYTHONS="")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.count("missing, will not be tested") == 3
+
+
+def test_test_pythons_refuses_what_is_not_a_python_that_is_new_enough(copy: Path) -> None:
+    done = run("sh scripts/test-pythons", copy, PYTHONS=program(copy / "old", TOO_OLD))
+    assert done.returncode == 1
+    assert done.stderr == f"qwed: `{copy}/old` in PYTHONS is not a Python 3.11 or newer that runs\n"
+
+
+def test_every_text_names_the_same_versions_of_python() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    prefix = "Programming Language :: Python :: 3."
+    versions = [f"3.{name.removeprefix(prefix)}" for name in project["classifiers"] if name.startswith(prefix)]
+    assert project["requires-python"] == f">={versions[0]}"
+    listed = f"{', '.join(versions[:-1])} and {versions[-1]}"
+    assert f"Python {versions[0]} or newer (tested on {listed})" in (ROOT / "README.md").read_text()
+    for name in ("Makefile", "CONTRIBUTING.md"):
+        assert f"on each of Python {listed}" in (ROOT / name).read_text(), name
 
 
 def test_make_alone_lists_the_verbs() -> None:

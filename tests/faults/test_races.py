@@ -77,18 +77,18 @@ def test_two_hundred_callers_with_different_actions_on_one_step_are_one_approval
         ({"max_daily_cost_usd": 1.00}, "QWED-AGENT-BUDGET-001", (1, 100)),
     ],
 )
-def test_two_thousand_concurrent_calls_never_pass_a_budget_of_one_hundred(
+def test_eight_hundred_concurrent_calls_never_pass_a_budget_of_one_hundred(
     asking: Callable[..., AgentConversation], race: Race, budget: dict[str, Any], code: str, shown: tuple[int, int]
 ) -> None:
     avoid_end_of_hour()
     ask = asking(budget=budget)
-    heard = race(ask.agent, [_body(f"conv_{n}", 1) for n in range(2000)], lines=500)
-    assert Counter(map(_outcome, heard)) == {("APPROVED", None): 100, ("BUDGET_EXCEEDED", code): 1900}
-    assert Counter(answer.status for answer in heard) == {200: 100, 429: 1900}
+    heard = race(ask.agent, [_body(f"conv_{n}", 1) for n in range(800)], lines=400)
+    assert Counter(map(_outcome, heard)) == {("APPROVED", None): 100, ("BUDGET_EXCEEDED", code): 700}
+    assert Counter(answer.status for answer in heard) == {200: 100, 429: 700}
     spent = ask.budget()
     assert (spent["cost"]["current_daily_usd"], spent["requests"]["current_hour"]) == shown
     assert spent["requests"]["current_day"] == 100
-    assert ask.activity(limit=1)["summary"]["budget_exceeded"] == 1900
+    assert ask.activity(limit=1)["summary"]["budget_exceeded"] == 700
 
 
 def test_stated_costs_that_race_fill_the_budget_to_the_last_micro_dollar_and_no_further(
@@ -180,15 +180,16 @@ def test_a_cent_ten_thousand_times_over_http_is_exactly_one_hundred_dollars(
     assert ask.budget()["cost"]["current_daily_usd"] == 100
 
 
-def test_a_cent_ten_thousand_times_is_exactly_one_hundred_dollars() -> None:
+def test_a_cent_a_thousand_times_is_exactly_ten_dollars() -> None:
+    """Added up as floats they are 9.999999999999831."""
     with qwed.open(":memory:") as gate:
-        agent_id = gate.register_agent(name="a", principal_id="p", budget={"max_daily_cost_usd": 100})["agent_id"]
-        decisions = Counter(_spend(gate, agent_id, number) for number in range(10_000))
-        assert decisions == {"APPROVED": 10_000}
-        assert gate.get_agent_budget(agent_id)["cost"]["current_daily_usd"] == 100
+        agent_id = gate.register_agent(name="a", principal_id="p", budget={"max_daily_cost_usd": 10})["agent_id"]
+        decisions = Counter(_spend(gate, agent_id, number) for number in range(1_000))
+        assert decisions == {"APPROVED": 1_000}
+        assert gate.get_agent_budget(agent_id)["cost"]["current_daily_usd"] == 10
         refused = gate.verify_action(agent_id, SUM, {"conversation_id": "one more", "step_number": 1})
         assert (refused.decision, refused.error["code"]) == ("BUDGET_EXCEEDED", "QWED-AGENT-BUDGET-001")
-        assert refused.error["details"] | {"reset_at": ""} == {"limit": 100, "current": 100, "reset_at": ""}
+        assert refused.error["details"] | {"reset_at": ""} == {"limit": 10, "current": 10, "reset_at": ""}
 
 
 def _spend(gate: Gate, agent_id: str, number: int) -> str:

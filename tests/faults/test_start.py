@@ -25,6 +25,7 @@ from qwed.store.data_directory import FILE_NAME, DataDirectoryInUseError
 from qwed.store.migrate import migrate, migrations
 from qwed.store.postgres.connect import open_connection
 from qwed.store.postgres.schema import migrate as migrate_postgres
+from qwed.store.protocol import StoreError
 from tests.faults.crashing_server import AFTER_COMMIT, BEFORE_COMMIT
 from tests.support.server import SERVE, Server
 
@@ -120,11 +121,24 @@ def test_a_database_newer_than_this_version_is_refused_and_left_alone(tmp_path: 
     _require_serving(directory)
     newer = migrations()[-1][0] + 1
     _set_version(directory, newer)
-    with pytest.raises(RuntimeError, match=f"version {newer}, newer than this qwed .*: upgrade qwed"):
+    with pytest.raises(RuntimeError, match=f"version {newer}, newer than this qwed .*: upgrade qwed") as raised:
         open_services(Settings(data_dir=directory))
+    assert _open_files(directory) == [], raised
     # The directory was released: the right version opens it in the same process.
     _set_version(directory, newer - 1)
     _require_serving(directory)
+
+
+def test_what_is_no_database_is_closed_again(tmp_path: Path) -> None:
+    (tmp_path / FILE_NAME).write_bytes(b"file is not a database" * 100)
+    with pytest.raises(StoreError, match="could not be opened") as raised:
+        open_services(Settings(data_dir=tmp_path))
+    assert _open_files(tmp_path) == [], raised
+
+
+def _open_files(directory: Path) -> list[str]:
+    files = [os.path.realpath(entry) for entry in Path("/proc/self/fd").iterdir()]
+    return [file for file in files if file.startswith(f"{directory}/")]
 
 
 def test_a_start_whose_store_cannot_be_made_gives_the_directory_back(tmp_path: Path) -> None:

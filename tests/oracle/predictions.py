@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, NamedTuple, ParamSpec
+from typing import NamedTuple, ParamSpec
 
 from qwed.engines import shell, sql
 from qwed.engines.protocol import DEFAULT_SENSITIVE_COLUMNS, DataPolicy, EngineRequest
@@ -63,16 +63,25 @@ class SqlLimits(NamedTuple):
 
     tables: tuple[str, ...] | None = None
     sensitive: tuple[str, ...] = DEFAULT_SENSITIVE_COLUMNS
+    columns: tuple[str, ...] | None = None
+    schema: str | None = None
 
 
 @_guarded
-def predict_sql(statement: str, dialect: str, limits: SqlLimits) -> Prediction:
-    """Return what the SQL engine predicts for a database of this dialect, or of an unknown one."""
-    fields: dict[str, Any] = {"allowed_tables": limits.tables, "sensitive_columns": limits.sensitive}
-    if dialect and "dialect" in DataPolicy.__dataclass_fields__:
-        fields["dialect"] = dialect
-    parameters = {"dialect": dialect} if dialect else {}
-    verdict = sql.verify(EngineRequest(query=statement, parameters=parameters, policy=DataPolicy(**fields)))
+def predict_sql(statement: str, dialect: str, limits: SqlLimits, stated: str = "") -> Prediction:
+    """Return what the SQL engine predicts for a database of this dialect, or of an unknown one.
+
+    `stated` is the dialect that the action names.
+    """
+    policy = DataPolicy(
+        allowed_tables=limits.tables,
+        sensitive_columns=limits.sensitive,
+        allowed_columns=limits.columns,
+        schema_ddl=limits.schema,
+        dialect=dialect or None,
+    )
+    parameters = {"dialect": stated or dialect} if stated or dialect else {}
+    verdict = sql.verify(EngineRequest(query=statement, parameters=parameters, policy=policy))
     kinds = frozenset(effect.kind for effect in verdict.effects)
     risk = risk_of(verdict.effects) if verdict.verified else Risk.CRITICAL
     return Prediction(risk, kinds, reason=verdict.message)

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.metadata import distributions
+from typing import NamedTuple
 
 from qwed.guards.code_guard import CodeGuard
 from tests.oracle.predictions import predict_python
@@ -38,6 +39,14 @@ _SKIPPED = frozenset(
 )
 
 
+class LibraryFunction(NamedTuple):
+    """Function of a library, or method of one of its classes."""
+
+    module: str
+    name: str
+    parameters: tuple[str, ...]
+
+
 @cache
 def tables() -> tuple[str, ...]:
     """Return the programs of every Python table."""
@@ -47,16 +56,21 @@ def tables() -> tuple[str, ...]:
 
 
 @cache
-def library(with_packages: bool) -> tuple[tuple[str, str], ...]:
-    """Return functions of modules that CodeGuard lets a program import: module and name."""
+def library(with_packages: bool) -> tuple[LibraryFunction, ...]:
+    """Return functions and methods of modules that CodeGuard lets a program import."""
     guard = CodeGuard()
     names = [name for name in sorted(sys.stdlib_module_names) if name not in _SKIPPED and not name.startswith("_")]
     names += _package_modules() if with_packages else []
     names = [name for name in names if guard.verify_safety(f"import {name}").verified]
-    listed: dict[str, list[str]] = {}
+    listed: dict[str, dict[str, list[str]]] = {}
     for start in range(0, len(names), 40):
         listed |= inventory(names[start : start + 40])
-    return tuple((module, name) for module in sorted(listed) for name in listed[module] if not name.startswith("__"))
+    return tuple(
+        LibraryFunction(module, name, tuple(parameters))
+        for module in sorted(listed)
+        for name, parameters in listed[module].items()
+        if not name.startswith("__")
+    )
 
 
 def _package_modules() -> list[str]:
@@ -67,14 +81,26 @@ def _package_modules() -> list[str]:
     )
 
 
-def _call(rng: random.Random, functions: Sequence[tuple[str, str]]) -> str:
-    module, name = rng.choice(functions)
+def _call(rng: random.Random, functions: Sequence[LibraryFunction]) -> str:
+    module, name, parameters = rng.choice(functions)
+    owner, _, method = name.rpartition(".")
     target = f"{module}.{name}"
+    if owner and rng.random() < 0.6:
+        target = f"{module}.{owner}({rng.choice(_ARGUMENTS)}).{method}"
     tail = rng.choice(("", "", "", ".run", ".open", ".write", ".load", ".system", ".__globals__"))
-    text = f"import {module}\nx = {target}({rng.choice(_ARGUMENTS)})\nprint(x)\n"
+    text = f"import {module}\nx = {target}({_arguments(rng, parameters)})\nprint(x)\n"
     if tail:
         text += f"print(x{tail}({rng.choice(_ARGUMENTS)}))\n"
     return text
+
+
+def _arguments(rng: random.Random, parameters: Sequence[str]) -> str:
+    given: str = rng.choice(_ARGUMENTS)
+    named = [name for name in parameters if name.isidentifier()]
+    if not named or rng.random() < 0.5:
+        return given
+    value = rng.choice([text for text in _ARGUMENTS if text and ", " not in text])
+    return ", ".join(filter(None, (given if rng.random() < 0.5 else "", f"{rng.choice(named)}={value}")))
 
 
 def _deed(rng: random.Random) -> str:

@@ -75,10 +75,10 @@ def _run_batch(programs: Sequence[str]) -> list[PythonObservation]:
     ]
 
 
-def inventory(names: Sequence[str]) -> dict[str, list[str]]:
-    """Return the callables of each module, imported in the sandbox."""
+def inventory(names: Sequence[str]) -> dict[str, dict[str, list[str]]]:
+    """Return the callables of each module, imported in the sandbox, each with the names of its parameters."""
     reports = _communicate(_setup() | {"inventory": list(names), "preloaded": []}, [])
-    listed: dict[str, list[str]] = reports[0] if reports else {}
+    listed: dict[str, dict[str, list[str]]] = reports[0] if reports else {}
     return listed
 
 

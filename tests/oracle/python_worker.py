@@ -6,6 +6,7 @@ It reads programs as JSON lines and writes a JSON line for each. With `inventory
 import contextlib
 import ctypes
 import importlib
+import inspect
 import io
 import json
 import os
@@ -13,6 +14,7 @@ import resource
 import sys
 import time
 import types
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -179,8 +181,8 @@ def _is_importing(frame: types.FrameType | None) -> bool:
     return False
 
 
-def inventory(names: list[str]) -> dict[str, list[str]]:
-    """Return the callables of each module."""
+def inventory(names: list[str]) -> dict[str, dict[str, list[str]]]:
+    """Return the callables of each module and of its classes, each with the names of its parameters."""
     listed = {}
     for name in names:
         with (
@@ -189,10 +191,27 @@ def inventory(names: list[str]) -> dict[str, list[str]]:
             contextlib.redirect_stderr(io.StringIO()),
         ):
             module = importlib.import_module(name)
-            listed[name] = sorted(
-                key for key, value in vars(module).items() if callable(value) or isinstance(value, types.ModuleType)
-            )
+            listed[name] = dict(sorted(_callables(module)))
     return listed
+
+
+def _callables(module: types.ModuleType) -> Iterator[tuple[str, list[str]]]:
+    for key, value in vars(module).items():
+        if callable(value) or isinstance(value, types.ModuleType):
+            yield key, _parameters(value)
+        if isinstance(value, type) and not key.startswith("_"):
+            for name in [name for name in vars(value) if not name.startswith("_")]:
+                with suppress(Exception):
+                    member = getattr(value, name)
+                    if callable(member):
+                        yield f"{key}.{name}", _parameters(member)
+
+
+def _parameters(value: Any) -> list[str]:
+    try:
+        return [name for name in inspect.signature(value).parameters if name not in ("self", "cls", "args", "kwargs")]
+    except (TypeError, ValueError):
+        return []
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from qwed.model import EffectKind
-from tests.oracle import commands, stand_in_verbs, trace
+from tests.oracle import commands, project, stand_in_verbs, trace
 from tests.oracle.predictions import Prediction, predict_shell
 from tests.oracle.recording import Record
 from tests.oracle.shell_execution import ShellObservation, execute
@@ -25,9 +25,15 @@ _SERVICE_SOCKETS = (
     "/run/postgresql",
     "/tmp/.s.PGSQL",
 )
-_OWN_SECRETS = {"ssh": (".ssh/id_ed25519",), "wget": (".netrc",), "psql": (".pgpass", "/etc/shadow")}
+_OWN_SECRETS = {
+    "ssh": (".ssh/id_ed25519",),
+    "wget": (".netrc",),
+    "git-remote-https": (".netrc",),
+    "git-remote-http": (".netrc",),
+    **dict.fromkeys(("psql", "pg_isready", "pg_dump", "pg_restore"), (".pgpass", "/etc/shadow")),
+}
 """Files a program reads without showing them: it authenticates with them, or only hashes their content."""
-_LOOKUPS = frozenset({"hostname", "curl"})
+_LOOKUPS = frozenset({"hostname", "hostid", "curl"})
 """Programs that look up the name of this machine; curl does it for `--version`."""
 _OWN_SIGNALS = ("SIGPIPE", "SIGPIPE ", "SIGABRT", "SIGABRT ")
 _READERS = frozenset(
@@ -39,8 +45,13 @@ _READERS = frozenset(
 )
 """Programs that only read, whoever starts them; what sed does beyond that is seen as a deed of its own."""
 _MANUAL = frozenset({"groff", "troff", "grotty", "nroff", "col", "less", "sh"})
+_UNPACKING_PAGERS = {"less", "more", "sh", "bash", "dd", "stty"}
+_UNPACKING_COMPARERS = {"zdiff", "xzdiff", "bzdiff", "cmp", "diff", "sh", "bash"}
+_UNPACKING_SEARCHES = {"zgrep", "xzgrep", "unzip", "zstdcat", "sh", "bash", "mktemp", "rm"}
 _HELPERS = {
     "apt-cache": {"dpkg"},
+    "apt": {"dpkg"},
+    "apt-mark": {"dpkg"},
     "awk": {"sh"},
     "gawk": {"sh"},
     "mawk": {"sh"},
@@ -53,6 +64,7 @@ _HELPERS = {
         "git-remote-http",
         "git-upload-pack",
         "git-receive-pack",
+        "git-upload-archive",
         "git-submodule",
         "git-bisect",
         "ssh",
@@ -63,13 +75,18 @@ _HELPERS = {
     "man": {"whatis", "apropos", *_MANUAL},
     "psql": {"pg_wrapper", "perl"},
     "rsync": {"ssh"},
-    "scp": {"ssh"},
+    "scp": {"ssh", "cp"},
+    "diff3": {"diff"},
     "sdiff": {"diff"},
     "less": {"sh", "lesspipe"},
     "watch": {"sh"},
     "yq": {"jq"},
-    "zless": {"less", "sh", "bash", "gzip"},
-    "zmore": {"more", "less", "sh", "bash", "gzip"},
+    **dict.fromkeys(("zless", "bzless", "xzless", "lzless"), _UNPACKING_PAGERS),
+    **dict.fromkeys(("zmore", "bzmore", "xzmore", "lzmore"), _UNPACKING_PAGERS),
+    **dict.fromkeys(("zcmp", "zdiff", "bzcmp", "bzdiff", "xzcmp", "xzdiff", "lzcmp", "lzdiff"), _UNPACKING_COMPARERS),
+    **dict.fromkeys(
+        ("zgrep", "zegrep", "zfgrep", "bzgrep", "xzgrep", "lzgrep", "zstdgrep", "zipgrep"), _UNPACKING_SEARCHES
+    ),
 }
 """Programs that a program starts by itself."""
 
@@ -113,11 +130,22 @@ def _attempts(observation: ShellObservation, predicted: Prediction) -> Iterable[
     programs = {execution.name for execution in observation.deeds.executed}
     outbound = bool(predicted.kinds & _OUTBOUND)
     for kind, target in observation.deeds.attempts:
-        if kind == "network" or (kind == "socket" and not target.startswith(_SERVICE_SOCKETS)):
-            if not outbound and not (programs <= _LOOKUPS and target.endswith(":53")):
+        if target == "/dev/log" and "pidof" in programs:
+            continue  # it reports wrong arguments to the system log, too
+        if kind == "lookup":
+            if not outbound and target not in _LOOKUPS and not (target == "psql" and _uses_own_address(observation)):
+                yield f"network lookup by {target}"
+        elif kind == "network" or (kind == "socket" and not target.startswith(_SERVICE_SOCKETS)):
+            if not outbound and not (target == "127.0.0.1:5432" and "psql" in programs):
                 yield f"network {target}"
         elif kind != "socket" and not target.endswith(_OWN_SIGNALS):
             yield f"{kind} {target}"
+
+
+def _uses_own_address(observation: ShellObservation) -> bool:
+    """Return True if psql is given the address of the user's own database: reading from it is what was predicted."""
+    address = project.ENVIRONMENT["DATABASE_URL"]
+    return any(execution.name == "psql" and address in execution.arguments for execution in observation.deeds.executed)
 
 
 def _recorded_verbs(observation: ShellObservation) -> Iterable[tuple[trace.Execution, str]]:
@@ -129,6 +157,7 @@ def _recorded_verbs(observation: ShellObservation) -> Iterable[tuple[trace.Execu
 
 def _unpredicted_programs(observation: ShellObservation, predicted: Prediction) -> Iterable[str]:
     names = {name.rpartition("/")[2] for name in predicted.programs}
+    names |= {f"{name}.exe" for name in names}
     allowed = names.union(*(_HELPERS.get(name, frozenset()) for name in names))
     for execution in observation.deeds.executed:
         if execution.path.startswith(_SCRATCH) or execution.name not in allowed | _READERS:

@@ -6,16 +6,16 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 
+from tests.oracle import sql_grammar
 from tests.oracle.predictions import predict_sql
-from tests.oracle.sql_execution import databases, functions
-from tests.oracle.sql_oracle import LIMITS, UNKNOWN, SqlInput
+from tests.oracle.sql_execution import databases
+from tests.oracle.sql_oracle import LIMITS, STATED, UNKNOWN, SqlInput, stated_dialect
 from tests.oracle.tables import load
 from tests.support.case_tables import DATA
 
 _TABLE = load("sql")
 _COLUMNS = _TABLE["columns"]
 _EXPRESSIONS = _TABLE["expressions"]
-_MARIA_FUNCTIONS = _TABLE["maria_functions"]
 _RELATIONS = _TABLE["relations"]
 _ENDS = _TABLE["ends"]
 _STATEMENTS = _TABLE["statements"]
@@ -63,20 +63,14 @@ def _query(rng: random.Random) -> str:
 def _expression(rng: random.Random) -> str:
     draw = rng.random()
     if draw < 0.6:
-        return rng.choice(_COLUMNS)
+        return str(rng.choice(_COLUMNS))
     if draw < 0.8:
-        return f"{rng.choice(_all_functions())}({rng.choice(_VALUES)})"
-    return rng.choice(_EXPRESSIONS)
-
-
-@cache
-def _all_functions() -> tuple[str, ...]:
-    listed = {name for names in functions().values() for name in names if re.fullmatch(r"[A-Za-z_]\w*", name)}
-    return tuple(sorted({*listed, *_MARIA_FUNCTIONS}))
+        return f"{rng.choice(sql_grammar.function_names())}({rng.choice(_VALUES)})"
+    return str(rng.choice(_EXPRESSIONS))
 
 
 def _call(rng: random.Random) -> str:
-    call = f"{rng.choice(_all_functions())}({rng.choice(_VALUES)})"
+    call = f"{rng.choice(sql_grammar.function_names())}({rng.choice(_VALUES)})"
     return rng.choice(
         (
             "SELECT {}",
@@ -101,7 +95,7 @@ def _soup(rng: random.Random) -> str:
 
 
 def _wrapped(rng: random.Random, text: str) -> str:
-    return rng.choice(_WRAPPERS).replace("{}", text)
+    return str(rng.choice(_WRAPPERS)).replace("{}", text)
 
 
 def _edited(rng: random.Random, text: str, known: Sequence[str]) -> str:
@@ -132,6 +126,11 @@ def generate(seed: int, extra: Sequence[str] = ()) -> Iterator[SqlInput]:
         lambda: _query(rng),
         lambda: _call(rng),
         lambda: _soup(rng),
+        lambda: sql_grammar.divided(rng, _TRICKS, _STATEMENTS),
+        lambda: sql_grammar.typed_call(rng),
+        *[lambda: sql_grammar.query(rng)] * 4,
+        lambda: _wrapped(rng, sql_grammar.query(rng)),
+        lambda: _edited(rng, sql_grammar.query(rng), known),
         lambda: _wrapped(rng, rng.choice(_STATEMENTS)),
         lambda: _wrapped(rng, rng.choice(known)),
         lambda: _edited(rng, rng.choice(known), known),
@@ -144,15 +143,25 @@ def generate(seed: int, extra: Sequence[str] = ()) -> Iterator[SqlInput]:
             yield SqlInput(text, rng.choice(LIMITS))
 
 
+def every_call(seed: int) -> Iterator[SqlInput]:
+    """Yield calls of every function of every database, each with permissions."""
+    rng = random.Random(seed)
+    for text in sql_grammar.every_call(rng):
+        yield SqlInput(text, rng.choice(LIMITS))
+
+
 def select(seed: int, inputs: Iterator[SqlInput], one_in: int = 20) -> Iterator[SqlInput]:
     """Yield what is predicted to be harmless for one dialect or none, and one in `one_in` of the others; each once."""
     rng = random.Random(seed)
     seen: set[int] = set()
-    dialects = (UNKNOWN, *databases())
+    dialects = (UNKNOWN, STATED, *databases())
     for row in inputs:
         if hash(row) in seen:
             continue
         seen.add(hash(row))
         # To ask for every dialect takes longer than to run the statement.
-        if predict_sql(row.statement, rng.choice(dialects), row.limits).is_harmless or rng.random() * one_in < 1:
+        dialect, stated = rng.choice(dialects), ""
+        if dialect == STATED:
+            dialect, stated = UNKNOWN, stated_dialect(row.statement)
+        if predict_sql(row.statement, dialect, row.limits, stated).is_harmless or rng.random() * one_in < 1:
             yield row

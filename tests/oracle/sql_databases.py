@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -115,6 +116,10 @@ class Sqlite:
         connection.set_progress_handler(lambda: time.monotonic() > until, 10_000)
         return connection
 
+    def rows(self, statement: str) -> list[Any]:
+        """Return the rows of a query."""
+        return self._open().execute(statement).fetchall()
+
     def run(self, statement: str) -> Outcome:
         """Run the statement as a script, and its first part again for the result."""
         outcome = Outcome(changes=[], canaries=[], error="")
@@ -157,6 +162,11 @@ class Duck:
 
     def _look(self, *statements: str) -> str:
         return repr([self._connection.execute(text).fetchall() for text in statements])
+
+    def rows(self, statement: str) -> list[Any]:
+        """Return the rows of a query."""
+        rows: list[Any] = self._connection.execute(statement).fetchall()
+        return rows
 
     def _has_changed(self, statement: str) -> bool:
         if self._look(_DUCK_TABLES) != self._tables:
@@ -273,19 +283,38 @@ class Postgres:
     def run(self, statement: str) -> Outcome:
         """Run the statement, all of them if there are several."""
         outcome = Outcome(changes=[], canaries=[], error="")
+        rows: list[Any] = []
         try:
             cursor = self._session.execute(statement.encode())
-            rows = []
             while True:
                 if cursor.description:
                     rows.append(cursor.fetchmany(200))
                 if not cursor.nextset():
                     break
-            outcome["canaries"] = shown(rows)
         except Exception as error:
             outcome["error"] = f"{type(error).__name__} {error}"[:120]
+        with suppress(self._driver.Error):
+            rows += self._copied()
+        outcome["canaries"] = shown(rows)
         outcome["changes"] = self._changes()
         return outcome
+
+    def rows(self, statement: str) -> list[Any]:
+        """Return the rows of a query."""
+        rows: list[Any] = self._session.execute(statement).fetchall()
+        return rows
+
+    def _copied(self) -> Iterator[bytes]:
+        """Yield what COPY sends to the client, which the driver has left there; send it nothing."""
+        wire, status = self._session.pgconn, self._driver.pq.ExecStatus
+        while self._session.info.transaction_status == self._driver.pq.TransactionStatus.ACTIVE:
+            result = wire.get_result()
+            if result is None:
+                return
+            if result.status == status.COPY_IN:
+                wire.put_copy_end(b"nothing to copy")
+            while result.status == status.COPY_OUT and (row := wire.get_copy_data(0))[0] > 0:
+                yield bytes(row[1])
 
     def _changes(self) -> list[str]:
         is_open = self._session.info.transaction_status != self._driver.pq.TransactionStatus.IDLE
@@ -408,6 +437,11 @@ class Maria:
         with self._observer.cursor() as cursor:
             cursor.execute(statement)
             return cursor.fetchall()
+
+    def rows(self, statement: str) -> list[Any]:
+        """Return the rows of a query."""
+        rows: list[Any] = list(self._look(statement))
+        return rows
 
     def _has_changed(self, statement: str) -> bool:
         if self._look(_MARIA_TABLES) != self._tables:

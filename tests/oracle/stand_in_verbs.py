@@ -14,11 +14,14 @@ class VerbTable(NamedTuple):
 
     valued: frozenset[str]
     reads: frozenset[str]
+    lists: frozenset[str] = frozenset()
+    """Verbs that only list what they could run if nothing follows them."""
 
 
-_AWS_READS = names("describe list get head lookup search filter batch-get select query scan view ls help")
+_AWS_READS = names("describe list get head lookup search filter batch-get select query scan view tail ls help")
 VERBS: Mapping[str, VerbTable] = {
-    name: VerbTable(frozenset(row["valued"]), frozenset(row["reads"])) for name, row in read_json("verbs").items()
+    name: VerbTable(frozenset(row["valued"]), frozenset(row["reads"]), frozenset(row.get("lists", ())))
+    for name, row in read_json("verbs").items()
 }
 _VALUED_COMPOSE = frozenset(
     names("-f --file -p --project-name --env-file --profile --project-directory --ansi --parallel --progress")
@@ -49,9 +52,16 @@ def deed(arguments: Sequence[str]) -> str:
         words = ["compose", *words]
     if not words or words[0] in table.reads or " ".join(words[:2]) in table.reads:
         return ""
+    if len(words) == 1 and words[0] in table.lists:
+        return ""
     if len(words) == 1 and any(verb.startswith(f"{words[0]} ") for verb in table.reads):
         return ""  # a group alone prints its help
     return " ".join(words[:2])
+
+
+def _is_abbreviated(word: str, valued: frozenset[str]) -> bool:
+    """Return True for the beginning of a long option, which some programs accept."""
+    return len(word) > len("--x") and word.startswith("--") and any(name.startswith(word) for name in valued)
 
 
 def operands(words: Sequence[str], valued: frozenset[str]) -> list[str]:
@@ -59,7 +69,7 @@ def operands(words: Sequence[str], valued: frozenset[str]) -> list[str]:
     rest: list[str] = []
     pending = iter(words)
     for word in pending:
-        if word in valued:
+        if word in valued or _is_abbreviated(word, valued):
             next(pending, None)
         elif not word.startswith("-"):
             rest.append(word)

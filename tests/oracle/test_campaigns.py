@@ -17,7 +17,6 @@ from tests.oracle import (
 )
 from tests.support.campaign_table import Figure, campaign
 
-pytestmark = pytest.mark.drill
 SEEDS = range(1, 26)
 
 
@@ -51,18 +50,22 @@ def batches(texts: tuple[str, ...], size: int = 500) -> Iterator[list[str]]:
         yield list(texts[start : start + size])
 
 
+@pytest.mark.drill
 def test_commands_do_what_was_predicted() -> None:
     assert_covered(shell_figures(101, 1600))
 
 
+@pytest.mark.drill
 def test_programs_do_what_was_predicted() -> None:
     assert_covered(python_figures(101, 600))
 
 
+@pytest.mark.drill
 def test_statements_do_what_was_predicted() -> None:
     assert_covered(sql_figures(101, 300))
 
 
+@pytest.mark.drill
 def test_every_database_can_be_started() -> None:
     missing = sql_execution.missing_databases()
     if missing:
@@ -93,6 +96,15 @@ def test_many_commands_do_what_was_predicted(seed: int, figure: Figure) -> None:
 def test_many_programs_do_what_was_predicted(seed: int, figure: Figure) -> None:
     figures = python_figures(seed, 800, with_packages=True)
     count(figure, "programs", figures)
+    assert_covered(figures)
+
+
+@pytest.mark.drill
+@campaign("effects", "every function of four databases, called")
+def test_calls_of_every_function_do_what_was_predicted(figure: Figure) -> None:
+    statements = sql_campaign.select(1, sql_campaign.every_call(1), one_in=1000)
+    figures = campaigns.run_campaign(statements, None, sql_oracle.run, sql_oracle.shrink)
+    count(figure, "statements", figures)
     assert_covered(figures)
 
 

@@ -59,6 +59,10 @@ STATEMENTS = {
     "PRAGMA user_version = 3": {"sqlite"},
     "ATTACH '/home/dev/files/other.db' AS other": {"sqlite", "duckdb"},
     "COPY users TO '/tmp/out.csv'": {"duckdb", "postgres"},
+    "COPY users TO '/dev/stdout'": {"duckdb"},
+    "COPY users TO '/dev/stdin'": set(),
+    "COPY users TO STDOUT": set(),
+    "SELECT 2": set(),
 }
 
 

@@ -51,7 +51,8 @@ class Deeds:
 
     executed: list[Execution] = field(default_factory=list)
     attempts: list[tuple[str, str]] = field(default_factory=list)
-    """Refused changes, connections, signals, administration: the kind with its object."""
+    """Refused changes, connections, lookups of names, signals, administration: the kind with its object, which for a
+    lookup is the program."""
 
 
 def read(lines: Iterable[bytes]) -> dict[int, Deeds]:
@@ -98,7 +99,7 @@ def _add(deeds: Deeds, programs: dict[bytes, str], process: bytes, text: bytes) 
             programs[process] = execution.name
             deeds.executed.append(execution)
     elif name in _CONNECTIONS:
-        _add_connection(deeds, arguments)
+        _add_connection(deeds, programs.get(process) or _latest(deeds), arguments)
     elif name in _SIGNALS:
         _add_signal(deeds, programs.get(process) or _latest(deeds), arguments)
     elif name in _REMOVALS or name in _CHANGES:
@@ -113,13 +114,15 @@ def _latest(deeds: Deeds) -> str:
     return deeds.executed[-1].name if deeds.executed else "bash"
 
 
-def _add_connection(deeds: Deeds, arguments: bytes) -> None:
+def _add_connection(deeds: Deeds, program: str, arguments: bytes) -> None:
     change = _KERNEL_CHANGE.search(arguments)
-    if change:
+    if change and not _KERNEL_PROBE.search(arguments):
         deeds.attempts.append(("admin", change[1].decode()))
     elif b"sa_family=AF_INET" in arguments:
         address = re.search(rb'sin6?_port=htons\((\d+)\).*?"([^"]*)"', arguments)
-        deeds.attempts.append(("network", b":".join(address.groups()[::-1]).decode() if address else "?"))
+        is_lookup = address is not None and address[1] == b"53"
+        target = b":".join(address.groups()[::-1]).decode() if address else "?"
+        deeds.attempts.append(("lookup", program) if is_lookup else ("network", target))
     elif b"sa_family=AF_UNIX" in arguments:
         path = _first_string(arguments)
         if "nscd" not in path:
@@ -127,6 +130,12 @@ def _add_connection(deeds: Deeds, arguments: bytes) -> None:
 
 
 _KERNEL_CHANGE = re.compile(rb"nlmsg_type=(RTM_(?:NEW|DEL|SET)\w+)")
+
+
+# A change of no interface, which is not to be created either: `ip link` asks so whether the kernel knows the request.
+_KERNEL_PROBE = re.compile(
+    rb"nlmsg_type=RTM_NEWLINK, nlmsg_flags=NLM_F_REQUEST\|NLM_F_ACK, [^{}]*\}, \{[^{}]*ifi_index=0, [^{}]*\}\]"
+)
 
 
 def _add_signal(deeds: Deeds, program: str, arguments: bytes) -> None:

@@ -296,8 +296,8 @@ def test_every_answer_to_an_agent_is_in_its_log(asking: Make) -> None:
 @spec("7.2")
 def test_a_page_of_large_actions_is_cut_where_it_grows_too_large(ask: AgentConversation) -> None:
     """A page of a thousand actions of a mebibyte each would be a gibibyte in one answer."""
-    for step in range(1, 11):
+    for step in range(1, 7):
         ask({"type": "calculate", "query": f"{step}+1", "parameters": {"note": "a" * 1_000_000}}, step)
     page = ask.api.get(f"/agents/{ask.agent_id}/activity")
-    assert len(page.content) < 8 * 1024 * 1024
+    assert len(page.content) < 5 * 1024 * 1024
     assert page.json()["next_cursor"] is not None

@@ -1,5 +1,7 @@
 """Shell engine: effects of a command, parsed in a worker because the parser is third-party code."""
 
+import re
+
 from qwed.engines.protocol import EngineRequest
 from qwed.guards import shell
 from qwed.model import Effect, EffectKind, Status, Verdict
@@ -22,26 +24,52 @@ def judge_statements(text: str, dialect: str) -> shell.StatementFindings:
         return shell.StatementFindings(unresolved=("the statements cannot be told apart",))
     parameters = {"dialect": dialect} if dialect else {}
     verdicts = [sql.verify(EngineRequest(query=statement, parameters=parameters)) for statement in statements]
-    files = {effect for verdict in verdicts if _reads_files(verdict, dialect) for effect in verdict.effects}
-    refusing = [verdict for verdict in verdicts if not _reads_files(verdict, dialect)]
+    local = [dialect == "duckdb" and _uses_local_files(*pair) for pair in zip(statements, verdicts, strict=True)]
+    files = {
+        effect for verdict, is_local in zip(verdicts, local, strict=True) if is_local for effect in verdict.effects
+    }
+    refusing = [verdict for verdict, is_local in zip(verdicts, local, strict=True) if not is_local]
     return shell.StatementFindings(
         tuple(effect for verdict in refusing for effect in verdict.effects),
         tuple(violation for verdict in refusing for violation in verdict.violations),
         tuple(
             verdict.message or "a statement is not understood" for verdict in refusing if verdict.status in _UNDECIDED
         ),
-        tuple(files),
+        tuple(effect for effect in files if effect.kind in _FILE_KINDS),
     )
 
 
 _UNDECIDED = frozenset({Status.INCONCLUSIVE, Status.FAILED, Status.ERROR})
-_FILE_ACCESS = ("file_access",)
+_READERS = frozenset(
+    {"read_csv", "read_csv_auto", "read_parquet", "parquet_scan", "read_json", "read_json_auto", "read_ndjson"}
+)
+_FILE_ACCESS = frozenset({"file_access", *(f"dangerous_function:{name}" for name in _READERS)})
+_FILE_KINDS = frozenset({EffectKind.READ, EffectKind.WRITE})
+_NOT_A_FILE = re.compile(r"://|\||^/dev/fd")
+_COPIES = re.compile(r"(?i)copy\b")
+_WRITES = re.compile(r"(?i)(?:copy|insert\s+into|create\s+(?:or\s+replace\s+)?(?:temp(?:orary)?\s+)?(?:table|view))\b")
 
 
-def _reads_files(verdict: Verdict, dialect: str) -> bool:
-    """Return True if the statement only reads local files, which is what the command line of DuckDB is for."""
-    reads = all(effect.kind is EffectKind.READ and "://" not in effect.target for effect in verdict.effects)
-    return dialect == "duckdb" and verdict.violations == _FILE_ACCESS and reads
+def _uses_local_files(statement: str, verdict: Verdict) -> bool:
+    """Return True if a statement of DuckDB only reads and writes local files, which is what its command line is for.
+
+    A file that is not named by a literal has the name of the function as its target.
+    """
+    kinds = _FILE_KINDS if _WRITES.match(statement) else {EffectKind.READ}
+    return (
+        bool(verdict.violations)
+        and _FILE_ACCESS.issuperset(verdict.violations)
+        and all(
+            (effect.kind in kinds and not _NOT_A_FILE.search(effect.target) and effect.target.lower() not in _READERS)
+            or effect.kind is EffectKind.SECRET
+            or (effect == _COPY_OPTIONS and _COPIES.match(statement) is not None)
+            for effect in verdict.effects
+        )
+    )
+
+
+_COPY_OPTIONS = Effect(EffectKind.UNRESOLVED, "copy")
+"""Effect of the options of COPY."""
 
 
 def verify(request: EngineRequest) -> Verdict:

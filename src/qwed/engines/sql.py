@@ -10,6 +10,7 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from qwed.engines._sql.catalog import is_credential_table, reads_catalog
 from qwed.engines._sql.commands import DANGEROUS_FUNCTION, FILE_ACCESS, classify_command, dangerous_calls
 from qwed.engines._sql.comments import comment_violations
 from qwed.engines._sql.effects import StatementEffects, effects_of, statement_name
@@ -22,7 +23,7 @@ from qwed.engines._sql.permissions import AccessLimits, column_problem, limits_o
 from qwed.engines._sql.readings import has_statement_words, reading_problem
 from qwed.engines._sql.repair import narrow_query, rows_problem
 from qwed.engines._sql.schema import schema_problem, width_problem
-from qwed.engines._sql.table_names import StatementNames, is_credential_table, reads_catalog
+from qwed.engines._sql.table_names import StatementNames
 from qwed.engines._sql.tokens import blank_comments
 from qwed.engines._sql.whole_rows import unlisted_star, unnamed_read
 from qwed.engines.protocol import EngineRequest

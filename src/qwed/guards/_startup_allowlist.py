@@ -6,6 +6,10 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from qwed.guards._python.syntax import require_depth
+
+_MAX_DEPTH = 100
+"""Levels of the syntax tree; a tree is dumped recursively."""
 _SETUPTOOLS_SHIM = "enabled and __import__('_distutils_hack').add_shim()"
 _COVERAGE = """
 if os.getenv("COVERAGE_PROCESS_START") or os.getenv("COVERAGE_PROCESS_CONFIG"):
@@ -209,7 +213,7 @@ def _distutils_programs() -> frozenset[str | None]:
 
 
 def _program_dump(source: str | bytes) -> str | None:
-    """Return the dump of the syntax tree, with `exec` of a literal expanded; None if the source is not valid Python."""
+    """Return the dump of the syntax tree, with `exec` of a literal expanded; None if it is not Python or too deep."""
     tree = _parse(source)
     if tree is None:
         return None
@@ -240,6 +244,8 @@ def _parse(source: str | bytes | None) -> ast.Module | None:
     if source is None:
         return None
     try:
-        return ast.parse(source.strip())
+        tree = ast.parse(source.strip())
+        require_depth(tree, _MAX_DEPTH)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+    return tree

@@ -24,13 +24,17 @@ _RUN_LATER = re.compile(
 """Paths whose content some program executes or trusts at startup."""
 
 
+_SETTINGS = re.compile(r"(?:^|/)\.env(?:\.[\w-]+)?$")
+"""Files of settings of a project, which are often copied from an example; writing one reveals no secret."""
+
+
 def file_effects(kind: EffectKind, target: str) -> tuple[Effect, ...]:
     """Return the effect and the further effects it has because of the file's path; effects on other targets are
     returned unchanged."""
     effects = [Effect(kind, target)]
     if kind not in FILE_EFFECTS:
         return tuple(effects)
-    if is_secret(target):
+    if is_secret(target) and not (kind is EffectKind.WRITE and _SETTINGS.search(target)):
         effects.append(Effect(EffectKind.SECRET, target))
     if kind is EffectKind.WRITE and is_run_later(target):
         effects.append(Effect(EffectKind.EXECUTE, target))

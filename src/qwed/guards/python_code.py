@@ -7,7 +7,10 @@ their own.
 """
 
 import ast
+import gc
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from qwed.guards._python.check import check
 from qwed.guards._python.library_rules import ASSUMED, BUILTINS
@@ -34,16 +37,31 @@ unknown names."""
 
 def findings(code: str) -> CodeFindings:
     """Return what `code` would do; never runs it and never raises."""
-    tree = _read(code)
-    return tree if isinstance(tree, CodeFindings) else _analyze(tree, len(code))
+    with _collector_paused():
+        tree = _read(code)
+        return tree if isinstance(tree, CodeFindings) else _analyze(tree, len(code))
 
 
 def quick_findings(code: str) -> CodeFindings | None:
     """Return the findings if parsing and one pass suffice; None if names have to be followed, which takes longer."""
-    tree = _read(code)
-    if isinstance(tree, CodeFindings):
-        return tree
-    return CodeFindings() if is_plain(tree, len(code)) else None
+    with _collector_paused():
+        tree = _read(code)
+        if isinstance(tree, CodeFindings):
+            return tree
+        return CodeFindings() if is_plain(tree, len(code)) else None
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Pause the collection of cyclic garbage: it would visit every node of the syntax tree many times, and find
+    none."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _read(code: str) -> ast.Module | CodeFindings:

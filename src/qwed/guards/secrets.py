@@ -30,8 +30,11 @@ __all__ = ["MAX_CANDIDATES", "MAX_NESTING", "find_secrets", "mask"]
 # The password of a URL cannot contain a raw slash, so a port followed by a path is never taken for a password. It can
 # contain a raw `@`, because some parsers split at the last one.
 _USERINFO = re.compile(r"://[^\s:/@'\"<>\[\]]{0,128}:([^\s/'\"]{1,256})@(?=[\w\[$<{%*-])")
+_LONG = 1 << 14
 _MARKS = re.compile(r"[:=<,(\s-]|[^\x00-\x7f]")
 """Characters of which at least one is required to assign a value to a name."""
+
+_ANY_VENDOR = "vendor_key"
 
 
 def find_secrets(text: str) -> tuple[TextFinding, ...]:
@@ -44,26 +47,30 @@ def find_secrets(text: str) -> tuple[TextFinding, ...]:
 
 
 def _find_all(text: str, layers: int = 0) -> list[TextFinding]:
-    runs = long_runs(text)
+    pieces = text.split()
+    words = frozenset(pieces)
+    runs = long_runs(pieces)
     random = random_words(runs)
     findings = [*find_tokens(text, runs, random), *find_private_keys(text), *_userinfo(text), *find_split_tokens(text)]
     if random or has_digit(text):
-        findings += [*find_disguised_tokens(text, random), *find_key_files(text)]
+        findings += [*find_disguised_tokens(text, random, words), *find_key_files(text)]
         findings += find_encoded(
             text, runs, random, lambda inner: layers < MAX_LAYERS and bool(_find_all(inner, layers + 1))
         )
     if not runs.isascii():
         findings += find_tokens(latin_letters(text), latin_letters(runs), latin_letters(random))
     if _MARKS.search(text):
-        findings += _find_named(text, random)
+        findings += _find_named(text, random, words)
     return findings
 
 
-def _find_named(text: str, random: str) -> list[TextFinding]:
+def _find_named(text: str, random: str, words: frozenset[str]) -> list[TextFinding]:
     """Return the values that are secret because of the words around them."""
     lowered = lower_same_length(text)
+    # A long text repeats its words, so that it is faster to look for a literal in each word once.
+    vocabulary = "\n".join(words) if len(text) > _LONG else text
     names = name_positions(lowered)
-    findings = [*find_assignments(text, lowered, names), *find_special_forms(text, lowered)]
+    findings = [*find_assignments(text, lowered, names), *find_special_forms(text, lowered, vocabulary)]
     if has_digit(text):
         findings += [*find_account_secrets(text, lowered), *find_random_values(text, lowered, random)]
     findings += [*find_stated_passwords(text, lowered, names), *find_seed_phrases(text, lowered)]
@@ -81,9 +88,9 @@ def mask(text: str) -> str:
 
 
 def _merge_overlapping(findings: list[TextFinding]) -> tuple[TextFinding, ...]:
-    """Return the findings in order, with overlapping ones merged into the first."""
+    """Return the findings in order, with overlapping ones merged into the first, which is one of a known vendor."""
     merged: list[TextFinding] = []
-    for finding in sorted(findings, key=lambda item: (item.start, -item.end)):
+    for finding in sorted(findings, key=lambda item: (item.start, item.kind == _ANY_VENDOR, -item.end)):
         if merged and finding.start < merged[-1].end:
             merged[-1] = merged[-1]._replace(end=max(merged[-1].end, finding.end))
         else:

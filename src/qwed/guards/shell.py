@@ -15,7 +15,7 @@ from qwed.guards._shell.command_model import (
 from qwed.guards._shell.heredoc import HeredocError, extract_heredocs
 from qwed.guards._shell.parse import MAX_LENGTH
 from qwed.guards._shell.visitor import NO_HISTORY, ShellVisitor
-from qwed.guards._shell.windows import analyze_windows, is_windows
+from qwed.guards._shell.windows import analyze_windows, is_windows, may_be_posix
 from qwed.model import EffectKind
 
 MAX_VISITS = 4
@@ -69,6 +69,8 @@ def _windows_findings(command: str, posix: ShellReport) -> ShellFindings:
     visitor.report.programs.update(posix.programs)
     for violation in posix.violations:
         visitor.report.add_violation(violation)
+    for reason in posix.unresolved if may_be_posix(command) else ():
+        visitor.report.add_unresolved(reason)
     return visitor.report.findings()
 
 

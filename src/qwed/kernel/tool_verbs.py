@@ -47,12 +47,17 @@ class _ObjectRule(NamedTuple):
     only: frozenset[str]
     excluded: frozenset[str]
     unless: frozenset[str]
+    servers: frozenset[str]
+    """Words of servers whose every thing is meant."""
+    unless_servers: frozenset[str]
 
-    def applies(self, verb: str, meaning: str, words: frozenset[str]) -> bool:
+    def applies(self, verb: str, meaning: str, words: frozenset[str], server_words: frozenset[str]) -> bool:
         """Return True if the rule changes the meaning of this verb in a clause of these words."""
+        if not self.unless.isdisjoint(words) or not self.unless_servers.isdisjoint(server_words):
+            return False
         if meaning not in self.of or verb in self.excluded or (self.only and verb not in self.only):
             return False
-        return not self.words.isdisjoint(words - {verb}) and self.unless.isdisjoint(words)
+        return not self.words.isdisjoint(words - {verb}) or not self.servers.isdisjoint(words | server_words)
 
 
 class _Lexicon(NamedTuple):
@@ -73,6 +78,12 @@ class _Lexicon(NamedTuple):
     joining: frozenset[str]
     phrases: frozenset[str]
     """Known terms of several words."""
+    dual: frozenset[str]
+    """Verbs that are nouns at the beginning of a name."""
+    deeds: dict[str, str]
+    """Nouns of a deed, with their verbs."""
+    secrets: frozenset[str]
+    """Words for secrets."""
 
 
 def words_of(name: str) -> list[str]:
@@ -97,6 +108,13 @@ def meaning_of(name: str) -> str:
         if meaning != UNKNOWN or not clause[-1].endswith("s")
     ]
     return max((*meanings[:1], *later), key=_SEVERITY.__getitem__, default=UNKNOWN)
+
+
+def names_secret(text: str) -> bool:
+    """Return True if the whole text is a word for a secret, such as `Secrets` or `api-keys`."""
+    term = "_".join(words_of(text[:_MAX_NAME]))
+    secrets = _lexicon().secrets
+    return term in secrets or term.removesuffix("s") in secrets
 
 
 def effect_of(meaning: str) -> EffectKind | None:
@@ -146,15 +164,22 @@ def _meaning_of_clause(words: list[str], server_words: frozenset[str]) -> str:
     if not verbs:
         verbs = [("", EffectKind.READ.value if _ends_like_read(words, server_words) else UNKNOWN)]
     parts = frozenset((*words, *(part for word in words for part in word.split("_"))))
-    return worst_of(_in_context(verb, meaning, parts) for verb, meaning in verbs)
+    return worst_of(_in_context(verb, meaning, parts, server_words) for verb, meaning in verbs)
 
 
 def _ends_like_read(words: list[str], server_words: frozenset[str]) -> bool:
     """Return True if a name without a verb ends in what it shows."""
     lexicon = _lexicon()
-    if words[-1] in lexicon.endings:
-        return True
-    return words[-1] in lexicon.endings_after_known and _begins_known(words, server_words)
+    if any(not _is_known(word) for word in words[1:-1]):
+        return False
+    is_ending = words[-1] in lexicon.endings or words[-1] in lexicon.endings_after_known
+    # In `clobber_schema` the first word may be a verb.
+    return is_ending and (len(words) == 1 or _begins_known(words, server_words))
+
+
+def _is_known(word: str) -> bool:
+    known = _lexicon().known
+    return word in known or word.removesuffix("s") in known or word.isdigit()
 
 
 def _begins_known(words: list[str], server_words: frozenset[str]) -> bool:
@@ -168,14 +193,53 @@ def _verbs_in(words: list[str], server_words: frozenset[str]) -> list[tuple[str,
     begins_known = len(words) == 1 or _begins_known(words, server_words)
     verbs: list[tuple[str, str]] = []
     has_verb, is_about = False, words[-1] in lexicon.about
-    for word in words:
+    for index, word in enumerate(words):
         meaning = _meaning_of_word(word)
-        is_noun = (has_verb and word in lexicon.nouns) or (is_about and word in lexicon.before_about)
+        # No noun stands after a plural: `instances_reset` resets.
+        follows_plural = index > 0 and _is_plural(words[index - 1]) and word == words[-1]
+        is_noun = (has_verb and word in lexicon.nouns and not follows_plural) or (
+            is_about and word in lexicon.before_about
+        )
         is_noun = is_noun or (not begins_known and word == words[-1] and word in lexicon.reading_nouns)
         if meaning is not None and not is_noun:
             verbs.append((word, meaning))
-            has_verb = has_verb or meaning not in (INTERACT, DISPATCH)
-    return verbs
+            is_dual = index == 0 and word in lexicon.dual and len(words) > 1 and _acts(words[-1])
+            has_verb = has_verb or (meaning not in (INTERACT, DISPATCH) and not is_dual)
+    if any(not _may_be_noun(verb, meaning) for verb, meaning in verbs):
+        return verbs
+    # In `pop_message` and `contact_erasure` another word says what is done.
+    if len(verbs) == 1 and words[-1] == verbs[0][0] and len(words) > 1 and not begins_known:
+        return [("", UNKNOWN)] if verbs[0][1] == EffectKind.COMMUNICATE else verbs
+    return _deeds_in(words) or verbs
+
+
+def _may_be_noun(verb: str, meaning: str) -> bool:
+    return verb in _lexicon().nouns and meaning in (INTERACT, EffectKind.COMMUNICATE)
+
+
+def _acts(word: str) -> bool:
+    """Return True if a word is a verb that changes something, and seldom a noun after another noun."""
+    return _lexicon().verbs.get(word) in _CHANGING and word in _LAST
+
+
+_CHANGING = frozenset({"WRITE", "DELETE", "ADMIN", "EXECUTE", "SPEND"})
+_LAST_TEXT = "accept block mute submit lock seal archive pause restore reset abort kick ban evict start stop trash"
+_LAST = frozenset(_LAST_TEXT.split())
+
+
+def _is_plural(word: str) -> bool:
+    return (
+        len(word) > _SHORTEST_PLURAL and word.endswith("s") and not word.endswith(("ss", "us", "is", "ics", "ws", "ns"))
+    )
+
+
+_SHORTEST_PLURAL = 4
+
+
+def _deeds_in(words: list[str]) -> list[tuple[str, str]]:
+    """Return the verbs of the nouns of a deed in a name without a verb."""
+    lexicon = _lexicon()
+    return [(lexicon.deeds[word], lexicon.verbs[lexicon.deeds[word]]) for word in words if word in lexicon.deeds]
 
 
 def _meaning_of_word(word: str) -> str | None:
@@ -205,8 +269,8 @@ def _meaning_of_beginning(word: str) -> str | None:
     return None
 
 
-def _in_context(verb: str, meaning: str, words: frozenset[str]) -> str:
-    rule = next((rule for rule in _lexicon().rules if rule.applies(verb, meaning, words)), None)
+def _in_context(verb: str, meaning: str, words: frozenset[str], server_words: frozenset[str]) -> str:
+    rule = next((rule for rule in _lexicon().rules if rule.applies(verb, meaning, words, server_words)), None)
     return meaning if rule is None else rule.means
 
 
@@ -237,7 +301,17 @@ def _lexicon() -> _Lexicon:
         rules,
         frozenset(raw["joining"]["words"].split()),
         frozenset(term for term in known | _PHRASES if "_" in term),
+        nouns["dual"],
+        _deeds_of(raw["deeds"], verbs),
+        rules[0].words,
     )
+
+
+def _deeds_of(raw: dict[str, str], verbs: dict[str, str]) -> dict[str, str]:
+    unknown = raw.keys() - verbs.keys()
+    if unknown:
+        raise ValueError(f"the deeds of tool_verbs.toml have the unknown verbs `{sorted(unknown)}`")
+    return {noun: verb for verb, nouns in raw.items() for noun in nouns.split()}
 
 
 _PHRASES = frozenset({"pull_request", "pull_requests", "merge_request", "merge_requests"})
@@ -258,5 +332,11 @@ def _rule_of(raw: dict[str, object]) -> _ObjectRule:
     of, means = raw["of"], raw["means"]
     if not isinstance(of, list) or not isinstance(means, str) or not {*of, means} <= _SEVERITY.keys():
         raise ValueError("an unknown meaning in the objects of tool_verbs.toml")
-    sets = (frozenset(str(raw.get(name, "")).split()) for name in ("words", "only", "not", "unless"))
-    return _ObjectRule(frozenset(of), means, *sets)
+    names = ("words", "only", "not", "unless", "servers", "unless_servers")
+    words, *sets = (frozenset(str(raw.get(name, "")).split()) for name in names)
+    return _ObjectRule(frozenset(of), means, words | frozenset(map(_plural_of, words)), *sets)
+
+
+def _plural_of(term: str) -> str:
+    """Return the plural of a term of several words: a table of words has each once."""
+    return f"{term}s" if "_" in term and not term.endswith("s") else term

@@ -2,9 +2,14 @@
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
+from qwed.model.json_value import depth_of
+
+MAX_DEPTH = 100
+"""Levels of a document; a request has at most 64, and an answer contains it."""
 _LONGEST_NAME = 60
 
 
@@ -14,7 +19,14 @@ class StrictJsonError(ValueError):
 
 def parse_strict_json(data: bytes, what: str, *, exact: bool = False) -> Any:
     """Parse `data`, which errors call `what`; with `exact`, fractions become Decimal."""
-    number = Decimal if exact else float
+    value = _parse(data, what, Decimal if exact else float)
+    # The parser's own limit depends on the interpreter.
+    if data.count(b"[") + data.count(b"{") > MAX_DEPTH and depth_of(value) > MAX_DEPTH:
+        raise StrictJsonError(f"{what} is nested too deeply")
+    return value
+
+
+def _parse(data: bytes, what: str, number: Callable[[str], Any]) -> Any:
     try:
         return json.loads(
             data.decode(), object_pairs_hook=_reject_duplicate_keys, parse_constant=_reject_constant, parse_float=number

@@ -4,6 +4,7 @@ import fcntl
 import os
 import sqlite3
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 from qwed.store.protocol import StoreError
@@ -55,12 +56,15 @@ def _identity(name: str) -> tuple[int, int]:
 def connect(file: str) -> sqlite3.Connection:
     """Open a connection with the store's settings: durable commits, deleted content overwritten."""
     connection = sqlite3.connect(file, isolation_level=None, check_same_thread=False, cached_statements=256)
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("PRAGMA foreign_keys = ON")
-    connection.execute("PRAGMA busy_timeout = 5000")
-    # A destroyed key must not stay readable in free pages.
-    connection.execute("PRAGMA secure_delete = ON")
+    with ExitStack() as failing:
+        failing.callback(connection.close)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA busy_timeout = 5000")
+        # A destroyed key must not stay readable in free pages.
+        connection.execute("PRAGMA secure_delete = ON")
+        failing.pop_all()
     return connection
 
 

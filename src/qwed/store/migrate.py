@@ -4,10 +4,13 @@ a database.
 `postgres/schema.py` applies those of PostgreSQL.
 """
 
+import atexit
 import os
 import sqlite3
+import threading
 from collections.abc import Callable
 from contextlib import closing
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Literal
@@ -47,6 +50,23 @@ def migrate(connection: sqlite3.Connection, upto: int | None = None) -> int:
             connection.executescript(f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;")
             version = number
     return version
+
+
+def create_tables(connection: sqlite3.Connection) -> None:
+    """Create the tables of the newest version in an empty database in memory; a copy is faster than the migrations."""
+    with _template_lock:
+        _template().backup(connection)
+
+
+_template_lock = threading.Lock()
+
+
+@cache
+def _template() -> sqlite3.Connection:
+    connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    atexit.register(connection.close)
+    migrate(connection)
+    return connection
 
 
 def migrate_directory(directory: Path, sequencer: Callable[[], Sequencer]) -> tuple[int, int]:

@@ -31,7 +31,7 @@ from qwed.store.data_directory import (
 from qwed.store.entity_cache import EntityCache
 from qwed.store.group_commit import ClosedWriter, InlineWriter, PendingWrite, SqliteGroupWriter
 from qwed.store.log import Sequencer, integrate_backlog
-from qwed.store.migrate import migrate
+from qwed.store.migrate import create_tables, migrate
 from qwed.store.protocol import (
     ApprovalRecord,
     Change,
@@ -105,7 +105,7 @@ class SqliteStore(BaseStore):
         if location == MEMORY:
             self._reader = self._report_reader = connect(MEMORY)
             self._report_lock = self._lock
-            migrate(self._reader)
+            create_tables(self._reader)
             self._writer = InlineWriter(self._reader, self._sequencer, self._committed)
             self._began_empty = True
             return
@@ -120,12 +120,17 @@ class SqliteStore(BaseStore):
 
     def _open_file(self, file: Path) -> None:
         self._file = file
-        writing = connect(str(file))
-        os.chmod(file, 0o600)
-        migrate(writing)
-        integrate_backlog(writing, self._sequencer)
-        # Two readers, because a long page of history must not delay a decision that reads one row.
-        self._reader, self._report_reader = connect(str(file)), connect(str(file))
+        with ExitStack() as failing:
+            writing = connect(str(file))
+            failing.callback(writing.close)
+            os.chmod(file, 0o600)
+            migrate(writing)
+            integrate_backlog(writing, self._sequencer)
+            # Two readers, because a long page of history must not delay a decision that reads one row.
+            self._reader = connect(str(file))
+            failing.callback(self._reader.close)
+            self._report_reader = connect(str(file))
+            failing.pop_all()
         self._report_lock = threading.Lock()
         self._check_file = DatabaseFileCheck(file).check
         self._writer = SqliteGroupWriter(

@@ -67,7 +67,10 @@ def is_fenced_program(text: str, budget: ParseBudget) -> bool:
     """Return True if an untagged block is code: a dangerous pattern, or Python that calls or imports."""
     if patterns_in(text) or len(text) > MAX_PARSED_LENGTH:
         return _has_import_or_pattern(text)
-    tree = _parse_or_none(text, budget) if _IMPORT.search(text) or _CALL.search(text) else None
+    try:
+        tree = _parse_or_none(text, budget) if _IMPORT.search(text) or _CALL.search(text) else None
+    except _UnparsableProgramError:
+        return True
     return tree is not None and any(isinstance(node, (*_DEFINITIONS, ast.Call)) for node in ast.walk(tree))
 
 
@@ -81,8 +84,14 @@ def find_program(text: str, budget: ParseBudget) -> str | None:
         return text if _has_import_or_pattern(text) or _begins_as_program(text, budget) else None
     if not has_effect_words(text):
         return None
-    if _is_program(text, budget):
+    try:
+        return text if _is_program(text, budget) else _find_embedded_program(text, budget)
+    except _UnparsableProgramError:
         return text
+
+
+def _find_embedded_program(text: str, budget: ParseBudget) -> str | None:
+    """Return the program in a text that is not one program as a whole, or None."""
     imports = [match.start() for match in _IMPORT.finditer(text)]
     if len(imports) > MAX_IMPORTS:
         return text
@@ -166,7 +175,7 @@ def _parsable_lines(code: str, budget: ParseBudget) -> list[str]:
             _parse("\n".join(lines), budget)
         except SyntaxError as error:
             lines = lines[: min(error.lineno or 1, len(lines)) - 1]
-        except _PARSE_FAILURES:
+        except (ValueError, OverflowError):
             break
         else:
             return lines
@@ -192,7 +201,7 @@ def _has_effects(code: str, budget: ParseBudget) -> bool:
     budget.take("parsed", _RESOLVE_COST * len(code))
     result = findings(code)
     has_known_effect = any(effect.kind is not EffectKind.UNRESOLVED for effect in result.effects)
-    return bool(has_known_effect or result.violations or patterns_in(code))
+    return bool(has_known_effect or result.violations or result.syntax_error or patterns_in(code))
 
 
 def _parse_or_none(text: str, budget: ParseBudget) -> ast.Module | None:
@@ -202,16 +211,37 @@ def _parse_or_none(text: str, budget: ParseBudget) -> ast.Module | None:
         return None
     try:
         return _parse(text, budget)
-    except (SyntaxError, *_PARSE_FAILURES):
+    except (SyntaxError, ValueError, OverflowError):
         return None
 
 
-_PARSE_FAILURES = (RecursionError, MemoryError, ValueError, OverflowError)
+class _UnparsableProgramError(Exception):
+    """The text is Python that this interpreter cannot parse: a guard decides, which refuses it."""
 
 
 def _parse(text: str, budget: ParseBudget) -> ast.Module:
     budget.take("parsed", len(text) + _PARSE_COST + _BRACE_COST * text.count("{"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        # Python normalises names, which is slow for many combining marks.
-        return ast.parse(limit_combining_marks(text))
+        try:
+            # Python normalises names, which is slow for many combining marks.
+            return ast.parse(limit_combining_marks(text))
+        except (RecursionError, MemoryError):
+            raise _UnparsableProgramError from None
+        except SyntaxError as error:
+            if _is_newer_syntax(error):
+                raise _UnparsableProgramError from None
+            raise
+
+
+def _is_newer_syntax(error: SyntaxError) -> bool:
+    """Return True if a newer version of Python may accept what this one does not."""
+    return error.msg.startswith("f-string") or bool(_NEWER_STATEMENT.match(error.text or ""))
+
+
+_NEWER_STATEMENT = re.compile(
+    r"[ \t]*(?:type[ \t]+\w+[ \t]*[=\[]|(?:(?:async[ \t]+)?def|class)[ \t]+\w+[ \t]*\["
+    r"|except\*?[ \t]+[\w.]+[ \t]*,.*:\s*$|lazy[ \t]+(?:import|from)[ \t]|.*\b(?:[tT][rR]?|[rR][tT])[\"'])"
+)
+"""Lines that only Python 3.12 and later accept: type aliases and parameters, `except` of several types without
+parentheses, lazy imports, template strings."""

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from qwed.guards._javascript import syntax_tree
 from qwed.guards.code_findings import CodeFindings
+from qwed.guards.code_guard import CodeGuard
 from qwed.guards.javascript_code import MAX_BYTES, findings
 from qwed.model import Effect, EffectKind
 from tests.support.case_tables import each, rows
@@ -270,3 +271,8 @@ def test_without_the_parser_the_extra_is_named(monkeypatch):
 @each("row", rows("javascript_refused.jsonl"), ids=label)
 def test_a_lookup_that_may_reach_a_built_in_constructor_is_not_understood(row):
     assert findings(row["code"]).unresolved
+
+
+@each("row", rows("javascript_reached.jsonl"), ids=label)
+def test_a_function_that_is_reached_by_another_name_is_not_verified(row):
+    assert not CodeGuard().verify_safety(row["code"], "javascript").verified

@@ -280,7 +280,8 @@ def test_a_node_that_is_not_in_the_table_is_left_to_the_full_check():
     assert {ast.Match, ast.Global, ast.Nonlocal, ast.Delete, ast.NamedExpr, ast.AsyncFunctionDef} <= unknown
     for kind in unknown:
         with pytest.raises(precheck_collect.NeedsFullCheckError):
-            precheck_collect.collect_survey(ast.Module([kind()], []))
+            # Python 3.13 warns of a call without the required fields.
+            precheck_collect.collect_survey(ast.Module([kind.__new__(kind)], []))
 
 
 def test_only_a_node_with_the_members_it_is_known_by_is_entered():

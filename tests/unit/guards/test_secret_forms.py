@@ -13,10 +13,12 @@ from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from qwed.guards._secrets.public_examples import is_public_example
 from qwed.guards._secrets.token_rules import TOKEN_RULES, vendor_rules
-from qwed.guards._secrets.wallets import _word_lists, decode_base58, is_base58_check
+from qwed.guards._secrets.wallet_checksums import decode_base58, is_base58_check, is_wallet_key
+from qwed.guards._secrets.wallets import _word_lists
 from qwed.guards.secrets import find_secrets, mask
 from tests.support.case_tables import each, rows
 
@@ -82,7 +84,10 @@ def test_a_stated_password_is_found_in_every_language(row):
 
 
 def with_checksum(payload: bytes) -> str:
-    raw = payload + hashlib.sha256(hashlib.sha256(payload).digest()).digest()[:4]
+    return base58(payload + hashlib.sha256(hashlib.sha256(payload).digest()).digest()[:4])
+
+
+def base58(raw: bytes) -> str:
     number, text = int.from_bytes(raw, "big"), ""
     while number:
         number, digit = divmod(number, 58)
@@ -128,6 +133,22 @@ def test_a_key_of_a_wallet_is_found_by_its_checksum(prefix):
 
 def test_base58_refuses_other_letters():
     assert decode_base58("0OIl") == b""
+
+
+@pytest.mark.parametrize(("name", "start"), [("nostr key", "nsec1"), ("stellar seed", "S"), ("ripple seed", "sEd")])
+def test_a_key_with_a_wrong_checksum_is_no_key(name, start):
+    row = next(row for row in rows("secrets_attacks.jsonl") if row["name"] == name)
+    key = next(word for word in "".join(row["text"]).split() if word.startswith(start))
+    assert is_wallet_key(key)
+    assert not is_wallet_key(key[:-1] + ("a" if key[-1] != "a" else "c"))
+    assert not is_wallet_key(key[:-3])
+
+
+def test_a_signature_is_no_key_pair():
+    seed = random.Random("pair").randbytes(32)
+    public = Ed25519PrivateKey.from_private_bytes(seed).public_key().public_bytes_raw()
+    assert [finding.kind for finding in find_secrets(base58(seed + public))] == ["wallet_key"]
+    assert find_secrets(base58(seed + seed)) == ()
 
 
 def test_key_files_of_wallets_are_found():

@@ -36,6 +36,13 @@ def test_a_secret_is_found_wherever_it_stands_in_a_long_text():
     assert find_secrets(text) == (TextFinding("github_token", 250_000, 250_000 + len(token)),)
 
 
+def test_an_escaped_or_joined_secret_is_found_wherever_it_stands_in_a_long_text() -> None:
+    for token in ("%67%68%70_" + "a1B2" * 9, '"ghp_a1B2" + "' + "a1B2" * 8 + '"'):
+        for count in (0, 5, 9_000):
+            text = "word " * count + token + " word" * 20_000
+            assert [finding.kind for finding in find_secrets(text)] == ["github_token"], (token, count)
+
+
 def test_only_the_password_of_a_connection_string_is_masked():
     assert mask("postgres://app:p4ssw0rd@db/x") == "postgres://app:[secret:connection_string]@db/x"
 

@@ -95,6 +95,11 @@ def test_what_is_not_understood_is_a_problem_that_names_it(line, problem):
     assert list(sample(line).problems) == [problem]
 
 
+@each("command", ["git diff", "az vm list", "gh pr list"])
+def test_a_problem_names_the_subcommand_as_it_is_written(command: str) -> None:
+    assert findings(f"{command} -y").unresolved[0] == f"`-y` is not a known option of `{command}`"
+
+
 def test_an_abbreviation_that_fits_options_of_different_meaning_is_ambiguous():
     grammars = Library()
     grammars.add_file("sample", "a : - : read*\n  is abbrev\n  flag --color\n  write --copy\n")

@@ -158,6 +158,7 @@ def test_a_finder_passes_for_what_it_says_and_not_for_its_name(layout, line, mod
         "from . import evil",
         "from pathlib import Path\nPath('x').write_text('y')",
         "not python at all:",
+        "x = 1" + " + 1" * 2_000,
     ):
         layout.write(f"{module}.py", FINDER + evil + "\n")
         assert len(layout.verify()) == 1, evil
@@ -180,6 +181,9 @@ def test_a_finder_passes_for_what_it_says_and_not_for_its_name(layout, line, mod
         "import _virtualenv; import evil",
         "import " + "(" * 5000,
         "import x" + ";x" * 20_000,
+        "import x; x" + ".x" * 2_000,
+        "import x; " + "-" * 5_000 + "x",
+        "import x; exec('x" + ".x" * 2_000 + "')",
     ],
 )
 def test_an_unknown_line_fails_with_the_file_and_the_hash_that_allows_it(layout, line):

@@ -7,9 +7,11 @@ import pytest
 
 from qwed.kernel.analysis.addresses import TooManyAddressesError, recipients_in, whole_host
 from qwed.kernel.analysis.embedded_values import embedded_value
+from qwed.kernel.analysis.query_mutations import mutations_in
 from qwed.kernel.analysis.text_forms import has_code, is_command
 from qwed.kernel.analysis.unanalyzed_text import is_statement
 from qwed.kernel.analysis.unjudged_queries import is_unproven_query
+from qwed.model import EffectKind
 
 STATEMENTS = [
     "DROP TABLE users",
@@ -85,9 +87,64 @@ def test_prose_is_not_a_statement(text: str) -> None:
     assert not is_statement(text)
 
 
+LATE = [
+    "MATCH (n) DETACH DELETE n",
+    "mutation { deleteUser(id: 1) { id } }",
+    f"mutation M({'$a: Int, ' * 3_000}) {{ deleteUser }}",
+]
+
+
+@pytest.mark.parametrize("text", LATE)
+def test_a_change_is_found_wherever_it_begins(text: str) -> None:
+    for before in (
+        ("", " " * 30_000, "\n" * 30_000, "// note\n", "/* note */ ") if "MATCH" in text else ("", ", " * 15_000)
+    ):
+        assert EffectKind.DELETE in set(mutations_in(before + text))
+
+
+@pytest.mark.parametrize("text", ["g.V().drop()", "db.users.drop()", ".drop table T", "FLUSHALL"])
+def test_a_statement_after_others_is_not_proven(text: str) -> None:
+    for before in ("", " " * 30_000, "\n\t" * 15_000, "// note\n", "x = 1;\n"):
+        assert is_unproven_query(before + text, frozenset())
+
+
+@pytest.mark.parametrize(
+    "text", ["# mutation { x }\n{ a }", '{ a(s: "mutation { x }") { b } }', "query A { mutation { id } }"]
+)
+def test_a_word_in_a_query_is_no_mutation(text: str) -> None:
+    assert list(mutations_in(text)) == []
+
+
 HOSTILE = [
     piece * (65_000 // len(piece)) for piece in ("a", "-", "{", "a-b", "document.", "host=", "a@", "(", "x:", ";rm ")
 ]
+QUERIES = [
+    piece * (200_000 // len(piece))
+    for piece in (
+        "\n",
+        " ",
+        "\t\n",
+        "|",
+        "(",
+        "}",
+        "//",
+        '"',
+        "#\n",
+        "for a in b\n",
+        "let a =\n",
+        "select a\n",
+        "match (",
+        "mutation {",
+    )
+]
+
+
+@pytest.mark.parametrize("text", QUERIES, ids=lambda text: repr(text[:9]))
+def test_a_hostile_query_is_read_in_time(text: str) -> None:
+    began = time.process_time()
+    is_unproven_query(text, frozenset())
+    list(mutations_in(f"mutation {{ match {text}", is_query=True))
+    assert time.process_time() - began < 5
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:9])

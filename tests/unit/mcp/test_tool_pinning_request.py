@@ -1,6 +1,7 @@
 """Release request of a quarantined definition: nothing hidden, no secrets, and accepted by the kernel."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,9 @@ STATEMENTS = (
 
 
 @pytest.fixture(scope="module")
-def gate() -> Gate:
-    return qwed.open(":memory:")
+def gate() -> Iterator[Gate]:
+    with qwed.open(":memory:") as opened:
+        yield opened
 
 
 def quarantined_tools(tmp_path: Path, *tools: Tool) -> tuple[QuarantinedTool, ...]:

@@ -24,6 +24,7 @@ from qwed.kernel.reports.concurrency import MAX_PER_ORGANISATION, ReportLimiter,
 from qwed.ledger import verifier
 from qwed.reports.report_data import MAX_LIST_ENTRIES
 from qwed.store.agent import Agent
+from qwed.store.queries import MAX_PAGE_CHARACTERS
 from tests.support.campaign_table import Figure, campaign
 from tests.support.history_writer import write_history
 from tests.support.manual_clock import ManualClock
@@ -80,11 +81,12 @@ def test_a_list_holds_the_newest_and_the_counts_all(gate: Gate) -> None:
 
 def test_content_larger_than_a_page_leaves_nothing_out(gate: Gate) -> None:
     agent = _agent(gate)
-    for step in range(1, 13):
+    assert MAX_PAGE_CHARACTERS < 5 * 900_000
+    for step in range(1, 7):
         action = {"type": "calculate", "query": "1+1", "parameters": {"note": "x" * 900_000, "step": step}}
         gate.verify_action(agent.agent_id, action, {"conversation_id": "c", "step_number": step})
     report = _json(gate, agent)
-    assert [activity["step_number"] for activity in report["activities"]] == [*range(12, 0, -1), None]
+    assert [activity["step_number"] for activity in report["activities"]] == [*range(6, 0, -1), None]
 
 
 def test_what_comes_after_the_head_is_left_for_the_next_report(gate: Gate) -> None:

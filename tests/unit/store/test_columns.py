@@ -1,6 +1,8 @@
 """Statements name the columns of the tables; an additional column changes nothing."""
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,7 @@ import pytest
 from qwed.gate import open_gate
 from qwed.store.columns import COLUMNS, insert, select
 from qwed.store.data_directory import FILE_NAME
-from qwed.store.migrate import migrate
+from qwed.store.migrate import create_tables, migrate
 
 BY_TRIGGER = {"conversations", "usage", "heads"}
 """Tables written by a trigger: a migration that adds a column to one of them must replace the trigger."""
@@ -21,10 +23,19 @@ def columns_of(connection: sqlite3.Connection, table: str) -> list[str]:
 
 
 @pytest.fixture
-def newest() -> sqlite3.Connection:
-    connection = sqlite3.connect(":memory:", isolation_level=None)
-    migrate(connection)
-    return connection
+def newest() -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        migrate(connection)
+        yield connection
+
+
+def test_a_database_in_memory_is_what_the_migrations_make(newest: sqlite3.Connection) -> None:
+    for _ in range(2):
+        with closing(sqlite3.connect(":memory:", isolation_level=None)) as copied:
+            create_tables(copied)
+            assert copied.execute("PRAGMA user_version").fetchone() == newest.execute("PRAGMA user_version").fetchone()
+            assert list(copied.iterdump()) == list(newest.iterdump())
+            copied.execute("INSERT INTO meta VALUES ('of the copy', '1')")
 
 
 @pytest.mark.parametrize("table", COLUMNS)

@@ -5,6 +5,7 @@ from decimal import Decimal
 
 from sqlglot import exp
 
+from qwed.engines._sql.catalog import is_catalog, is_credential_table
 from qwed.engines._sql.constant_folding import UnknownValue, Values, truth
 from qwed.engines._sql.functions import call_name
 from qwed.engines._sql.introspection import SERVER_PATH_NODES, reads_identity, reads_server_paths
@@ -19,7 +20,7 @@ from qwed.engines._sql.scopes import (
     row_dependencies,
     subqueries,
 )
-from qwed.engines._sql.table_names import StatementNames, is_catalog, is_credential_table
+from qwed.engines._sql.table_names import StatementNames
 
 CONSTANT = "constant_condition"
 BLIND = "blind_probe"

@@ -4,27 +4,50 @@ from collections.abc import Callable, Iterator
 
 from sqlglot import exp
 
-from qwed.engines._sql.table_names import StatementNames, table_name
+from qwed.engines._sql.field_paths import field_reader, fields_in
+from qwed.engines._sql.table_names import QUERY_SCOPES, StatementNames, table_name
 
 ColumnListing = Callable[[str], tuple[str, ...]]
+_WHOLE_TABLES = (exp.Summarize, exp.Pivot, exp.Copy)
+"""Nodes that read every column of the table they name."""
 
 
 def columns_read(statement: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
     """Yield every node that reads a column, with the folded name; mere assignment targets are left out."""
+    matched: exp.Expr | None = None
     for node in statement.walk():
+        reader = field_reader(type(node))  # type: ignore[arg-type]  # a class is hashable, mypy asks for its instances
+        if reader is not None:
+            yield from ((node, field.lower()) for field in fields_in(reader(node)))
         if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
-            if not _is_not_read(node) and node.table.lower() != "excluded":
+            if not _is_not_read(node) and not is_proposed(node):
                 yield node, node.name.lower()
         elif isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
             yield node, node.expression.name.lower()
         else:
+            matched = node if is_natural(node) else matched
             yield from ((node, field.lower()) for field in _names_in(node))
+    if matched is not None:
+        yield from ((matched, name.lower()) for name in _output_names(statement))
+
+
+def is_natural(join: exp.Expr) -> bool:
+    """Return True for a join that compares every column of the same name."""
+    return isinstance(join, exp.Join) and join.method.upper() == "NATURAL"
+
+
+def _output_names(statement: exp.Expr) -> Iterator[str]:
+    """Yield the names that a statement gives to columns."""
+    for alias in statement.find_all(exp.Alias, exp.TableAlias):
+        yield from (item.name for item in alias.columns) if isinstance(alias, exp.TableAlias) else [alias.alias]
 
 
 def _names_in(node: exp.Expr) -> list[str]:
-    """Return columns and fields named outside a column reference: USING, `x['name']`, a path into JSON."""
+    """Return columns and fields named outside a column reference: USING, COPY, `x['name']`, a path into JSON."""
     if isinstance(node, exp.Join):
         return [item.name for item in node.args.get("using") or ()]
+    if isinstance(node, exp.Copy):
+        return [item.name for item in node.this.expressions] if isinstance(node.this, exp.Schema) else []
     if isinstance(node, exp.Bracket):
         return [item.name for item in node.expressions if isinstance(item, exp.Literal) and item.is_string]
     if isinstance(node, exp.StructExtract):
@@ -36,6 +59,11 @@ def _names_in(node: exp.Expr) -> list[str]:
     return [str(node.this)] if isinstance(node, exp.JSONPathKey) else []
 
 
+def is_proposed(column: exp.Column) -> bool:
+    """Return True for `excluded.name` in ON CONFLICT: a value of the row that could not be inserted."""
+    return column.table.lower() == "excluded" and column.find_ancestor(exp.OnConflict) is not None
+
+
 def _is_not_read(column: exp.Expr) -> bool:
     """Return True if no value is read: left of the `=` in SET, in an INSERT list, in `* EXCEPT`, in a definition."""
     target = column.parent if isinstance(column.parent, exp.Tuple | exp.Paren) else column
@@ -44,7 +72,10 @@ def _is_not_read(column: exp.Expr) -> bool:
         return target.arg_key == "this"
     if isinstance(holder, exp.EQ) and target.arg_key == "this" and holder.arg_key == "expressions":
         return isinstance(holder.parent, exp.Update | exp.OnConflict)
-    return isinstance(holder, exp.Star) or column.find_ancestor(exp.ColumnDef, exp.Constraint) is not None
+    if isinstance(holder, exp.Star):
+        return True
+    definition = column.find_ancestor(exp.ColumnDef, exp.Constraint)
+    return definition is not None and definition.find_ancestor(exp.Create, exp.Alter) is not None
 
 
 def written_columns(statement: exp.Expr, names: StatementNames) -> Iterator[tuple[str, str]]:
@@ -56,8 +87,15 @@ def written_columns(statement: exp.Expr, names: StatementNames) -> Iterator[tupl
 
 
 def find_stars(statement: exp.Expr) -> Iterator[exp.Expr]:
-    """Yield each `*` that stands for columns, except in COUNT(*) and EXISTS, where no value is read."""
-    for node in statement.find_all(exp.Star, exp.Columns, exp.Summarize):
+    """Yield each `*`, or other node, that stands for columns.
+
+    A `*` in COUNT(*) or EXISTS reads no value.
+    """
+    for node in statement.find_all(exp.Star, exp.Columns, *_WHOLE_TABLES):
+        if isinstance(node, _WHOLE_TABLES):
+            if _reads_whole_table(node):
+                yield node
+            continue
         holder = node.parent if isinstance(node.parent, exp.Column) else node
         if isinstance(holder.parent, exp.Count | exp.Columns):
             continue
@@ -65,6 +103,13 @@ def find_stars(statement: exp.Expr) -> Iterator[exp.Expr]:
         if isinstance(select, exp.Select) and isinstance(select.parent, exp.Exists):
             continue
         yield holder
+
+
+def _reads_whole_table(node: exp.Expr) -> bool:
+    """Return True unless a list names the columns: of COPY, or of the groups of a PIVOT, or of the SELECT around it."""
+    if isinstance(node, exp.Pivot):
+        return node.this is not None and node.args.get("group") is None
+    return isinstance(node.this, exp.Table)
 
 
 def star_sources(
@@ -89,6 +134,11 @@ def excluded_columns(holder: exp.Expr) -> frozenset[str]:
 
 def tables_of_star(holder: exp.Expr, names: StatementNames) -> list[exp.Table]:
     """Return the real tables of a star: those of its SELECT, or the target of its RETURNING."""
+    if isinstance(holder, _WHOLE_TABLES):
+        own = {id(table) for table in holder.this.find_all(exp.Table)}
+        around = holder.find_ancestor(*QUERY_SCOPES)
+        scopes = {id(holder), id(around)}
+        return [table for table in names.tables if id(table) in own and id(names.scope_of(table)) in scopes]
     scope = holder.find_ancestor(exp.Select, exp.Returning)
     if scope is None:
         return list(names.tables)
@@ -120,11 +170,11 @@ def is_output_alias(node: exp.Column) -> bool:
 
 
 def selects_above(node: exp.Expr) -> Iterator[exp.Expr]:
-    owner = node.find_ancestor(exp.Select, exp.DML)
+    owner = node.find_ancestor(*QUERY_SCOPES)
     while owner is not None:
         yield owner
-        owner = owner.find_ancestor(exp.Select, exp.DML)
+        owner = owner.find_ancestor(*QUERY_SCOPES)
 
 
 def _direct_tables(owner: exp.Expr, names: StatementNames) -> bool:
-    return any(table_name(table) and table.find_ancestor(exp.Select, exp.DML) is owner for table in names.tables)
+    return any(table_name(table) and names.scope_of(table) is owner for table in names.tables)

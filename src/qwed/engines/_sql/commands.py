@@ -33,6 +33,16 @@ _PLAIN_PRAGMAS = (
     "user_version schema_version application_id encoding page_count page_size freelist_count journal_mode foreign_keys "
     "cache_size data_version auto_vacuum synchronous busy_timeout"
 )
+_READS_OF_PROCEDURES = (
+    "help helptext helpindex helpconstraint helpdb helpuser helprole helprolemember helptrigger helpstats columns "
+    "tables who who2 spaceused databases depends pkeys fkeys statistics stored_procedures sproc_columns"
+)
+_SHOWN = (
+    # A text stands after a word that says what it is; DuckDB describes a file where it stands alone.
+    r"(?:I?LIKE|STARTS\s+WITH|FOR|FROM|IN|TO|WITH)\s+'[^'\\]*+'"
+    r"|WHERE\s+[\w`\"]+\s*(?:=|<>|!=|\bLIKE\b)\s*(?:'[^'\\]*+'|\d++)(?:\s+(?:AND|OR)\b(?=\s))?"
+    r"|(?!WHERE\b|[\w.]+\.(?:csv|tsv|json|jsonl|ndjson|parquet|xlsx|gz|zst|db|txt)\b)[\w$@.*=,-]++|\"\w++\"|`[\w-]++`(?:\.`[\w-]++`)*|\((?:VERBOSE|FORMAT\s+\w+)\)"
+)
 _PRINCIPALS = (
     "USER|ROLE|LOGIN|GROUP|EXTENSION|SERVER|ACCOUNT|SYSTEM|POLICY|RESOURCE|WAREHOUSE|TABLESPACE|PUBLICATION|"
     "SUBSCRIPTION|PROFILE|COLLATION|DOMAIN|TYPE|STATISTICS|QUOTA|MASKING|NETWORK|SHARE|CREDENTIAL|CERTIFICATE|KEY|"
@@ -69,14 +79,19 @@ _ROWS = (
     _row(_EXEC + r"xp_(?:dirtree|fileexist|subdirs|getfiledetails))" + _ANY_PATH, _E.READ, violation=FILE_ACCESS),
     _row(_EXEC + r"sp_executesql|sp_prepare|sp_prepexec|sp_execute_external_script)", _E.EXECUTE, violation=DYNAMIC),
     _row(_EXEC + r"sp_send_dbmail)", _E.COMMUNICATE, violation=NETWORK_ACCESS),
-    _row(_EXEC + r"sp_(?:help\w*|columns|tables|who2?|spaceused|databases|depends|pkeys|fkeys|statistics))\b", _E.READ),
+    _row(
+        rf"EXEC(?:UTE)?\s+(?:(?:sys|dbo|master\.(?:sys|dbo)?)\.)?(?P<name>sp_(?:{'|'.join(_READS_OF_PROCEDURES.split())}))\b"
+        r"(?:\s+(?:@\w+\s*=\s*)?(?:N?'[^']*'|[\w.]+)\s*,?)*\s*;?\s*$",
+        _E.READ,
+    ),
     _row(_EXEC + r"sp_configure|sp_add\w+|sp_grant\w+|sp_password|sp_setapprole|xp_\w+)", _E.ADMIN, violation=SHELL),
     _row(r"EXEC(?:UTE)?\s*\(|EXECUTE\s+IMMEDIATE\b", _E.EXECUTE, violation=DYNAMIC),
     _row(r"EXEC(?:UTE)?\s+AS\b|SET\s+SESSION\s+AUTHORIZATION\b|SETUSER\b", _E.ADMIN, violation=IMPERSONATION),
     _row(r"WAITFOR\s+(?:DELAY|TIME)\b", _E.EXECUTE, violation=TIME_DELAY),
     _row(r"(?:SYSTEM\s+)?SHUTDOWN\b", _E.ADMIN, violation=SHUTDOWN),
     _row(r"SHOW\s+CREATE\s+USER\b", _E.SECRET),
-    _row(r"SHOW\b", _E.READ),
+    _row(r"SHOW\s+[\w.]*(?:secret|password|passphrase|conninfo|token|private_key|api_key)\w*\s*;?\s*$", _E.SECRET),
+    _row(rf"SHOW(?:\s+(?:{_SHOWN}))*+\s*;?\s*$", _E.READ),
     _row(rf"PRAGMA\s+(?:\w+\.)?(?:{'|'.join(_READS_OF_PRAGMA.split())})\s*(?:$|;|\(\s*[^()]*\)\s*;?\s*$)", _E.READ),
     _row(rf"PRAGMA\s+(?:\w+\.)?(?:{'|'.join(_PLAIN_PRAGMAS.split())})\s*;?\s*$", _E.READ),
     _row(

@@ -1,10 +1,12 @@
 """Effects of a statement, collected from its whole tree: a CTE may delete and a SELECT may write."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from qwed.engines._sql.catalog import is_opaque_catalog
 from qwed.engines._sql.commands import DANGEROUS_FUNCTION, FILE_ACCESS, SHELL, classify_command, dangerous_calls
 from qwed.engines._sql.constant_folding import ignores_rows, values_under
 from qwed.engines._sql.function_names import is_pure, table_readers
@@ -55,6 +57,19 @@ _ADMIN_WORDS = frozenset({"SET", "ALTER", "CREATE", "DROP", "GRANT", "REVOKE", "
 _PLAIN_CREATES = frozenset({"TABLE", "VIEW", "INDEX", "SCHEMA", "DATABASE", "SEQUENCE"})
 _STREAMS = frozenset({"STDIN", "STDOUT"})
 _SOURCES = (exp.Table, exp.Query, exp.Values, exp.Unnest, exp.Lateral, exp.Paren, exp.Pivot, exp.Final, exp.JSONTable)
+_BODIES = (*_SOURCES, exp.DML, exp.Summarize, exp.Describe, exp.Show)
+_PLAIN_SETTINGS = (
+    *("max_", "min_", "optimize_", "join_", "group_by_", "output_format_", "use_uncompressed_cache", "final"),
+    *("prefer_localhost_replica", "totals_mode", "force_", "skip_unavailable_shards", "distributed_", "extremes"),
+)
+_XQUERY_CALL = re.compile(r"([\w:.-]*)\s*\(")
+_XQUERY_FUNCTIONS = frozenset(
+    """
+    text node comment processing-instruction position last count sum avg min max not contains starts-with ends-with
+    string number boolean name local-name normalize-space concat substring string-length translate true false data
+    distinct-values exists empty upper-case lower-case round floor ceiling
+    """.split()  # noqa: SIM905 - a table of words reads better than a list of literals
+) | {""}
 _ADMIN_TYPES = (
     exp.Grant,
     exp.Revoke,
@@ -181,7 +196,16 @@ def _is_unknown_source(table: exp.Table, target: str) -> bool:
     name = table.name.lower()
     action = name.startswith("pragma_") and not is_pure(name, "sqlite")
     named = isinstance(table.this, exp.Parameter | exp.Placeholder) or bool(table.alias_column_names)
-    return named or action or may_be_file(table, target)
+    return (
+        named or action or may_be_file(table, target) or _shows_extremes(table) or is_opaque_catalog(table_name(table))
+    )
+
+
+def _shows_extremes(table: exp.Table) -> bool:
+    """Return True for the smallest and largest value of a column in the catalogue of Oracle."""
+    select = table.parent_select if table.name.lower().endswith(("_tab_columns", "_tab_cols")) else None
+    columns = select.find_all(exp.Column) if select is not None else ()
+    return any(column.name.lower() in {"low_value", "high_value"} for column in columns)
 
 
 def _targets(node: exp.Expr | None, names: StatementNames) -> list[tuple[str, exp.Expr]]:
@@ -264,6 +288,13 @@ def _source(node: exp.Expr, _names: StatementNames, summary: StatementEffects) -
         yield Effect(EffectKind.UNRESOLVED, summary.unknown_sources[-1]), node
 
 
+def _body(node: exp.Expr, _names: StatementNames, summary: StatementEffects) -> _TableEffects:
+    """Record the body of a CTE or a subquery that is not known to be a query."""
+    if not isinstance(node.this, _BODIES):
+        summary.unknown_sources.append(node.this.key if isinstance(node.this, exp.Expr) else node.key)
+        yield Effect(EffectKind.UNRESOLVED, summary.unknown_sources[-1]), node
+
+
 def _in_list(node: exp.Expr, names: StatementNames, summary: StatementEffects) -> _TableEffects:
     """Record the table of `id IN secrets`, which SQLite and ClickHouse read."""
     source = node.args.get("field")
@@ -291,6 +322,35 @@ def _copy(node: exp.Expr, names: StatementNames, summary: StatementEffects) -> _
     effect_kind = EffectKind.WRITE if inward else EffectKind.READ
     for name, table in _targets(node.this, names):
         yield Effect(effect_kind, name), table
+
+
+def _xquery(node: exp.Expr, _names: StatementNames, summary: StatementEffects) -> _TableEffects:
+    """Record a query of XML that calls more than plain functions: `fn:collection` of Oracle reads a table."""
+    holder = node.parent
+    if "(" in node.name and isinstance(holder, exp.Func) and "xml" in call_name(holder).replace("_", ""):
+        calls = {name.lower() for name in _XQUERY_CALL.findall(node.name)}
+        if calls - _XQUERY_FUNCTIONS:
+            summary.unknown_sources.append(call_name(holder))
+            yield Effect(EffectKind.UNRESOLVED, call_name(holder)), node
+
+
+def _settings(node: exp.Expr, _names: StatementNames, summary: StatementEffects) -> _TableEffects:
+    """Record SETTINGS of ClickHouse, apart from limits and choices of how a query is computed."""
+    for setting in node.args.get("settings") or ():
+        name = setting.this.name.lower()
+        if not name.startswith(_PLAIN_SETTINGS) or setting.expression.name == "0":
+            summary.unknown_sources.append(name)
+            yield Effect(EffectKind.UNRESOLVED, name), node
+
+
+def _describe(node: exp.Expr, _names: StatementNames, summary: StatementEffects) -> _TableEffects:
+    """Record what is described, unless it is a table or a query: ClickHouse asks the address in a function for it."""
+    described = node.this
+    if described is None:
+        return
+    if not isinstance(described, exp.Table | exp.Query) or isinstance(described.this, exp.Func):
+        summary.unknown_sources.append(described.sql())
+        yield Effect(EffectKind.UNRESOLVED, described.sql()), node
 
 
 def _summarize(node: exp.Expr, _names: StatementNames, summary: StatementEffects) -> _TableEffects:
@@ -326,10 +386,15 @@ _HANDLERS: dict[type[exp.Expr], Callable[[exp.Expr, StatementNames, StatementEff
     exp.Create: _create,
     exp.Into: _into,
     exp.In: _in_list,
+    exp.CTE: _body,
+    exp.Subquery: _body,
     exp.From: _source,
     exp.Join: _source,
     exp.Copy: _copy,
     exp.Show: _show,
+    exp.Describe: _describe,
+    exp.Select: _settings,
+    exp.Literal: _xquery,
     exp.Summarize: _summarize,
     exp.Command: _nested,
     exp.Execute: _nested,

@@ -79,7 +79,11 @@ DANGEROUS_NAMES = _table(
         ),
         (
             _EXECUTE,
-            "cursor_to_xml query query_table json_execute_serialized_sql crosstab_hash system$cancel_query merge_table",
+            "cursor_to_xml query query_table to_query json_execute_serialized_sql crosstab_hash system$cancel_query",
+        ),
+        (
+            _EXECUTE,
+            "merge_table",
         ),
         (
             _READ,
@@ -180,6 +184,7 @@ STATEFUL_NAMES = frozenset(
     nextval setval pg_advisory_lock pg_advisory_xact_lock pg_advisory_unlock pg_advisory_unlock_all pg_notify
     pg_advisory_lock_shared pg_advisory_xact_lock_shared pg_advisory_unlock_shared pg_try_advisory_lock
     pg_try_advisory_xact_lock pg_try_advisory_lock_shared pg_try_advisory_xact_lock_shared sys_guid_seq
+    pg_current_xact_id txid_current setseed
     """.split()  # noqa: SIM905 - a table of words reads better than a list of literals
 )
 
@@ -204,10 +209,10 @@ def classify_call(node: exp.Expr, dialect: str = "") -> CallKind:
     if not _may_call(type(node)):  # type: ignore[arg-type]  # a class is hashable, mypy asks for its instances
         return CallKind.PURE
     if dialect and isinstance(node, NAMED_CALLS) and not _packages(node) and is_pure(call_name(node), dialect):
-        return CallKind.PURE
+        return CallKind.STATEFUL if _sets_a_value(node) else CallKind.PURE
     if function_effect(node) is not None:
         return CallKind.STATEFUL if _tenant_setting(node) else CallKind.DANGEROUS
-    stateful = isinstance(node, exp.NextValueFor) or call_name(node) in STATEFUL_NAMES
+    stateful = isinstance(node, exp.NextValueFor) or call_name(node) in STATEFUL_NAMES or _sets_a_value(node)
     return CallKind.STATEFUL if stateful else CallKind.PURE
 
 
@@ -267,6 +272,11 @@ def _argument(node: exp.Expr, index: int) -> str:
     arguments = list(node.expressions) if isinstance(node, exp.Anonymous) else list(node.iter_expressions())
     literal = arguments[index] if index < len(arguments) else None
     return literal.name if isinstance(literal, exp.Literal) and literal.is_string else ""
+
+
+def _sets_a_value(node: exp.Expr) -> bool:
+    """Return True for `last_insert_id(5)`, which sets what it returns without an argument."""
+    return call_name(node) == "last_insert_id" and bool(node.expressions)
 
 
 def _tenant_setting(node: exp.Expr) -> bool:

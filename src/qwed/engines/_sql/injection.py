@@ -6,10 +6,11 @@ from itertools import pairwise
 from sqlglot import Token, TokenType, exp
 
 from qwed.engines._sql.blind_injection import ACCOUNT_TABLES, probe_violations
+from qwed.engines._sql.catalog import is_catalog
 from qwed.engines._sql.constant_folding import UnknownValue, Values, always_holds, ignores_rows, truth, values_under
 from qwed.engines._sql.introspection import reads_identity
 from qwed.engines._sql.secret_columns import is_sensitive
-from qwed.engines._sql.table_names import StatementNames, is_catalog, table_name
+from qwed.engines._sql.table_names import StatementNames, table_name
 
 STACKED = "stacked_statements"
 TAUTOLOGY = "tautology"

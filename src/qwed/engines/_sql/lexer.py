@@ -29,6 +29,7 @@ class LexicalRule(StrEnum):
     SLASH_COMMENTS = "slash_comments"
     DASHES_NEED_BLANK = "dashes_need_blank"
     NESTED_COMMENTS = "nested_comments"
+    VARIABLES_WITH_TEXT = "variables_with_text"
 
 
 Rules = frozenset[LexicalRule]
@@ -56,6 +57,7 @@ _PLAIN_BRACKET = re.compile(r"(?:[\w\s.,:*+()]|-(?!-)|'[^'\]\\]*+')*+\]")
 _LINE = re.compile(r"[^\n]*+")
 _BLOCK = re.compile(r"/\*|\*/")
 _PAIRS = {"[": "]", "(": ")", "{": "}", "<": ">"}
+_VARIABLE = r"(?<![\w:$])[$@#:](?:[\w$]|::)++\((?=[^\s)'\"`\[/-]*+['\"`\[/-])[^\s)]*+\)"
 _OPENERS: tuple[tuple[str, str, LexicalRule | None], ...] = (
     ("escape", r"(?<![\w$])[eE]'", _R.ESCAPE_STRINGS),
     ("raw", r"(?<![\w$])[rR]['\"]", _R.RAW_STRINGS),
@@ -64,16 +66,17 @@ _OPENERS: tuple[tuple[str, str, LexicalRule | None], ...] = (
     ("quote", r"['\"]", None),
     ("backtick", r"`", None),
     ("bracket", r"\[", _R.BRACKETS),
-    ("dollar", r"(?<![\w$])\$(?:[^\W\d]\w*+)?\$", _R.DOLLAR_TAGS),
+    ("dollar", r"(?<![\w$\x80-\U0010ffff])\$(?:[A-Za-z_\x80-\U0010ffff][\w\x80-\U0010ffff]*+)?\$", _R.DOLLAR_TAGS),
+    ("variable", _VARIABLE, _R.VARIABLES_WITH_TEXT),
     ("dollar2", r"\$\$", _R.PLAIN_DOLLARS),
     ("block", r"/\*", None),
-    ("line", r"--(?=\s|$)", _R.DASHES_NEED_BLANK),
+    ("line", r"--(?=[\x00-\x20\x7f]|$)", _R.DASHES_NEED_BLANK),
     ("hash", r"#", _R.HASH_COMMENTS),
-    ("hash2", r"#(?=[\s!]|$)", _R.HASH_BLANK_COMMENTS),
+    ("hash2", r"#(?=[\x00-\x20!]|$)", _R.HASH_BLANK_COMMENTS),
     ("slashes", r"//", _R.SLASH_COMMENTS),
 )
 _LINE_KINDS = frozenset({"line", "hash", "hash2", "slashes"})
-_SENSITIVE = re.compile(r"[\\#`$\[]|--|/\*|//|'''|\"\"\"|(?<![\w$])[eErRqQ]['\"]|[qQ]'")
+_SENSITIVE = re.compile(r"[\\#`$\[@:]|--|/\*|//|'''|\"\"\"|(?<![\w$])[eErRqQ]['\"]|[qQ]'")
 """Characters without which all dialects agree."""
 _ODD_LINE_ENDS = re.compile("\r(?!\n)|[\v\f\x1c-\x1e\x85\u2028\u2029]")
 
@@ -129,6 +132,8 @@ def _end_of(text: str, match: re.Match[str], rules: Rules) -> int:
     if kind in _LINE_KINDS:
         end = _LINE.match(text, at)
         return end.end() if end else at
+    if kind == "variable":
+        return at
     if kind == "block":
         return _end_of_block(text, at, nested=_R.NESTED_COMMENTS in rules)
     if kind in {"dollar", "dollar2"}:
@@ -159,15 +164,16 @@ def _matched_end(pattern: re.Pattern[str], text: str, at: int) -> int:
 
 
 def _end_of_block(text: str, at: int, *, nested: bool) -> int:
+    """Return the end of a comment; SQLite ends it with the text, if nothing else does."""
     if not nested:
         end_at = text.find("*/", at)
-        return -1 if end_at < 0 else end_at + 2
+        return len(text) if end_at < 0 else end_at + 2
     depth = 1
     for match in _BLOCK.finditer(text, at):
         depth += 1 if match[0] == "/*" else -1
         if depth == 0:
             return match.end()
-    return -1
+    return len(text)
 
 
 def _merged(spans: list[Span]) -> Iterator[Span]:

@@ -6,11 +6,19 @@ from typing import Any
 
 from sqlglot import exp
 
-from qwed.engines._sql.columns import columns_read, is_derived, written_columns
+from qwed.engines._sql.columns import columns_read, is_derived, is_proposed, written_columns
 from qwed.engines._sql.parse import DOUBLE_QUOTED
 from qwed.engines._sql.schema import Schema, schema_from
 from qwed.engines._sql.secret_columns import is_sensitive
-from qwed.engines._sql.table_names import StatementNames, folds_to, is_other_spelling, normal_name, spelled_name
+from qwed.engines._sql.table_names import (
+    StatementNames,
+    folds_to,
+    is_other_spelling,
+    normal_name,
+    schema_of,
+    spelled_name,
+    table_name,
+)
 from qwed.engines.protocol import DEFAULT_SENSITIVE_COLUMNS, EngineRequest
 from qwed.engines.sql_dialect import KNOWN_DIALECTS, dialect_named
 
@@ -27,6 +35,8 @@ class AccessLimits:
     tables: frozenset[str] | None
     spelled_tables: frozenset[str]
     """Allowed tables as the permissions write them."""
+    stated_tables: frozenset[str]
+    """Allowed tables with the schema that the permissions write."""
     columns: frozenset[str] | None
     sensitive: frozenset[str]
     schema: Schema | None
@@ -65,6 +75,7 @@ def limits_of(request: EngineRequest) -> AccessLimits | str:
         functions=frozenset(normal_name(name) for name in policy.allowed_functions),
         tables=tables,
         spelled_tables=frozenset(_spellings(policy.allowed_tables, parameters, target)),
+        stated_tables=frozenset(name.replace('"', "").lower() for name in _granted(policy.allowed_tables, parameters)),
         columns=None if columns is None else frozenset(normal_name(column) for column in columns),
         sensitive=frozenset(normal_name(column) for column in policy.sensitive_columns),
         schema=schema,
@@ -95,9 +106,13 @@ def _intersect_tables(granted: tuple[str, ...] | None, requested: object) -> fro
     return tables if policy_tables is None else policy_tables & tables
 
 
+def _granted(granted: tuple[str, ...] | None, parameters: Mapping[str, Any]) -> Iterable[str]:
+    return (parameters.get("allowed_tables") or ()) if granted is None else granted
+
+
 def _spellings(granted: tuple[str, ...] | None, parameters: Mapping[str, Any], target: str) -> Iterable[str]:
     """Return allowed tables that are meant as they are written; the parameters count where there is no policy."""
-    for name in parameters.get("allowed_tables") or () if granted is None else granted:
+    for name in _granted(granted, parameters):
         plain = name.replace('"', "")
         if plain != name or not folds_to(name, target):
             yield plain
@@ -121,6 +136,10 @@ def table_problem(names: StatementNames, extra: tuple[str, ...], limits: AccessL
         if name not in limits.tables:
             return f"table `{name}` is not allowed"
     for table in names.tables:
+        schema = schema_of(table, limits.target)
+        if schema and f"{schema}.{table_name(table)}" not in limits.stated_tables:
+            return f"table `{schema}.{table_name(table)}` is not allowed"
+    for table in names.tables:
         if is_other_spelling(table, limits.target) and spelled_name(table) not in limits.spelled_tables:
             return f"table `{spelled_name(table)}` is not allowed in this spelling"
     return ""
@@ -142,7 +161,9 @@ def column_problem(statement: exp.Expr, names: StatementNames, limits: AccessLim
     """Return a message on the first column that is not allowed, or the empty string."""
     if any(isinstance(insert.this, exp.Table) for insert in statement.find_all(exp.Insert)):
         return "INSERT without a list of columns writes all of them: list the columns"
-    mentioned = [(_owner(node, name, names, limits), name) for node, name in _own_columns(statement, names)]
+    mentioned = [
+        (_owner(node, name, names, limits), name) for node, name in _own_columns(statement, names, limits.schema)
+    ]
     starred = limits.schema.star_columns(statement, names) if limits.schema else ()
     for table, column in (*mentioned, *starred, *_inserted_columns(statement, names)):
         if not limits.column_allowed(table, column):
@@ -150,14 +171,21 @@ def column_problem(statement: exp.Expr, names: StatementNames, limits: AccessLim
     return ""
 
 
-def _own_columns(statement: exp.Expr, names: StatementNames) -> Iterator[tuple[exp.Expr, str]]:
+def _hides_column(column: exp.Column, names: StatementNames, schema: Schema | None) -> bool:
+    """Return True if the alias of an output is also the name of a column, which most clauses prefer."""
+    if schema is None or column.table or isinstance(column.parent, exp.Ordered):
+        return False
+    return any(column.name.lower() in schema.columns(table) for table in names.names)
+
+
+def _own_columns(statement: exp.Expr, names: StatementNames, schema: Schema | None) -> Iterator[tuple[exp.Expr, str]]:
     for column in statement.find_all(exp.Column):
-        if isinstance(column.this, exp.Star) or column.table.lower() == "excluded":
+        if isinstance(column.this, exp.Star) or is_proposed(column):
             continue
-        if not is_derived(column, names):
+        if not is_derived(column, names) or _hides_column(column, names, schema):
             yield column, column.name.lower()
     for node, name in columns_read(statement):
-        if isinstance(node, exp.Dot | exp.Join):
+        if isinstance(node, exp.Dot | exp.Join | exp.Copy):
             yield node, name
 
 

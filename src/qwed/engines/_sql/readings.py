@@ -20,6 +20,8 @@ _BATCH_WORDS = frozenset(
     truncate update updatetext use waitfor while writetext
     """.split()  # noqa: SIM905 - a table of words reads better than a list of literals
 )
+_SUBSTITUTING_DIALECTS = frozenset({"", "spark", "spark2", "databricks", "hive"})
+_PIPE_DIALECTS = frozenset({"", "snowflake"})
 _WRITING_WORDS = frozenset({"into", "replace", "call", "do", "copy", "load", "attach", "install", "pragma"})
 BEFORE_A_NAME = frozenset(
     {
@@ -36,6 +38,8 @@ BEFORE_A_NAME = frozenset(
 """Tokens after which a name must follow, so that no statement can begin there."""
 _RUN_LINE = re.compile(r"^\s*+/\s*+$", re.MULTILINE)
 """Line by which SQL*Plus runs what is before it."""
+_MAY_CUT = re.compile(r"\d\.?[eE][A-Za-z_]|\d\.[A-Za-z_]")
+_CUT_NAME = re.compile(r"\d+\.")
 _PREFIX = 3
 """Longest prefix of a string, as in `_utf8'..'` without its name, or `U&'..'`."""
 
@@ -45,12 +49,16 @@ def reading_problem(parsed: ParsedSql, target: str) -> str:
     text = parsed.text
     if has_odd_characters(text, parsed.dialect) or _has_escaped_name(text, parsed.tokens) or _RUN_LINE.search(text):
         return "databases read a character of this text in different ways: write it plainly"
+    if target in _SUBSTITUTING_DIALECTS and "${" in text:
+        return "Spark and Hive replace `${..}` by a setting, even in a text: write its value"
     if isinstance(parsed.statements[0], exp.Command):
         return ""  # The parser leaves it as text, which has checks of its own.
     spans = spans_of(text, parsed.dialect)
     if spans is None or not _fit(parsed.tokens, spans) or not _covers_code(text, parsed.tokens, spans):
         return "databases end a string or a comment of this text in different places: write it plainly"
-    word = _next_statement(parsed) if target in _BATCH_DIALECTS else ""
+    if _MAY_CUT.search(text) and any(map(_is_cut_number, parsed.tokens, parsed.tokens[1:])):
+        return "databases end a number of this text in different places: put a blank behind it"
+    word = _piped_statement(parsed, target) or (_next_statement(parsed) if target in _BATCH_DIALECTS else "")
     return f"`{word}` may begin another statement: write AS before a name, or quote it" if word else ""
 
 
@@ -112,6 +120,23 @@ def has_statement_words(parsed: ParsedSql) -> bool:
     return bool(words & ((_BATCH_WORDS - {"select", "end", "if"}) | _WRITING_WORDS)) or TokenType.SEMICOLON in {
         token.token_type for token in parsed.tokens[:-1]
     }
+
+
+def _is_cut_number(number: Token, after: Token) -> bool:
+    """Return True for `1.EXEC`: a number and a word, but the parser takes the first letter for an exponent."""
+    if number.token_type is TokenType.VAR and _CUT_NAME.match(number.text):
+        return True
+    touching = number.token_type is TokenType.NUMBER and number.end + 1 == after.start
+    return touching and number.text[-1:].lower() == "e" and after.text[:1].isalpha()
+
+
+def _piped_statement(parsed: ParsedSql, target: str) -> str:
+    """Return what follows `->>` if Snowflake may run it as the next statement of a chain."""
+    for before, word in pairwise(parsed.tokens):
+        is_pipe = before.token_type is TokenType.DARROW and target in _PIPE_DIALECTS
+        if is_pipe and (target or word.text.lower() in _BATCH_WORDS | _WRITING_WORDS):
+            return word.text
+    return ""
 
 
 def _next_statement(parsed: ParsedSql) -> str:

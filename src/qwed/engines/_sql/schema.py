@@ -1,6 +1,7 @@
 """Schema of a database, parsed from DDL, and checks of a statement against it."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -10,9 +11,9 @@ from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.optimizer.qualify import qualify
 
-from qwed.engines._sql.columns import star_sources, written_columns
+from qwed.engines._sql.columns import is_natural, is_proposed, star_sources, written_columns
 from qwed.engines._sql.parse import MAX_CHARACTERS, PARSER_ERRORS
-from qwed.engines._sql.table_names import StatementNames, table_name
+from qwed.engines._sql.table_names import QUERY_SCOPES, StatementNames, table_name
 from qwed.engines._sql.types import SqlKind, fits, kind_of_node, kind_of_type, type_problem
 
 Columns = dict[str, str]
@@ -41,6 +42,14 @@ class Schema:
             for column in self.columns(table):
                 if column not in left_out:
                     yield table, column
+        yield from self._joined_by_name(statement, names)
+
+    def _joined_by_name(self, statement: exp.Expr, names: StatementNames) -> Iterator[tuple[str, str]]:
+        """Yield each (table, column) that a natural join compares."""
+        for join in filter(is_natural, statement.find_all(exp.Join)):
+            tables = [names.name_of(table) for table in names.tables_in(join.find_ancestor(*QUERY_SCOPES))]
+            known = Counter(column for table in tables for column in self.columns(table))
+            yield from ((table, name) for table in tables for name in self.columns(table) if known[name] > 1)
 
 
 def schema_from(ddl: str, dialect: str) -> Schema | None:
@@ -206,7 +215,7 @@ def _column_problem(statement: exp.Expr, names: StatementNames, schema: Schema) 
     for column in statement.find_all(exp.Column):
         table = names.table_for(column.table) if column.table else ""
         columns = set(schema.columns(table)) if table else anywhere
-        if column.table.lower() == "excluded" or isinstance(column.this, exp.Star):
+        if is_proposed(column) or isinstance(column.this, exp.Star):
             continue
         if column.name.lower() not in columns and (table or not column.table):
             return f"column `{column.name}` is not in the schema"

@@ -7,13 +7,16 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import NamedTuple
 
-_LONGEST_NAME = 60
+from qwed.model.unicode_normal import normalize
+
+_LONGEST_NAME = 200
+"""Part of a name that is looked at: its end, where a secret is named."""
 _PREFIXES = (
     "hashed encrypted enc user usr member customer employee patient admin root db database account login app service "
     "client api auth oauth bearer access refresh session reset remember signing shared webhook master primary smtp "
     "email wifi old new current temp plain raw totp otp mfa card aws gcp azure jwt token personal github slack stripe"
 )
-_SUFFIXES = "hash hashed digest salt encrypted enc plain plaintext text value md5 sha1 sha256 bcrypt"
+_SUFFIXES = "pem hash hashed digest salt encrypted enc plain plaintext text value md5 sha1 sha256 bcrypt"
 _JOINED = {
     "password": "userpass passhash passphrase",
     "secret": "secretkey secretaccesskey",
@@ -30,6 +33,8 @@ _JOINED = {
 }
 """Words of a name without separators, such as `userpasswordhash`."""
 _WORDS = re.compile(r"[A-Za-z0-9]+")
+_NUMBERED = re.compile(r"(?<=[a-z]{3})v?\d{1,2}$")
+"""Number of a version behind a word."""
 
 
 class SecretWords(NamedTuple):
@@ -61,16 +66,25 @@ def is_sensitive(column: str, sensitive: frozenset[str]) -> bool:
     """Return True if a folded name is listed, or is that of a secret which belongs to a listed name."""
     if column in sensitive:
         return True
-    if len(column) > _LONGEST_NAME:
-        return False
+    column = _plain_letters(column[-_LONGEST_NAME:])
+    if column in sensitive:
+        return True
     if _joined_names(sensitive).fullmatch(column.replace("_", "")) is not None:
         return True
     return any(_ends_in_secret(words, sensitive) for words in _forms(column))
 
 
+def _plain_letters(column: str) -> str:
+    """Return a name without accents and other forms of letters, which some databases take for the plain ones."""
+    if column.isascii():
+        return column
+    return "".join(letter for letter in normalize("NFKD", column) if letter.isascii()).lower()
+
+
 def _forms(column: str) -> Iterator[tuple[str, ...]]:
     """Yield the words of a name, with and without those that only say in which form the secret is."""
     words = tuple(_WORDS.findall(column.replace("_", " ").lower()))
+    words = tuple(_NUMBERED.sub("", word) or word for word in words)
     if not words or (len(words) > 1 and words[0] in _words().beginnings):
         return
     yield words

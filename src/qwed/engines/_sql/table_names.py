@@ -7,49 +7,49 @@ from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 
 DEFAULT_SCHEMAS = frozenset({"public", "main", "dbo"})
-CATALOGS = frozenset(
-    {"information_schema", "pg_catalog", "mysql", "performance_schema", "sys", "master", "msdb", "pg_toast"}
-)
-CATALOG_TABLES = frozenset(
+_FILE_FORMATS = frozenset(
     """
-    sqlite_master sqlite_schema sqlite_temp_master sqlite_temp_schema sqlite_sequence sysobjects syscolumns sysusers
-    sysdatabases sysindexes systypes syscomments sysprocesses syslogins sysxlogins sysservers msysobjects
-    all_tables all_tab_columns all_tab_cols all_users all_objects all_views all_source all_constraints all_synonyms
-    user_tables user_tab_columns user_objects user_views user_users user_role_privs user_tab_privs session_privs
-    dba_tables dba_tab_columns dba_users dba_objects dba_role_privs dba_sys_privs duckdb_tables duckdb_columns
-    duckdb_settings duckdb_secrets innodb_table_stats innodb_index_stats svv_tables svv_columns stl_query
+    text csv json parquet orc avro delta iceberg hudi binaryfile xml image libsvm jdbc kafka socket cloudfiles excel
     """.split()  # noqa: SIM905 - a table of words reads better than a list of literals
 )
-CREDENTIAL_TABLES = frozenset(
-    """
-    pg_shadow pg_authid pg_user_mapping pg_user_mappings mysql.user mysql.global_priv mysql.db sys.sql_logins
-    master.sys.sql_logins sql_logins sys.syslogins syslogins master.syslogins master..syslogins master.dbo.syslogins
-    sysxlogins master..sysxlogins sys.user$ user$ sys.link$ link$ sys.credentials duckdb_secrets user_history$
-    sys.user_history$ dba_db_links master.dbo.sysxlogins sys.linked_logins sqlite_dbpage sqlite_dbdata sqlite_dbptr
-    pg_subscription pg_largeobject
-    pg_statistic pg_statistic_ext_data pg_stats pg_stats_ext pg_stats_ext_exprs pg_hba_file_rules
-    pg_ident_file_mappings pg_foreign_server pg_foreign_data_wrapper sys.symmetric_keys sys.asymmetric_keys
-    """.split()  # noqa: SIM905 - a table of words reads better than a list of literals
-)
-"""Tables in which a database keeps the passwords and keys of its own users, or copies of other tables' values."""
-_PLAIN_SYSTEM_TABLES = ("mysql.time_zone", "mysql.help_", "mysql.innodb_", "mysql.func", "mysql.plugin")
-_FILE_FORMATS = frozenset({"text", "csv", "json", "parquet", "orc", "avro", "delta", "iceberg", "hudi", "binaryfile"})
 """Names before a path in Spark, as in text.`/etc/passwd`."""
+_PATH_DIALECTS = frozenset({"spark", "spark2", "databricks"})
+_MARKS_OF_FILES = frozenset(".*?")
 _FILE_SUFFIXES = frozenset(
     """
     csv tsv json jsonl ndjson parquet db duckdb sqlite sqlite3 txt xlsx xls gz zst bz2 zip arrow feather avro orc shp
-    geojson gpkg ddb xml log
+    geojson gpkg ddb xml log fgb kml dxf arrows vortex lance br bgz lz4 ipc
     """.split()  # noqa: SIM905 - a table of words reads better than a list of literals
 )
 _PLAIN_FILE_SUFFIXES = frozenset({"csv", "tsv", "json", "jsonl", "ndjson", "parquet", "xlsx", "gz", "zst"})
 _FILE_DIALECTS = frozenset({"", "duckdb"})
 """Dialects that read a file where a table has its name; no dialect counts, as it may be one of them."""
-_CASE_INSENSITIVE = frozenset({"tsql", "fabric", "mysql", "sqlite", "duckdb", "spark", "spark2", "databricks", "hive"})
+_CASE_SENSITIVE = frozenset({"clickhouse", "bigquery", "mysql", "doris", "starrocks"})
+"""Dialects in which each spelling of a name may be another table."""
+_CASE_INSENSITIVE = frozenset({"tsql", "fabric", "sqlite", "duckdb", "spark", "spark2", "databricks", "hive"})
 _UPPER_CASE = frozenset({"oracle", "snowflake", "exasol"})
 """Dialects that fold plain names to upper case."""
 _IMPLIED_RECURSION = frozenset({"tsql", "fabric", "oracle", "sqlite"})
+QUERY_SCOPES = (exp.Select, exp.DML, exp.Pivot)
+"""Nodes that have tables of their own; PIVOT of DuckDB stands in place of a SELECT."""
 AMBIGUOUS = "?"
 """Table name for an alias that names several tables; no allowlist contains it."""
+
+
+_OWN_SCHEMAS = {
+    "main": frozenset({"", "sqlite", "duckdb"}),
+    "dbo": frozenset({"", "tsql", "fabric"}),
+    "public": frozenset(
+        {"", "postgres", "redshift", "materialize", "risingwave", "snowflake", "duckdb", "exasol", "druid"}
+    ),
+}
+"""Dialects in which a schema is where a plain name is looked up; no dialect counts, as it may be one of them."""
+
+
+def schema_of(table: exp.Table, target: str) -> str:
+    """Return the schema of a table if it has the name of a default schema, but is none in this dialect."""
+    holder = table.db.lower()
+    return holder if holder in _OWN_SCHEMAS and target not in _OWN_SCHEMAS[holder] else ""
 
 
 def normal_name(name: str) -> str:
@@ -62,10 +62,15 @@ def table_name(table: exp.Table) -> str:
     """Return the comparable name of a table, or the empty string for a function in its place."""
     if isinstance(table.this, exp.Func) or _is_variable(table):
         return ""
-    parts = [part.name.lower() or part.sql().lower() for part in table.parts]
+    parts = [_part_name(part) for part in table.parts]
     if parts == ["dual"]:
         return ""
     return ".".join(parts[1:] if len(parts) == 2 and parts[0] in DEFAULT_SCHEMAS else parts)
+
+
+def _part_name(part: exp.Expr) -> str:
+    """Return the folded name; a temporary table of T-SQL keeps its `#`."""
+    return ("#" if part.args.get("temporary") else "") + (part.name.lower() or part.sql().lower())
 
 
 def _is_variable(table: exp.Table) -> bool:
@@ -73,31 +78,16 @@ def _is_variable(table: exp.Table) -> bool:
     return isinstance(table.parent, exp.Into) and isinstance(table.this, exp.Parameter)
 
 
-def is_catalog(name: str) -> bool:
-    """Return True for a system catalog."""
-    first, _, rest = name.partition(".")
-    parts = name.split(".")
-    system = name.startswith(("pg_", "v$", "gv$", "x$")) or any(part in CATALOG_TABLES for part in parts)
-    return system or (bool(rest) and any(part in CATALOGS for part in parts[:-1])) or first == "information_schema"
-
-
-def reads_catalog(statement: exp.Expr) -> bool:
-    """Return True if a function in place of a table describes the tables, as `pragma_table_info` of SQLite does."""
-    sources = (table.this for table in statement.find_all(exp.Table))
-    return any(isinstance(source, exp.Anonymous) and source.name.lower().startswith("pragma_") for source in sources)
-
-
-def is_credential_table(name: str) -> bool:
-    """Return True for a table that holds secrets of the database itself; of schema `mysql`, most tables do."""
-    return name in CREDENTIAL_TABLES or (name.startswith("mysql.") and not name.startswith(_PLAIN_SYSTEM_TABLES))
-
-
 def is_file(table: exp.Table, target: str) -> bool:
     """Return True if the database may open a file of this name."""
     if not isinstance(table.this, exp.Identifier):
         return False
+    if target in _PATH_DIALECTS and table.db.lower() in _FILE_FORMATS and not table.catalog:
+        return True
     name, quoted = table.name.lower(), bool(table.this.args.get("quoted"))
     if quoted and (any(mark in name for mark in "/\\:") or table.db.lower() in _FILE_FORMATS):
+        return True
+    if quoted and target == "duckdb" and _MARKS_OF_FILES & set(name):
         return True
     return quoted and "." in name and target in _FILE_DIALECTS and name.rpartition(".")[2] in _FILE_SUFFIXES
 
@@ -108,7 +98,9 @@ def may_be_file(table: exp.Table, target: str) -> bool:
 
 
 def is_other_spelling(table: exp.Table, target: str) -> bool:
-    """Return True if a quoted name is that of another table than the plain name."""
+    """Return True if a name may be that of another table than the plain name: by quotes, or by the case of letters."""
+    if target in _CASE_SENSITIVE:
+        return True
     if target in _CASE_INSENSITIVE:
         return False
     quoted = [part.name for part in table.parts if isinstance(part, exp.Identifier) and part.args.get("quoted")]
@@ -186,12 +178,16 @@ class StatementNames:
             return name
         return self._aliases.get(name, name)
 
+    def scope_of(self, table: exp.Expr) -> exp.Expr | None:
+        """Return the query whose table it is."""
+        return table.find_ancestor(*QUERY_SCOPES)
+
     def tables_in(self, query: exp.Expr | None) -> Sequence[exp.Table]:
         """Return the tables that a SELECT or a DML statement names itself, without those of its subqueries."""
         if self._by_query is None:
             self._by_query = {}
             for table in self.tables:
-                self._by_query.setdefault(id(table.find_ancestor(exp.Select, exp.DML)), []).append(table)
+                self._by_query.setdefault(id(self.scope_of(table)), []).append(table)
         return self._by_query.get(id(query), ())
 
     def has_cte(self, name: str) -> bool:

@@ -173,10 +173,15 @@ def _type_depths(tokens: Sequence[Token], dialect: str) -> Iterator[int]:
     before = None
     depth = 0
     for token in tokens:
-        if token.token_type is TokenType.L_PAREN:
+        # `ARRAY[` may begin a type as `DECIMAL(` does.
+        if token.token_type in _TYPE_OPENING:
             calls.append(before in types)
             depth += calls[-1]
             yield depth
-        elif token.token_type is TokenType.R_PAREN and calls:
+        elif token.token_type in _TYPE_CLOSING and calls:
             depth -= calls.pop()
         before = token.token_type
+
+
+_TYPE_OPENING = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET})
+_TYPE_CLOSING = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET})

@@ -1,23 +1,28 @@
 """Reads of columns that a statement does not name: whole rows, stars under other names, positions, natural joins."""
 
+import re
 from collections.abc import Iterator
 
 from sqlglot import TokenType, exp
 
-from qwed.engines._sql.columns import find_stars, is_output_alias, selects_above, tables_of_star
-from qwed.engines._sql.parse import ParsedSql
+from qwed.engines._sql.columns import find_stars, is_natural, is_output_alias, selects_above, tables_of_star
+from qwed.engines._sql.parse import MAX_DEPTH, ParsedSql
 from qwed.engines._sql.permissions import AccessLimits
-from qwed.engines._sql.table_names import StatementNames
+from qwed.engines._sql.table_names import QUERY_SCOPES, StatementNames
 
 _ROW_DIALECTS = frozenset({"", "postgres", "materialize", "risingwave", "redshift", "duckdb", "bigquery"})
 """Dialects in which the name of a table is a value: its whole row."""
 _ROW_FUNCTIONS = frozenset(
     """
     to_json to_jsonb row_to_json json_agg jsonb_agg array_agg array_to_json hstore record_out quote_literal
-    quote_nullable concat any_value xmlforest json_build_array jsonb_build_array format_row record_send
+    quote_nullable concat any_value xmlforest json_build_array jsonb_build_array format_row record_send json_agg_strict
+    jsonb_agg_strict json_build_object jsonb_build_object any_out anyelement_out anynonarray_out anycompatible_out
+    anycompatiblenonarray_out hash_record
     """.split()  # noqa: SIM905 - a table of words reads better than a list of literals
 )
 """Functions of a row, which PostgreSQL also calls as `u.to_jsonb`."""
+_ROW_AGGREGATES = frozenset({"min", "max"})
+"""Functions of a row that are likely names of columns: they count only where the permissions limit the columns."""
 _STAR_FUNCTIONS = (exp.Count, exp.CountIf, exp.Columns)
 _STAR_NAMES = frozenset({"count", "count_big", "count_star", "hash", "hash_agg", "checksum", "binary_checksum"})
 """Functions of `*` that reveal no value."""
@@ -35,8 +40,9 @@ _PSEUDO = frozenset(
 def unnamed_read(parsed: ParsedSql, names: StatementNames, limits: AccessLimits) -> str:
     """Return what reads columns without naming them, other than a plain `SELECT *`, or the empty string."""
     statement = parsed.statements[0]
-    checks = (_nested_star, _renamed_star, _position, _table_command)
+    checks = (_nested_star, _renamed_star, _table_command)
     problem = next((text for check in checks if (text := check(parsed, names))), "")
+    problem = problem or _position(parsed, names, limits)
     return problem or _whole_row(statement, names, limits) or _call_without_parentheses(statement, names, limits)
 
 
@@ -59,6 +65,8 @@ def _call_without_parentheses(statement: exp.Expr, names: StatementNames, limits
 
 def _nested_star(parsed: ParsedSql, _names: StatementNames) -> str:
     for star in parsed.statements[0].find_all(exp.Star, exp.Columns):
+        if isinstance(star.parent, exp.Pivot):
+            return "UNPIVOT"  # It puts the values of all columns under one name.
         if isinstance(star, exp.Columns):
             if not isinstance(star.this, exp.Star):
                 return "COLUMNS"
@@ -67,7 +75,7 @@ def _nested_star(parsed: ParsedSql, _names: StatementNames) -> str:
         if isinstance(holder.parent, exp.Distinct):
             holder = holder.parent
         parent = holder.parent
-        plain = isinstance(parent, exp.Select | exp.Returning | exp.Insert | exp.Pivot | exp.When | None)
+        plain = isinstance(parent, exp.Select | exp.Returning | exp.Insert | exp.When | None)
         named = isinstance(parent, exp.Func) and (parent.name or parent.sql_name()).lower() in _STAR_NAMES
         if not plain and not named and not isinstance(parent, _STAR_FUNCTIONS):
             return "*"
@@ -77,14 +85,16 @@ def _nested_star(parsed: ParsedSql, _names: StatementNames) -> str:
 def _renamed_star(parsed: ParsedSql, names: StatementNames) -> str:
     """Return `*` if its columns get other names: by a list of columns, or by the other branch of a UNION."""
     statement = parsed.statements[0]
+    if not names.has_node(exp.TableAlias, exp.SetOperation):
+        return ""
+    stars = _StarSources(statement, names)
     for alias in statement.find_all(exp.TableAlias):
-        body = alias.parent.this if isinstance(alias.parent, exp.Subquery | exp.CTE) else None
-        if alias.args.get("columns") and body is not None and _has_real_star(body, names):
+        if alias.args.get("columns") and alias.parent is not None and stars.is_starred(stars.body_of(alias.parent)):
             return "*"
     for union in statement.find_all(exp.SetOperation):
         # Each chain of set operations is looked at once, from its top.
         if not isinstance(union.parent, exp.SetOperation):
-            starred = {_is_starred(branch, names) for branch in _branches(union)}
+            starred = {stars.is_branch_starred(branch) for branch in _branches(union)}
             if len(starred) > 1:
                 return "*"
     return ""
@@ -103,30 +113,78 @@ def _branches(query: exp.Expr) -> Iterator[exp.Expr]:
             yield node
 
 
-def _is_starred(branch: exp.Expr, names: StatementNames) -> bool:
-    """Return True for TABLE and for a `*` of a table."""
-    return isinstance(branch, exp.Table) or any(_is_real(cell, names) for cell in branch.expressions)
+class _StarSources:
+    """Queries of a statement of which the output has a `*` of a table, directly or through a subquery or a CTE."""
+
+    def __init__(self, statement: exp.Expr, names: StatementNames) -> None:
+        self._names = names
+        self._ctes = {cte.alias.lower(): cte.this for cte in statement.find_all(exp.CTE)}
+        self._known: dict[int, bool] = {}
+
+    def body_of(self, source: exp.Expr) -> exp.Expr | None:
+        """Return the query behind a subquery, a CTE or the name of a CTE, or None."""
+        if isinstance(source, exp.Subquery | exp.CTE):
+            body: exp.Expr = source.this
+            return body
+        return self._ctes.get(source.name.lower()) if isinstance(source, exp.Table) else None
+
+    def is_starred(self, body: exp.Expr | None, depth: int = 0) -> bool:
+        """Return True if the output of a query has a `*` of a table; also if that cannot be followed."""
+        if body is None or depth > MAX_DEPTH:
+            return body is not None
+        if id(body) not in self._known:
+            self._known[id(body)] = False  # A recursive CTE has no more columns than its first part.
+            self._known[id(body)] = any(self.is_branch_starred(branch, depth) for branch in _branches(body))
+        return self._known[id(body)]
+
+    def is_branch_starred(self, branch: exp.Expr, depth: int = 0) -> bool:
+        """Return True for TABLE, for a `*` of a table, and for one of a subquery or CTE with such a star."""
+        if isinstance(branch, exp.Table):
+            return True
+        stars = [cell for cell in branch.expressions if cell.is_star]
+        if any(tables_of_star(star, self._names) for star in stars):
+            return True
+        bodies = (self.body_of(source) for source in _sources(branch)) if stars else ()
+        return any(self.is_starred(body, depth + 1) for body in bodies)
 
 
-def _has_real_star(query: exp.Expr, names: StatementNames) -> bool:
-    """Return True if the output of a query has a `*` of a table."""
-    return any(_is_starred(branch, names) for branch in _branches(query))
+def _sources(select: exp.Expr) -> Iterator[exp.Expr]:
+    """Yield what a SELECT reads from."""
+    joins = select.args.get("joins") or ()
+    for clause in (select.args.get("from_"), *joins):
+        if isinstance(clause, exp.Expr):
+            yield clause.this
 
 
-def _is_real(cell: exp.Expr, names: StatementNames) -> bool:
-    return cell.is_star and bool(tables_of_star(cell, names))
+def _position(parsed: ParsedSql, names: StatementNames, limits: AccessLimits) -> str:
+    """Return a column that is named by its position: `#1` in DuckDB, `$1` in Snowflake.
 
-
-def _position(parsed: ParsedSql, names: StatementNames) -> str:
-    """Return a column that is named by its position: `#1` in DuckDB, `$1` in Snowflake."""
-    if parsed.statements[0].find(exp.PositionalColumn) is not None:
+    Where no database is known, `$1` counts only as an output of its own: elsewhere it is a parameter to most databases.
+    """
+    statement = parsed.statements[0]
+    if names.has_node(exp.PositionalColumn):
         return "#1"
-    numbered = (
-        parameter.name
-        for parameter in parsed.statements[0].find_all(exp.Parameter, exp.Placeholder)
-        if parsed.dialect == "snowflake" and parameter.name.isdigit() and _reads_a_table(names)
-    )
-    return next((f"${name}" for name in numbered), "")
+    if "$" not in parsed.text:
+        return ""
+    if "snowflake" not in {limits.target or "snowflake", parsed.dialect} or not _reads_a_table(names):
+        return ""
+    named = statement.find_all(exp.Parameter, exp.Placeholder, exp.Column)
+    numbered = [node for node in named if _is_numbered(node)]
+    return next((node.name for node in numbered if limits.target or _is_output(node)), "")
+
+
+def _is_numbered(node: exp.Expr) -> bool:
+    """Return True for `$1`, which the parser takes for a parameter in some dialects and for a name in others."""
+    return re.fullmatch(r"\$\d+" if isinstance(node, exp.Column) else r"\$?\d+", node.name) is not None
+
+
+def _is_output(node: exp.Expr) -> bool:
+    """Return True for a part of what a SELECT returns, if no column is named beside it."""
+    while node.parent is not None and not isinstance(node.parent, exp.Select):
+        node = node.parent
+    if node.parent is None or node.arg_key != "expressions":
+        return False
+    return all(_is_numbered(column) for column in node.find_all(exp.Column))
 
 
 def _reads_a_table(names: StatementNames) -> bool:
@@ -159,7 +217,8 @@ def _whole_row(statement: exp.Expr, names: StatementNames, limits: AccessLimits)
         if isinstance(column.this, exp.Star) or column.find_ancestor(exp.Hint) or _is_listed(name, names, limits):
             continue
         if column.table:
-            is_call = name in _ROW_FUNCTIONS and rows.has(column, column.table.lower())
+            functions = _ROW_FUNCTIONS | _ROW_AGGREGATES if limits.explicit else _ROW_FUNCTIONS
+            is_call = name in functions and rows.has(column, column.table.lower())
             if is_call or _names_its_table(column, names):
                 return f"{column.table}.{name}"
         elif rows.has(column, name) and not is_output_alias(column) and not _is_matched(column):
@@ -177,12 +236,11 @@ class _RowSources:
 
     def __init__(self, statement: exp.Expr, names: StatementNames) -> None:
         real = {id(table) for table in names.tables}
-        ctes = {cte.alias.lower(): cte.this for cte in statement.find_all(exp.CTE)}
+        stars = _StarSources(statement, names)
         self._owners: dict[str, set[int]] = {}
         for source in statement.find_all(exp.Table, exp.Subquery):
-            body = source.this if isinstance(source, exp.Subquery) else ctes.get(source.name.lower())
-            if id(source) in real or (body is not None and _has_real_star(body, names)):
-                owner = source.find_ancestor(exp.Select, exp.DML)
+            if id(source) in real or stars.is_starred(stars.body_of(source)):
+                owner = source.find_ancestor(*QUERY_SCOPES)
                 self._owners.setdefault(source.alias_or_name.lower(), set()).add(id(owner))
 
     def has(self, column: exp.Expr, name: str) -> bool:
@@ -204,10 +262,8 @@ def _is_listed(name: str, names: StatementNames, limits: AccessLimits) -> bool:
 
 def unlisted_star(statement: exp.Expr, names: StatementNames, limits: AccessLimits) -> str:
     """Return the table of which a `*` or a natural join reads columns that nothing lists, or the empty string."""
-    if any(join.method.upper() == "NATURAL" for join in statement.find_all(exp.Join)):
+    if any(map(is_natural, statement.find_all(exp.Join))):
         return "`NATURAL JOIN`"
-    if any(isinstance(copy.this, exp.Table) for copy in statement.find_all(exp.Copy)):
-        return "`COPY`"
     schema = limits.schema
     for star in find_stars(statement):
         for table in tables_of_star(star, names):

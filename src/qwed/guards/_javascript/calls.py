@@ -24,6 +24,9 @@ from qwed.guards._javascript.module_paths import (
     PASS_THROUGH,
     PROPERTY_LISTERS,
     PROTOTYPES,
+    UNKNOWN_FUNCTION,
+    UNKNOWN_MEMBER,
+    UNKNOWN_PROPERTY,
     is_asset,
     module_path,
     rule_of,
@@ -135,6 +138,8 @@ def _library(values: ValueResolver, path: str, arguments: list[SyntaxNode]) -> V
         return const(_KNOWN_DIRECTORIES[path])
     if f"{path}()" in TABLE and path != "?.constructor":
         return frozenset({Path(f"{path}()")})
+    if path in ("Proxy", UNKNOWN_MEMBER):
+        return _unknown_result(values, path, arguments[1:], first)
     if path in PASS_THROUGH:
         return join(UNKNOWN_VALUE, NO_VALUE.union(*(argument.value or NO_VALUE for argument in arguments)))
     root, _, last = path.rpartition(".")
@@ -143,14 +148,34 @@ def _library(values: ValueResolver, path: str, arguments: list[SyntaxNode]) -> V
     return _library_result(values, path, arguments, first)
 
 
+def _unknown_result(values: ValueResolver, path: str, arguments: list[SyntaxNode], first: Value) -> Value:
+    """Return a proxy, which acts as its traps do, or the result of a property that may be `Function`."""
+    if path == UNKNOWN_MEMBER:
+        return UNKNOWN_VALUE | {Path(UNKNOWN_FUNCTION)}
+    _bind_traps(values, arguments, first)
+    return join(first, frozenset({Path(UNKNOWN_MEMBER)}))
+
+
+def _bind_traps(values: ValueResolver, arguments: list[SyntaxNode], target: Value) -> None:
+    """Pass the target of a proxy to the functions of its handler."""
+    handlers = [atom.node for argument in arguments for atom in argument.value or () if isinstance(atom, Literal)]
+    for child in [child for handler in handlers for child in handler.children]:
+        trap = child.get("value") or child
+        for function in functions(trap.value or NO_VALUE):
+            bind_arguments(values, function, [target])
+
+
 def _library_result(values: ValueResolver, path: str, arguments: list[SyntaxNode], first: Value) -> Value:
     if path in PROPERTY_LISTERS:
         return values.element(first)
     if path in PROTOTYPES:
         return _prototype(first)
     if path in _PROPERTY_GETTERS and len(arguments) > 1:
-        members = [values.member(first, key) for key in keys(arguments[1].value or NO_VALUE)]
-        return NO_VALUE.union(*members) if members else values.element(first)
+        names = keys(arguments[1].value or NO_VALUE)
+        members = [values.member(first, key) for key in names]
+        if "constructor" in names:
+            members.append(frozenset({Path(UNKNOWN_FUNCTION)}))
+        return NO_VALUE.union(*members) if members else values.lookup(first)
     if path == "document.createElement":
         return (
             frozenset({Path(_ELEMENT_PATHS[name]) for name in texts(first) if name in _ELEMENT_PATHS}) or UNKNOWN_VALUE
@@ -164,12 +189,15 @@ def _library_result(values: ValueResolver, path: str, arguments: list[SyntaxNode
 def _prototype(value: Value) -> Value:
     if any(isinstance(atom, Path) and atom.name.endswith(".prototype") for atom in value):
         return frozenset({Path("Object.prototype")})
-    if any(isinstance(atom, Func | Path) for atom in value):
+    if any(
+        isinstance(atom, Func) or (isinstance(atom, Path) and atom.name not in (UNKNOWN_PROPERTY, UNKNOWN_MEMBER))
+        for atom in value
+    ):
         return frozenset({Path("Function.prototype")})
     if any(isinstance(atom, Literal) and atom.node.kind == "array" for atom in value):
         return frozenset({Path("Array.prototype")})
     plain = value and all(isinstance(atom, Literal) and atom.node.kind == "object" for atom in value)
-    return frozenset({Path("Object.prototype")}) if plain else UNKNOWN_VALUE
+    return frozenset({Path("Object.prototype")}) if plain else UNKNOWN_VALUE | {Path(UNKNOWN_PROPERTY)}
 
 
 def _fold_call(folder: constant_folding.Folder, path: str, arguments: list[SyntaxNode]) -> Value:
@@ -264,16 +292,28 @@ def _callback(values: ValueResolver, name: str, receiver: Value, arguments: list
         element = values.element(receiver)
         for function in functions(callback):
             bind_arguments(values, function, [element])
-        return _map_call(values, callback, receiver) if name == "map" else NO_VALUE
+        return join(_map_call(values, callback, receiver), _unknown_results(values, callback))
     if name == "then":
         resolved: Value = frozenset(atom for atom in receiver if isinstance(atom, Path | Func | Literal))
         for function in functions(callback):
             bind_arguments(values, function, [resolved])
         return _call_own(values, callback, [])
-    if name == "reduce":
-        for function in functions(callback):
-            bind_arguments(values, function, [UNKNOWN_VALUE, values.element(receiver)])
-    return NO_VALUE
+    return _reduced(values, callback, receiver, arguments[1:]) if name in ("reduce", "reduceRight") else NO_VALUE
+
+
+def _unknown_results(values: ValueResolver, callback: Value) -> Value:
+    """Return the properties with an unknown name among the results of a callback."""
+    results = [values.returns.get(function, NO_VALUE) for function in functions(callback)]
+    return NO_VALUE.union(*results) & {Path(UNKNOWN_FUNCTION)}
+
+
+def _reduced(values: ValueResolver, callback: Value, receiver: Value, initial: list[SyntaxNode]) -> Value:
+    """Return what the callback of `reduce` returns, which is also its first argument."""
+    result: Value = initial[0].value if initial and initial[0].value else values.element(receiver)
+    for function in functions(callback):
+        result = join(result, values.returns.get(function, NO_VALUE))
+        bind_arguments(values, function, [join(UNKNOWN_VALUE, result), values.element(receiver)])
+    return result
 
 
 def _map_call(values: ValueResolver, callback: Value, receiver: Value) -> Value:

@@ -10,7 +10,9 @@ from qwed.guards._javascript.calls import arguments_of, callee_of
 from qwed.guards._javascript.effect_targets import targets_of
 from qwed.guards._javascript.fixpoint import ValueResolver
 from qwed.guards._javascript.module_paths import (
+    UNKNOWN_FUNCTION,
     UNKNOWN_PACKAGE,
+    UNKNOWN_PROPERTIES,
     display_path,
     is_asset,
     is_global,
@@ -22,7 +24,9 @@ from qwed.guards._javascript.module_paths import (
 from qwed.guards._javascript.node_context import (
     descendants,
     is_assigned,
+    is_called,
     is_inherited,
+    is_passed_to_call,
     is_plain_call,
     is_read,
     is_tested,
@@ -121,6 +125,10 @@ class Checker:
         parent = outer.parent
         if parent is None or (parent.kind in _PROPERTY_NODES and outer.role == "object") or is_tested(outer):
             return
+        if path in UNKNOWN_PROPERTIES:
+            self._unknown_property(path, outer, parent)
+            return
+        self._passed_constructor(path, outer, parent)
         if is_assigned(outer):
             self._check_assignment_target(path, node)
         elif outer.role in ("function", "constructor") and parent.kind in ("call_expression", "new_expression"):
@@ -129,9 +137,20 @@ class Checker:
         elif not is_namespace(path) or not self._is_only_aliased(path, outer, parent):
             self._apply(rule_of(path), path, node)
 
+    def _unknown_property(self, path: str, outer: SyntaxNode, parent: SyntaxNode) -> None:
+        if path == UNKNOWN_FUNCTION and is_called(outer, parent):
+            self.report.add_lookup("call of a property with an unknown name", outer.line)
+
+    def _passed_constructor(self, path: str, outer: SyntaxNode, parent: SyntaxNode) -> None:
+        """Report the constructor of an unknown value that is stored, or passed to a function that calls it."""
+        if path == "?.constructor" and (parent.kind in ("pair", "array") or is_passed_to_call(outer, parent)):
+            self.report.add_lookup("constructor as a value", outer.line)
+
     def _is_only_aliased(self, path: str, outer: SyntaxNode, parent: SyntaxNode) -> bool:
         """Return True if a module, or a name without effect until it is called, only gets another name."""
         # Stored in an object or array, the whole environment is passed on with it.
+        if path == "Function" and parent.kind in ("pair", "array") and outer.kind != "identifier":
+            return False
         if path == "process.env" and (parent.kind in _HOLDING or outer.kind == "shorthand_property_identifier"):
             return False
         if parent.kind in _RENAMING or outer.kind == "shorthand_property_identifier":
@@ -199,6 +218,8 @@ class Checker:
                 self._check_module(module, node.line)
         sinks.check_call(self.values, self.report, node)
         for path in paths(node.value or NO_VALUE):
+            if path == UNKNOWN_FUNCTION:
+                self._report_path(path, node)
             imported = path.startswith(UNKNOWN_PACKAGE) or (is_namespace(path) and path not in ("Function", "require"))
             if imported or path.endswith(".*") or rule_of(path).violation is not None:
                 self._report_path(path, node)

@@ -16,9 +16,9 @@ from qwed.guards._javascript.abstract_values import (
     const,
     join,
 )
-from qwed.guards._javascript.calls import call_result
+from qwed.guards._javascript.calls import bind_arguments, call_result
 from qwed.guards._javascript.fixpoint import ValueResolver, without_local_paths
-from qwed.guards._javascript.module_paths import global_path, is_asset, module_path
+from qwed.guards._javascript.module_paths import UNKNOWN_FUNCTION, global_path, is_asset, module_path
 from qwed.guards._javascript.rules import words
 from qwed.guards._javascript.scopes import FUNCTIONS, parameters
 from qwed.guards._javascript.syntax_tree import ParsedScript, SyntaxNode
@@ -123,12 +123,19 @@ def _function(values: ValueResolver, node: SyntaxNode) -> Value:
             values.returns.get(node, NO_VALUE), without_local_paths(body.value or NO_VALUE)
         )
     if node.kind == "method_definition":
-        getter_value = values.returns.get(node, NO_VALUE) if "get" in node.words else NO_VALUE
-        for property_name in values.key_names(name):
-            values.grow_field(property_name, join(value, getter_value))
+        _method(values, node, value)
     elif name is not None:
         values.grow_variable(name.variable, value)
     return value
+
+
+def _method(values: ValueResolver, node: SyntaxNode, value: Value) -> None:
+    """Store a method, or the result of a getter; a setter gets what is stored under its name."""
+    getter_value = values.returns.get(node, NO_VALUE) if "get" in node.words else NO_VALUE
+    for property_name in values.key_names(node.get("name")):
+        if "set" in node.words:
+            bind_arguments(values, node, [values.fields.get(property_name, NO_VALUE)])
+        values.grow_field(property_name, join(value, getter_value))
 
 
 def _class(values: ValueResolver, node: SyntaxNode) -> Value:
@@ -261,7 +268,15 @@ def _member(values: ValueResolver, node: SyntaxNode) -> Value:
         result = join(result, values.member(value, name))
     index_value: Value = index.value if index is not None and index.value else NO_VALUE
     open_ended = index is not None and any(not isinstance(atom, Const) for atom in index_value or UNKNOWN_VALUE)
-    return join(result, values.element(value)) if open_ended else result or UNKNOWN_VALUE
+    if target is not None and target.kind == "super":
+        result = join(result, _inherited_member(values, node, open_ended))
+    return join(result, values.lookup(value)) if open_ended else result or UNKNOWN_VALUE
+
+
+def _inherited_member(values: ValueResolver, node: SyntaxNode, open_ended: bool) -> Value:
+    """Return `super.constructor`: in a static method `super` is the prototype of functions."""
+    named = "constructor" in values.property_names(node)
+    return frozenset({Path("Function" if named else UNKNOWN_FUNCTION)}) if named or open_ended else NO_VALUE
 
 
 def _import(values: ValueResolver, node: SyntaxNode) -> Value:

@@ -26,7 +26,13 @@ from qwed.guards._javascript.abstract_values import (
     keys,
     limit,
 )
-from qwed.guards._javascript.module_paths import property_path
+from qwed.guards._javascript.module_paths import (
+    UNKNOWN_FUNCTION,
+    UNKNOWN_MEMBER,
+    UNKNOWN_PROPERTY,
+    is_namespace,
+    property_path,
+)
 from qwed.guards._javascript.rules import words
 from qwed.guards._javascript.scopes import Variable
 from qwed.guards._javascript.syntax_tree import ParsedScript, SyntaxNode, UnparsableScriptError
@@ -132,7 +138,7 @@ class ValueResolver:
             read = NO_VALUE
             for name in self.key_names(key):
                 read = join(read, self.member(value, name))
-            return [(target, read or self.element(value))] if target is not None else []
+            return [(target, read or self.lookup(value))] if target is not None else []
         if child.kind == "rest_pattern":
             return [(child.children[0], value)] if child.children else []
         name_node = child.get("left") if child.kind == "object_assignment_pattern" else child
@@ -220,6 +226,10 @@ class ValueResolver:
                 atoms.update(self._contents(atom.node))
         return limit(frozenset(atoms))
 
+    def lookup(self, value: Value) -> Value:
+        """Return the property of `value` with an unknown name, which may be the constructor that it inherits."""
+        return limit(self.element(value) | frozenset(map(_inherited, value or UNKNOWN_VALUE)))
+
     def _contents(self, literal: SyntaxNode) -> set[Atom]:
         atoms: set[Atom] = set(self.items.get(literal, NO_VALUE))
         for child in literal.children:
@@ -233,10 +243,23 @@ class ValueResolver:
         return atoms
 
 
+def _inherited(atom: Atom) -> Atom:
+    if isinstance(atom, Func):
+        return Path(UNKNOWN_FUNCTION)
+    if isinstance(atom, Path) and not is_namespace(atom.name):
+        return Path(UNKNOWN_FUNCTION)
+    if isinstance(atom, Path):
+        return ANY
+    return Path(UNKNOWN_MEMBER if atom == ANY else UNKNOWN_PROPERTY)
+
+
 def without_local_paths(value: Value) -> Value:
     """Return `value` without the names that are meaningful only where they are written."""
     remaining = frozenset(atom for atom in value if not (isinstance(atom, Path) and atom.name in _LOCAL))
-    return remaining if len(remaining) == len(value) else remaining | {ANY}
+    if len(remaining) == len(value):
+        return remaining
+    # The constructor of an unknown value, which may be a function, stays one to call with care.
+    return remaining | ({ANY, Path(UNKNOWN_FUNCTION)} if Path("?.constructor") in value else {ANY})
 
 
 _LOCAL = words("""

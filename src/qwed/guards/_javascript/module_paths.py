@@ -13,6 +13,13 @@ from qwed.guards._javascript.tables import (
     RULES,
 )
 
+UNKNOWN_PROPERTY = "?[]"
+"""Path of a property of a plain value by an unknown name, which may be its constructor."""
+UNKNOWN_MEMBER = "?()[]"
+"""Path of a property of an unknown value by an unknown name: it may be `Function`, and its result code."""
+UNKNOWN_FUNCTION = "?[][]"
+"""Path of a property of a function, or of an unknown property, by an unknown name: it may be `Function`."""
+UNKNOWN_PROPERTIES = (UNKNOWN_PROPERTY, UNKNOWN_MEMBER, UNKNOWN_FUNCTION)
 UNKNOWN_PACKAGE = "package "
 """Prefix of the path of an unknown package."""
 
@@ -103,11 +110,10 @@ def global_path(name: str) -> str | None:
 
 def property_path(path: str, key: str) -> str | None:
     """Return the path of property `key` of `path`; None if it is an ordinary value."""
+    if path in UNKNOWN_PROPERTIES:
+        return _property_of_unknown(path, key)
     if path == "globalThis":
-        is_global_key = key in GLOBAL_OBJECTS or key in GLOBAL_NAMES
-        if key.isdigit():
-            return path
-        return global_path(key) if is_global_key else "globalThis.*" if key == "*" else None
+        return _global_property(key)
     if key == "require" and path.startswith(_LOADERS):
         return "require"
     if key == "constructor":
@@ -119,6 +125,21 @@ def property_path(path: str, key: str) -> str | None:
     if key in ("then", "catch", "finally", "__esModule") and path in PACKAGES:
         return None
     return _extend_path(path, key)
+
+
+def _global_property(key: str) -> str | None:
+    if key.isdigit():
+        return "globalThis"
+    if key in GLOBAL_OBJECTS or key in GLOBAL_NAMES:
+        return global_path(key)
+    return "globalThis.*" if key == "*" else None
+
+
+def _property_of_unknown(path: str, key: str) -> str | None:
+    if key == "constructor":
+        return "Function" if path == UNKNOWN_FUNCTION else "?.constructor"
+    # A list of such properties counts as each of them.
+    return path if path == UNKNOWN_FUNCTION and (key in _CALLING or key.isdigit() or key == "*") else None
 
 
 def _extend_path(path: str, key: str) -> str | None:

@@ -44,8 +44,33 @@ def is_tested(node: SyntaxNode) -> bool:
     if parent.kind == "unary_expression":
         return "typeof" in parent.words or "!" in parent.words or "delete" in parent.words
     if parent.kind == "binary_expression":
-        return any(word in _COMPARING for word in parent.words)
+        # A class may define `instanceof`, and gets the left operand.
+        tested = outer.role == "right" or "instanceof" not in parent.words
+        return tested and any(word in _COMPARING for word in parent.words)
     return parent.kind in _TESTS and outer.role == "condition"
+
+
+def is_called(outer: SyntaxNode, parent: SyntaxNode) -> bool:
+    """Return True if a value is called, or passed to a function that calls it."""
+    is_callee = outer.role in ("function", "constructor") and parent.kind in ("call_expression", "new_expression")
+    return is_callee or is_passed_to_call(outer, parent)
+
+
+def is_passed_to_call(outer: SyntaxNode, parent: SyntaxNode) -> bool:
+    """Return True if a value is passed to a function that calls it."""
+    call = parent.parent
+    if parent.kind != "arguments" or call is None:
+        return False
+    callee = callee_of(call)
+    last = callee.get("property") if callee is not None else None
+    return last is not None and last.text in _CALLING and outer in parent.children[:2]
+
+
+_CALLING = words("""
+map forEach filter some every find findIndex flatMap findLast sort reduce reduceRight then catch finally replace
+replaceAll from construct apply call bind
+""")
+"""Methods that call their first or second argument."""
 
 
 def is_assigned(node: SyntaxNode) -> bool:

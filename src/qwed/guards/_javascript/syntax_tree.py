@@ -1,5 +1,6 @@
 """Simplified syntax tree of JavaScript and TypeScript: no types, no comments, children before parents."""
 
+import re
 from bisect import bisect_left
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -62,7 +63,8 @@ class ParsedScript:
 
 def parse(code: str, typescript: bool) -> ParsedScript:
     """Parse `code`; raise UnparsableScriptError if it is not valid or too large."""
-    raw = code.encode("utf-8", "surrogatepass")
+    # A carriage return ends a line too, and in a template it is a line feed.
+    raw = code.replace("\r\n", "\n").replace("\r", "\n").encode("utf-8", "surrogatepass")
     trees = [_tree(name, raw) for name in (("typescript", "tsx") if typescript else ("javascript",))]
     tree = next((candidate for candidate in trees if not candidate.root_node.has_error), None)
     if tree is None:
@@ -70,7 +72,30 @@ def parse(code: str, typescript: bool) -> ParsedScript:
         raise UnparsableScriptError(f"not {'TypeScript' if typescript else 'JavaScript'}", line)
     if tree.root_node.descendant_count > MAX_NODES:
         raise UnparsableScriptError(f"more than {MAX_NODES} syntax nodes, split it")
+    _refuse_other_comments(tree, raw)
     return _convert(tree, raw)
+
+
+_OTHER_COMMENT = re.compile(rb"<!--|(?:^|\n)[^\S\n]*(?:/\*.*?\*/[^\S\n]*)*-->")
+_OTHER_LINE_ENDS = (b"\xe2\x80\xa8", b"\xe2\x80\xa9")
+_TEXT_KINDS = words("string_fragment string template_string comment regex_pattern jsx_text html_character_reference")
+_COMMENTS = words("comment html_comment hash_bang_line")
+
+
+def _refuse_other_comments(tree: "Tree", raw: bytes) -> None:
+    """Raise UnparsableScriptError where this parser and Node disagree on what is a comment: `<!--` and `-->` begin one
+    that ends with the line, and U+2028 ends one."""
+    for match in _OTHER_COMMENT.finditer(raw):
+        node = tree.root_node.descendant_for_byte_range(match.end() - 1, match.end())
+        if node is None or node.type not in _TEXT_KINDS:
+            raise UnparsableScriptError("contains an HTML comment", raw.count(b"\n", 0, match.start()) + 1)
+    for end in _OTHER_LINE_ENDS:
+        place = raw.find(end)
+        while place >= 0:
+            node = tree.root_node.descendant_for_byte_range(place, place + 1)
+            if node is None or node.type in _COMMENTS:
+                raise UnparsableScriptError("contains an unusual line separator", raw.count(b"\n", 0, place) + 1)
+            place = raw.find(end, place + 1)
 
 
 @lru_cache(maxsize=8)

@@ -12,8 +12,14 @@ _PLACES = (
     r"/etc/(?:ppp/(?:chap|pap)-secrets|ipsec\.secrets|ldap\.secret|pam_ldap\.secret|mysql/debian\.cnf|swanctl/private.*)",
     r"/etc/(?:postfix/sasl_passwd.*|exim4/passwd\.client|wpa_supplicant/.*\.conf|dovecot/private/.*|freeradius/.*users)",
     r"/etc/ssh/ssh_host_.*(?<!\.pub)",
+    r"/etc/(?:msmtprc|fetchmailrc|rsyncd\.secrets|davfs2/secrets|cifs-utils/.*|samba/(?:smbpasswd|private/.*|.*\.tdb))",
+    r"/etc/(?:postgresql/)?pgbouncer/userlist\.txt|/etc/(?:gitlab/gitlab-secrets\.json|gitlab-runner/config\.toml)",
+    r"/etc/(?:opendkim/keys|dkimkeys|borgmatic|munge|cloudflared|ceph/.*\.keyring|grafana/grafana\.ini|pip\.conf)(?:/.*)?",
+    r"/etc/(?:(?:bind|named)/)?rndc\.key|/etc/(?:libnss-ldap\.secret|nslcd\.conf|sssd/(?:.*/)?[^/]*\.conf|tinc/.*/rsa_key\.priv)",
+    r"/var/lib/jenkins/(?:secrets(?:/.*)?|credentials\.xml|secret\.key.*)|/var/lib/tor/.*/hs_\w*secret_key",
+    r"/var/lib/cloud/instances?/(?:.*/)?user-data\.txt.*|/var/lib/samba/private(?:/.*)?",
     r"/proc/(?:kcore|kallsyms|keys|[^/]+/(?:environ|mem|maps|smaps|cmdline|auxv|stack|syscall))",
-    r"/dev/(?:mem|kmem|port|sd[a-z]\d*|hd[a-z]\d*|nvme.*|mmcblk.*|x?vd[a-z]\d*|dm-\d+|disk/.*|mapper/.*|r?disk\d.*)",
+    r"/dev/(?:mem|kmem|port|sd[a-z]\d*|hd[a-z]\d*|nvme.*|mmcblk.*|x?vd[a-z]\d*|dm-\d+|disk/(?!by-[a-z]+/?\Z).+|mapper/.+|r?disk\d.*)",
     r"(?:/var)?/run/(?:docker\.sock|podman/.*|crio/.*|containerd/.*|secrets(?:/.*)?|credentials(?:/.*)?)",
     r"/var/lib/(?:kubelet|docker|rancher|etcd|vault|mysql/mysql|sss/(?:db|secrets)|systemd/credential\.secret)(?:/.*)?",
     r".+/etc/(?:shadow|gshadow|sudoers|master\.passwd)(?:[-~.].*)?",
@@ -24,7 +30,7 @@ _PLACES = (
     r".*/(?:inetpub/.*/)?(?:pagefile|hiberfil|swapfile)\.sys",
 )
 _DIRECTORIES = (
-    "ssh(?!/[^/]+\\.pub$)",
+    "ssh(?!/(?:[^/]+\\.pub|known_hosts2?(?:\\.old)?)$)",
     "gnupg",
     "aws",
     "azure",
@@ -50,6 +56,17 @@ _DIRECTORIES = (
     "subversion/auth",
     "fly",
     "railway",
+    "age",
+    "sops",
+    "putty",
+    "tsh",
+    "bundle/config",
+    "pip/pip\\.conf",
+    "step/(?:secrets|authorities)",
+    "local/share/(?:jupyter/runtime|rbw|atuin/key)",
+    "jupyter/jupyter_(?:notebook|server)_config\\.(?:py|json)",
+    "config/(?:ngrok|msmtp|syncthing|vdirsyncer|himalaya|pip/pip\\.conf|pypoetry/auth\\.toml|composer/auth\\.json)",
+    "config/(?:containers/auth\\.json|helm/registry|rbw|borg|restic|robo3t|filezilla|remmina|pgcli/history|netrc)",
     "purple",
 )
 _BROWSER_FILES = (
@@ -78,6 +95,9 @@ _TREES = (
     r"|bluemix|cf|oci|aliyun|tccli|scw|exoscale|civo|vultr-cli|config/(?:netlify|wrangler|pulumi|stripe|hcloud|scw|ngrok"
     r"|github-copilot|configstore|vercel|exoscale|civo|gcloud|glab-cli|jira|sentry))/(?:[^/]+/){0,3}"
     r"(?:config|default|hosts|settings|profiles?|apps|auth)\.(?:json|toml|ya?ml|ini)$",
+    r"/\.?ngrok2?(?:/ngrok)?\.ya?ml$|^(?:~|/root|/home/[^/]+|/users/[^/]+)/\.yarnrc(?:\.yml)?$",
+    r"^(?!.*(?:locale|i18n|intl|lang|translation|message|test|fixture|mock|schema))(?:.*/)?auth\.json$",
+    r"/\.(?:idea/(?:webservers|datasources\.local)\.xml|dbeaver[^/]*/.*credentials-config\.json|remmina/.*)$",
     r"/\.nuget/(?:nuget/)?nuget\.config$|/\.vercel/auth\.json$|/\.config/configstore/.*\.json$",
 )
 _HISTORIES = "bash|zsh|sh|ksh|ash|csh|python|psql|mysql|sqlite|node_repl|rediscli|irb|pry|mongo|scala|ghci|php|lua"
@@ -104,6 +124,11 @@ _NAMES = (
     r"login data|logins\.json|key[34]\.db|cookies\.sqlite|signons\.sqlite|local state|\.erlang\.cookie",
     r"appsettings\.(?!(?:development|example|sample|template)\.)\w+\.json|local\.settings\.json|\.sentryclirc",
     r"application-(?:prod(?:uction)?|staging|secrets?)\.(?:ya?ml|properties)",
+    r"\.dev\.vars(?:\..*)?|(?!(?:example|sample|template|dummy|test|mock|fake)[_-])[\w.-]+[_-](?:credentials?|creds)\.(?:json|ya?ml|toml|ini|csv)",
+    r"(?!(?:example|sample|template|test|mock|sealed|external)[_-])[\w.-]+[_-]secrets?\.(?:json|toml|ini|env)",
+    r"\.(?:mutt|neomutt|offlineimap|mbsync|getmail)rc|\.(?:smb|cifs|nas|smbclient)credentials|\.aws-credentials|kaggle\.json",
+    r"smbpasswd|passdb\.tdb|secrets\.tdb|chap-secrets|pap-secrets|rndc\.key|jpserver-\d+\.json|nbserver-\d+\.json",
+    r"jupyter_cookie_secret|secret_token\.rb|proftpdpasswd|\.tugboat|\.remmina|.*\.remmina|robomongo\.json",
     r"master\.key|encryption\.key|\.pgpass\.conf|keepass.*\.xml|kwallet.*|\.lastpass",
 )
 _ENDINGS = (
@@ -144,9 +169,11 @@ _COPY_ENDINGS = re.compile(
 )
 # Certificates are public; files with these names do not hold private keys.
 _PUBLIC = re.compile(
-    r"(?:.*[._-])?(?:certs?|certificates?|cacerts?|ca[._-](?:bundle|certificates?|certs?|chain)|(?:full)?chain|public(?:[._-]?key)?|pub"
-    r"|root[._-]ca|trusted[._-]certs?)\.(?:pem|key|jks)"
+    r"(?:.*[._-])?(?:certs?|certificates?|cacerts?|ca[._-](?:bundle|certificates?|certs?|chain)|(?:full)?chain"
+    r"|intermediate(?:[._-]ca)?|root[._-]ca|trusted[._-]certs?)\d*\.(?:pem|jks)"
+    r"|(?:.*[._-])?(?:public(?:[._-]?key)?|pub)\.(?:pem|key)"
 )
+_PUBLIC_CHAIN = re.compile(r"/etc/letsencrypt/(?:live|archive)/[\w.-]+/(?:cert|chain|fullchain)\d*\.pem")
 
 _PUBLIC_PLACES = ("/etc/ssl/certs/", "/usr/share/ca-certificates/", "/etc/pki/ca-trust/", "/etc/pki/tls/certs/")
 
@@ -172,6 +199,9 @@ _GLOB_TARGETS = tuple(
         "~/.ssh/id_rsa",
         "~/.aws/credentials",
         "~/.bash_history",
+        "~/.config/gh/hosts.yml",
+        "/home/user/.config/gh/hosts.yml",
+        "~/.docker/config.json",
     )
 )
 _GLOB_NAMES_TEXT = """
@@ -196,7 +226,7 @@ def is_sensitive(path: str) -> bool:
     if folded.startswith("../"):
         # The number of levels up is unknown; assume the file system root, which is the worst case.
         folded = "/" + _CLIMB.sub("", folded)
-    if folded.startswith(_PUBLIC_PLACES) and folded.endswith((".pem", ".crt")):
+    if _PUBLIC_CHAIN.fullmatch(folded) or (folded.startswith(_PUBLIC_PLACES) and folded.endswith((".pem", ".crt"))):
         return False
     name = _plain_name(folded.rpartition("/")[2])
     if (name.endswith(_ENDINGS) or _NAME.fullmatch(name)) and not _PUBLIC.fullmatch(name):

@@ -5,18 +5,26 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from qwed.guards._python.attributes import CLASS_FACTS, CODE_FACTS, INTERNALS, TRAVERSALS
+from qwed.guards._python.attributes import (
+    ASSIGNED_EFFECTS,
+    CLASS_FACTS,
+    CODE_FACTS,
+    FIELD_OBJECTS,
+    INTERNALS,
+    SETTINGS,
+    TRAVERSALS,
+)
 from qwed.guards._python.constant_folding import ConstantFolder
 from qwed.guards._python.library_rules import BUILTINS, PARENTS, words
 from qwed.guards._python.module_names import MODULES, is_module
-from qwed.guards._python.name_resolution import POWERFUL_MODULES, REACHABLE_MODULES, NameResolver
+from qwed.guards._python.name_resolution import OWN_MODULE, POWERFUL_MODULES, REACHABLE_MODULES, NameResolver, Paths
 from qwed.guards._python.report import PythonReport, rule_of
 from qwed.guards._python.scopes import Binding, Program, Scope
 from qwed.guards.code_findings import ENVIRONMENT, ViolationKind
 from qwed.guards.path import resolve
 from qwed.model import EffectKind
 
-_NO_MODULE = re.compile(r"(?:.*\.)?[A-Z_]\w*|.*\(\).*|loguru\.logger")
+_NO_MODULE = re.compile(r"(?:.*\.)?[A-Z_]\w*|.*\(\).*|loguru\.logger|unittest\.mock\.patch")
 _MODULES = {name for name in MODULES if is_module(name)} | {name for name in PARENTS if not _NO_MODULE.fullmatch(name)}
 _LITERALS = (ast.Constant, ast.JoinedStr, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.Lambda)
 _LITERAL_LOOPS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -56,6 +64,18 @@ class PythonAnalysis:
     """Texts that name an interpreter attribute, and their lines."""
     node_tests: dict[Callable[[ast.AST], bool], bool] = field(default_factory=dict)
     """Cached results of tests on the whole program."""
+    type_texts: list[ast.expr] = field(default_factory=list)
+    """Parsed texts of annotations, kept because their meanings are cached by id."""
+    base_roots: set[str] = field(default_factory=set)
+    """Libraries whose classes the program extends."""
+    uses_fields: bool = False
+    """True if the program gets the fields of a class as values."""
+    renamed: dict[int, None] = field(default_factory=dict)
+    """Lines on which something may get another name."""
+    class_patterns: dict[int, None] = field(default_factory=dict)
+    """Lines of class patterns that look attributes up by position."""
+    composed_fields: dict[int, str] = field(default_factory=dict)
+    """Lines that name fields by texts that are composed while the program runs."""
     evaluated: dict[int, str] = field(default_factory=dict)
     """Lines on which annotations are evaluated, and the function that does it."""
     annotations: dict[int, None] = field(default_factory=dict)
@@ -63,15 +83,19 @@ class PythonAnalysis:
 
     def report_use(self, path: str, node: ast.expr, scope: Scope) -> None:
         """Report a library name that the code refers to."""
+        self.uses_fields = self.uses_fields or path in FIELD_OBJECTS
         if id(node) in self.type_only or (id(node) in self.aliased and path in _ALIASED_BUILTINS):
             return
         if id(node) not in self.aliased and _is_whole_environment(path):
             self.report.add_effect(EffectKind.SECRET, ENVIRONMENT, node.lineno)
             return
-        if not self.is_module(path):
+        if path == OWN_MODULE:
+            if id(node) not in self.aliased:
+                self.report_names(self.program.module, node.lineno)
+        elif not self.is_module(path):
             self.report_path(path, node, scope)
         elif id(node) not in self.aliased:
-            self._report_module_value(path, node.lineno)
+            self.report_module_value(path, node.lineno)
 
     def has_effect(self, path: str) -> bool:
         """Return True if a rule gives `path` an effect or a violation."""
@@ -88,7 +112,7 @@ class PythonAnalysis:
         if rule.violation is not None or rule.effects:
             self.report.add_rule(path, rule, node.lineno, self.targets(node, scope) if rule.effects else [])
 
-    def _report_module_value(self, path: str, line: int) -> None:
+    def report_module_value(self, path: str, line: int) -> None:
         """Report a module used as a value: code that receives it can use all of it."""
         rule = rule_of(path)
         if rule.violation is not None or path.partition(".")[0] in POWERFUL_MODULES:
@@ -99,6 +123,31 @@ class PythonAnalysis:
             self.report.add_effect(kind, path, line)
         if not rule.effects:
             self.report.add_lookup(path, line)
+
+    def report_names(self, home: Scope, line: int) -> None:
+        """Report the library names in a namespace: code that gets the namespace can use all of them."""
+        for name in home.names:
+            for path in sorted(self.values.paths_of_name(name, home)):
+                if "()" not in path and (self.is_module(path) or self.has_effect(path)):
+                    self.report.add_lookup(path, line)
+
+    def is_certain(self, function: ast.expr, scope: Scope) -> bool:
+        """Return True if a call is certain to call the function that its name says, and no other."""
+        return len(self.values.paths(function, scope)) == 1 and self.values.is_certain(function, scope)
+
+    def check_assigned(self, owners: Paths, name: str, line: int) -> None:
+        """Report an attribute that the program assigns and libraries rely on: a name of a module, or a setting."""
+        if name == "name":
+            self.renamed[line] = None
+        if name in _FUNCTION_DATA:
+            self.report.add_lookup(name, line)
+        for root in sorted(self.program.roots & ASSIGNED_EFFECTS.keys()):
+            if name in ASSIGNED_EFFECTS[root]:
+                self.report.add_effect(ASSIGNED_EFFECTS[root][name], f"{root}.{name}", line)
+        for owner in sorted(owners):
+            is_library = owner == OWN_MODULE or (self.is_module(owner) and owner != "__main__")
+            if is_library and f"{owner}.{name}" not in SETTINGS and not name.isupper():
+                self.report.add_lookup(f"{owner}.{name} replaced", line)
 
     def has_node(self, test: Callable[[ast.AST], bool]) -> bool:
         """Return True if some node of the program passes the test; the result is cached."""
@@ -158,6 +207,15 @@ class PythonAnalysis:
             return bool(paths & BUILTINS - {"super", "type", "vars"})
         return isinstance(node, ast.Name) and self._language(node, scope)
 
+    def lists_foreign_class(self, node: ast.expr, scope: Scope) -> bool:
+        """Return True for `type(value)` of a value that is no object of the program: its class holds descriptors."""
+        is_type = isinstance(node, ast.Call) and "type" in self.values.paths(node.func, scope) and len(node.args) == 1
+        return is_type and isinstance(node, ast.Call) and not self._is_own_instance(node.args[0])
+
+    def _is_own_instance(self, node: ast.expr) -> bool:
+        """Return True if a value may be an object of a class of the program, and not a function or a result."""
+        return isinstance(node, ast.Name) and node.id not in self.program.functions and bool(self.program.classes)
+
     def _language(self, node: ast.Name, scope: Scope) -> bool:
         homes, _ = self.program.lookup(node.id, scope)
         paths = self.values.paths_of_name(node.id, scope)
@@ -196,6 +254,8 @@ class PythonAnalysis:
         )
 
 
+_FUNCTION_DATA = words("__defaults__ __kwdefaults__ fromkeys fromfile_prefix_chars")
+"""Attributes that change what a function of a library does."""
 _HIDDEN_MODULE = re.compile(rf"(?<!\w)_(?:{'|'.join(sorted(REACHABLE_MODULES))})(?!\w)")
 ENVIRONS = frozenset({"os.environ", "os.environb"})
 _ONE_VARIABLE = words("get pop setdefault update clear keys __getitem__ __setitem__ __delitem__ __contains__ __len__")

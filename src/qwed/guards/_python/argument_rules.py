@@ -30,6 +30,12 @@ WRITE mpmath.plot mpmath.cplot mpmath.splot mpmath.mp.plot mpmath.mp.cplot mpmat
 WRITE pint.registry.UnitRegistry: cache_folder
 READ pint.registry.UnitRegistry: filename@0
 READ matplotlib.pyplot.rc_context: fname@1
+WRITE platformdirs.user_data_dir platformdirs.user_config_dir platformdirs.user_cache_dir: ensure_exists
+WRITE platformdirs.user_state_dir platformdirs.user_log_dir platformdirs.site_data_dir: ensure_exists
+WRITE platformdirs.site_config_dir platformdirs.site_cache_dir platformdirs.PlatformDirs: ensure_exists
+WRITE platformdirs.user_data_path platformdirs.user_config_path platformdirs.user_cache_path: ensure_exists
+WRITE platformdirs.user_state_path platformdirs.user_log_path platformdirs.site_data_path: ensure_exists
+WRITE platformdirs.site_config_path: ensure_exists
 WRITE pygments.formatters.HtmlFormatter pygments.formatters.html.HtmlFormatter: cssfile
 WRITE pygments.formatters.get_formatter_by_name: cssfile
 WRITE lark.lark.Lark: cache
@@ -59,6 +65,7 @@ _SCHEMA_CALLS = words("""
 validate Draft3Validator Draft4Validator Draft6Validator Draft7Validator Draft201909Validator Draft202012Validator
 validators.validate
 """)
+_VALIDATORS = frozenset(f"jsonschema.{name}" for name in _SCHEMA_CALLS)
 _BACKENDS = r"(?i)agg|svg|pdf|ps|pgf|cairo|template|tkagg|qt5?agg|qtcairo|gtk[34]agg|wxagg|macosx|inline"
 _STYLES = r"""(?x)classic|default|fast|ggplot|bmh|dark_background|fivethirtyeight|grayscale|Solarize_Light2
 |tableau-colorblind10|petroff\d+|seaborn(?:-[\w-]+)?|_mpl-gallery(?:-nogrid)?"""
@@ -252,9 +259,35 @@ def _domain(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -
 def _schema(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> None:
     """Report a JSON schema that is not known, or that refers to another document."""
     schema = argument_of(node, "schema", 1 if path.endswith("validate") else 0)
-    values = analysis.folder.possible(schema, scope) if schema is not None else (UNKNOWN,)
+    values = _documents(analysis, schema, scope) if schema is not None else [UNKNOWN]
     if has_unpacking(node) or not all(map(_is_closed_schema, values)):
         analysis.report.add_effect(EffectKind.UNRESOLVED, path, node.lineno)
+
+
+def _documents(analysis: PythonAnalysis, schema: ast.expr, scope: Scope) -> list[Any]:
+    """Return the possible values of a schema; a literal with a name counts if it is only passed to validators."""
+    if isinstance(schema, ast.Name) and not _is_only_validated(analysis, schema.id):
+        return [*analysis.folder.possible(schema, scope)]
+    return [_literal(value) for value in bound_values(analysis, schema, scope)]
+
+
+def _literal(node: ast.expr) -> Any:
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError, MemoryError, RecursionError):
+        return UNKNOWN
+
+
+def _is_only_validated(analysis: PythonAnalysis, name: str) -> bool:
+    """Return True if nothing can change the value of a name: every use of it is an argument of a validator."""
+    validated = {
+        id(part)
+        for node, scope in analysis.program.visits
+        if isinstance(node, ast.Call) and analysis.values.paths(node.func, scope) & _VALIDATORS
+        for part in (*node.args, *(word.value for word in node.keywords))
+    }
+    uses = (node for node, _ in analysis.program.visits if isinstance(node, ast.Name) and node.id == name)
+    return all(id(node) in validated or isinstance(node.ctx, ast.Store) for node in uses)
 
 
 def _is_closed_schema(value: Any) -> bool:
@@ -401,7 +434,7 @@ def _is_plotting_library(text: Any) -> bool:
 
 _PLOTTING = words("matplotlib seaborn pandas mpl_toolkits")
 _COMMANDS = words("click typer")
-_ENVIRONMENT_WORDS = words("envvar auto_envvar_prefix env")
+_ENVIRONMENT_WORDS = words("env")
 
 
 ACTING_KEYWORDS = _FONT_WORDS | _ENVIRONMENT_WORDS | words("context_settings memory input backend")
@@ -440,7 +473,7 @@ BY_NAME: dict[str, Handler] = {
         _ACTING["pygments.formatters.get_formatter_by_name"], _named("_alias", 0, _FORMATTERS)
     ),
     **dict.fromkeys(("matplotlib.pyplot.savefig", "matplotlib().savefig"), _all(_unless_in_memory, _image_format)),
-    **dict.fromkeys((f"jsonschema.{name}" for name in _SCHEMA_CALLS), _schema),
+    **dict.fromkeys(_VALIDATORS, _schema),
     "lark.lark.Lark": _all(_ACTING["lark.lark.Lark"], _grammar),
     **dict.fromkeys(("matplotlib.style.use", "matplotlib.style.context"), _style),
     **dict.fromkeys((f"{name}.update" for name in _SETTINGS), _settings),

@@ -9,7 +9,8 @@ __subclasses__ __globals__ __builtins__ __import__ __loader__ __spec__ __base__ 
 __self_class__ __build_class__ __getattribute__ __setattr__ __delattr__ __main__ __func_globals__
 gi_frame gi_code gi_yieldfrom cr_frame cr_code cr_await ag_frame ag_code tb_frame f_globals f_locals f_builtins f_back
 f_code f_trace func_globals func_code im_func im_self co_code co_consts cell_contents _Printer__setup
-_Printer__filenames load_module exec_module
+_Printer__filenames load_module exec_module from_address in_dll
+__array_interface__ __array_struct__ __cuda_array_interface__
 """)
 """Attributes that give access to interpreter objects from anywhere."""
 
@@ -68,10 +69,13 @@ METHOD_EFFECTS: dict[str, EffectKind] = _kinds(
 )
 """Methods whose name implies an effect even if the value is unknown."""
 
+_PATH_METHODS = _kinds(
+    READ="iterdir rglob exists is_file is_dir", WRITE="mkdir touch rename open chmod", DELETE="rmdir"
+)
 LIBRARY_METHOD_EFFECTS: dict[str, dict[str, EffectKind]] = {
-    "pathlib": _kinds(
-        READ="iterdir rglob exists is_file is_dir", WRITE="mkdir touch rename open chmod", DELETE="rmdir"
-    ),
+    "pathlib": _PATH_METHODS,
+    "pydantic": _PATH_METHODS,
+    "platformdirs": _PATH_METHODS,
     "os": _kinds(READ="iterdir rglob", WRITE="mkdir touch", DELETE="rmdir"),
     "pandas": _kinds(WRITE="to_json to_html to_sql to_xml to_latex"),
     "numpy": _kinds(WRITE="tofile"),
@@ -84,6 +88,28 @@ LIBRARY_METHOD_EFFECTS: dict[str, dict[str, EffectKind]] = {
 
 TEXT_CODE = words("query eval")
 """Methods of a data frame that take an expression as text: harmless if it is a plain literal."""
+
+SETTINGS = words("""
+sys.stdin sys.stdout sys.stderr sys.argv sys.excepthook sys.displayhook sys.unraisablehook sys.tracebacklimit
+sys.dont_write_bytecode sys.ps1 sys.ps2 threading.excepthook logging.raiseExceptions logging.lastResort
+warnings.formatwarning warnings.showwarning json.encoder.FLOAT_REPR matplotlib.rcParams
+torch.backends.cudnn.deterministic torch.backends.cudnn.benchmark torch.backends.cudnn.enabled
+mpmath.mp.dps mpmath.mp.prec mpmath.mp.pretty mpmath.mp.trap_complex mpmath.iv.dps mpmath.iv.prec
+""")
+"""Names of modules that programs set. Replacing any other changes what the code of libraries calls."""
+
+FIELD_OBJECTS = words("""
+dataclasses.fields dataclasses.Field attr.fields attr.fields_dict attr.Attribute attrs.fields attrs.fields_dict
+""")
+"""Names that give access to the fields of a class: libraries compose code of the name of a field."""
+
+ASSIGNED_EFFECTS = {
+    "shlex": {"source": EffectKind.READ},
+    "argparse": {"fromfile_prefix_chars": EffectKind.READ},
+    "click": {"auto_envvar_prefix": EffectKind.SECRET, "envvar": EffectKind.SECRET},
+    "typer": {"auto_envvar_prefix": EffectKind.SECRET, "envvar": EffectKind.SECRET},
+}
+"""Attributes, by library, that have an effect when a program assigns them."""
 
 CLASS_DATA = words("__annotations__ __match_args__ __annotate__ __type_params__ __dataclass_fields__ __prepare__")
 """Names of a class that decide how its objects are built or matched: libraries look up the names that they hold, or

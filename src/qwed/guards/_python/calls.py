@@ -4,14 +4,15 @@ import ast
 import re
 
 from qwed.guards._python import file_calls as files
-from qwed.guards._python import string_eval_calls
+from qwed.guards._python import library_calls, string_eval_calls
 from qwed.guards._python.abstract_values import UNKNOWN
-from qwed.guards._python.analysis import ENVIRONS, PythonAnalysis, is_dir_call
+from qwed.guards._python.analysis import ENVIRONS, PythonAnalysis
 from qwed.guards._python.attributes import CLASS_DATA, INTERNALS, TRAVERSALS
 from qwed.guards._python.file_calls import Handler, argument_of, has_unpacking
 from qwed.guards._python.library_rules import words
+from qwed.guards._python.lookups import is_own_lookup, is_own_object
 from qwed.guards._python.methods import report_named_method
-from qwed.guards._python.name_resolution import canonical_path
+from qwed.guards._python.name_resolution import OWN_MODULE, canonical_path
 from qwed.guards._python.report import rule_of
 from qwed.guards._python.scopes import Scope
 from qwed.guards._python.syntax import dotted_name
@@ -19,7 +20,6 @@ from qwed.guards.code_findings import ViolationKind
 from qwed.model import EffectKind
 
 _NAMESPACES = frozenset({"globals", "locals", "vars"})
-_OWN_MODULE = words("__name__ __package__ __module__")
 _PLAIN_CODECS = re.compile(
     r"(?i)(?:utf|ascii|us-ascii|latin|iso|cp|windows|big5|gb|euc|shift|koi|mac|punycode|idna)[\w-]*"
 )
@@ -41,22 +41,22 @@ def _mark_handled(analysis: PythonAnalysis, node: ast.expr) -> None:
 
 
 def check_namespace_lookup(analysis: PythonAnalysis, node: ast.Subscript, scope: Scope) -> None:
-    """Check `globals()["name"]` as that name, and `sys.modules[__name__]` as the program itself."""
+    """Check `globals()["name"]` as that name, and `sys.modules[__name__]` as the program's own module."""
     owner = node.value
-    if isinstance(owner, ast.Attribute) and "sys.modules" in analysis.values.paths(owner, scope):
-        if dotted_name(node.slice).rpartition(".")[2] in _OWN_MODULE:
-            _mark_handled(analysis, owner)
+    if OWN_MODULE in analysis.values.paths(node, scope):
+        _mark_handled(analysis, owner)
+        analysis.report_use(OWN_MODULE, node, scope)
         return
     call = isinstance(owner, ast.Call) and not owner.args and isinstance(node.ctx, ast.Load)
     if not call or not isinstance(owner, ast.Call) or not isinstance(owner.func, ast.Name):
         return
     texts = analysis.folder.possible(node.slice, scope)
-    if analysis.values.paths_of_name(owner.func.id, scope) & _NAMESPACES and all(
-        _is_plain_name(text) for text in texts
-    ):
+    paths = analysis.values.paths_of_name(owner.func.id, scope)
+    if paths & _NAMESPACES and all(_is_plain_name(text) for text in texts):
         analysis.handled.update({id(owner), id(owner.func)})
+        home = analysis.program.module if paths == {"globals"} else scope
         for text in texts:
-            for path in analysis.values.paths_of_name(text, analysis.program.module):
+            for path in analysis.values.paths_of_name(text, home):
                 analysis.aliased.discard(id(node))
                 analysis.report_use(path, node, scope)
 
@@ -79,16 +79,22 @@ def _is_plain_name(text: object) -> bool:
 
 
 def _namespace(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> None:
-    """Report a namespace used as a value: that of the module contains everything, that of a function only what was
-    checked."""
+    """Report a namespace used as a value: that of the module contains everything, that of a function its names."""
     if id(node) in analysis.handled or id(node.func) in analysis.handled:
         return
     if node.args:
         if analysis.is_foreign(node.args[0], scope):
             analysis.report.add_violation(ViolationKind.REFLECT, f"{path}()", node.lineno)
+        if analysis.lists_foreign_class(node.args[0], scope):
+            analysis.report.add_lookup(f"{path}() of a class", node.lineno)
         return
     if path == "globals" or not _in_function(scope):
         analysis.report.add_violation(ViolationKind.REFLECT, path if path != "vars" else "vars()", node.lineno)
+        return
+    home: Scope | None = scope
+    while home is not None and home is not analysis.program.module:
+        analysis.report_names(home, node.lineno)
+        home = home.parent
 
 
 def _in_function(scope: Scope) -> bool:
@@ -114,6 +120,8 @@ def check_attribute_call(analysis: PythonAnalysis, node: ast.Call, scope: Scope)
         analysis.checked_attribute_calls.add(id(func))
         if UNKNOWN in texts:
             _report_lookup(analysis, names[0], scope, node.lineno, func.attr)
+            if func.attr == "__getattribute__" and not is_own_object(analysis, owner, scope) and not on_super:
+                analysis.report.add_lookup("__getattribute__ with a computed name", node.lineno)
 
 
 def _reflect(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> None:
@@ -122,21 +130,46 @@ def _reflect(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) 
         analysis.report.add_violation(ViolationKind.REFLECT, f"{path} with a computed name", node.lineno)
         return
     base, name = node.args[:2]
-    analysis.allow_module(base)
-    bases = analysis.values.paths(base, scope)
+    if analysis.is_certain(node.func, scope):
+        analysis.allow_module(base)
     texts = analysis.folder.possible(name, scope)
     for text in sorted({text for text in texts if isinstance(text, str)}):
-        if not bases and path.endswith("getattr"):
-            report_named_method(analysis, text, node.lineno)
-        analysis.attribute_name(text, base, scope, node.lineno)
-        if (text in CLASS_DATA or not text.isidentifier()) and path.rpartition(".")[2] == "setattr":
-            analysis.annotations[node.lineno] = None
-        if text in _TRAVERSAL_STEPS and not isinstance(name, ast.Constant):
-            analysis.report.add_violation(ViolationKind.REFLECT, text, node.lineno)
-        for base_path in bases:
-            analysis.report_use(canonical_path(f"{base_path}.{text}"), node, scope)
+        _check_named_attribute(analysis, node, text, scope, path)
+    if not isinstance(name, ast.Constant):
+        analysis.computed_lookups.setdefault(node.lineno, path)
     if UNKNOWN in texts:
+        if OWN_MODULE in analysis.values.paths(base, scope):
+            analysis.report_names(analysis.program.module, node.lineno)
         _report_computed_name(analysis, node, name, scope, f"{path} with a computed name")
+
+
+def _reflect_static(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> None:
+    """Check inspect.getattr_static; what it returns is not followed."""
+    _reflect(analysis, node, scope, path)
+    analysis.report.add_effect(EffectKind.UNRESOLVED, path, node.lineno)
+
+
+def _check_named_attribute(analysis: PythonAnalysis, node: ast.Call, text: str, scope: Scope, path: str) -> None:
+    """Check one attribute that a call of getattr, setattr or delattr may name."""
+    base, name = node.args[:2]
+    bases = analysis.values.paths(base, scope)
+    if not bases and path.endswith("getattr"):
+        report_named_method(analysis, text, node.lineno)
+    analysis.attribute_name(text, base, scope, node.lineno)
+    if text in _TRAVERSAL_STEPS and not isinstance(name, ast.Constant):
+        analysis.report.add_violation(ViolationKind.REFLECT, text, node.lineno)
+    for named in analysis.values.extend(bases & {OWN_MODULE}, text):
+        analysis.report_use(named, node, scope)
+    for base_path in bases - {OWN_MODULE}:
+        analysis.report_use(canonical_path(f"{base_path}.{text}"), node, scope)
+    if path.rpartition(".")[2] in ("setattr", "delattr"):
+        _check_set_attribute(analysis, node, text, scope, path)
+
+
+def _check_set_attribute(analysis: PythonAnalysis, node: ast.Call, text: str, scope: Scope, path: str) -> None:
+    analysis.check_assigned(analysis.values.paths(node.args[0], scope), text, node.lineno)
+    if (text in CLASS_DATA or not text.isidentifier()) and path.endswith("setattr"):
+        analysis.annotations[node.lineno] = None
 
 
 def _kind(analysis: PythonAnalysis, node: ast.Call, scope: Scope, _path: str) -> None:
@@ -172,6 +205,8 @@ def _report_computed_name(analysis: PythonAnalysis, node: ast.Call, name: ast.ex
         analysis.report.add_violation(ViolationKind.REFLECT, what, node.lineno)
     elif not prefix and not modules:
         _report_lookup(analysis, name, scope, node.lineno, what.partition(" ")[0])
+        if what.startswith("getattr") and not is_own_lookup(analysis, node, scope):
+            analysis.report.add_lookup(what, node.lineno)
 
 
 def _report_lookup(analysis: PythonAnalysis, name: ast.expr, scope: Scope, line: int, what: str) -> None:
@@ -189,18 +224,17 @@ def _constants_only(analysis: PythonAnalysis, base: ast.expr, scope: Scope, name
     """Return True for lookups such as `getattr(logging, level.upper())` (constants) and `getattr(hashlib, name)`
     (functions on data)."""
     is_upper = isinstance(name, ast.Call) and isinstance(name.func, ast.Attribute) and name.func.attr == "upper"
-    on_data_module = analysis.values.paths(base, scope) <= _DATA_MODULES
-    return (
-        on_data_module and not analysis.is_obfuscated(name, scope) and (is_upper or not analysis.has_node(is_dir_call))
-    )
+    paths = analysis.values.paths(base, scope)
+    return is_upper and paths <= _DATA_MODULES and not analysis.is_obfuscated(name, scope)
 
 
 _DATA_MODULES = words("logging hashlib math operator torch.nn torch.optim numpy numpy.random torch random")
 
 
-def _inspect(analysis: PythonAnalysis, node: ast.Call, _scope: Scope, _path: str) -> None:
+def _inspect(analysis: PythonAnalysis, node: ast.Call, scope: Scope, _path: str) -> None:
     """Allow hasattr and dir, which only return a boolean and names."""
-    analysis.allow_module(node.args[0] if node.args else None)
+    if analysis.is_certain(node.func, scope):
+        analysis.allow_module(node.args[0] if node.args else None)
 
 
 def _attribute_getter(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> None:
@@ -215,7 +249,12 @@ def _attribute_getter(analysis: PythonAnalysis, node: ast.Call, scope: Scope, pa
         if UNKNOWN in texts and (analysis.is_obfuscated(argument, scope) or isinstance(argument, ast.Starred)):
             analysis.report.add_violation(ViolationKind.REFLECT, "attribute with a computed name", node.lineno)
         elif UNKNOWN in texts:
-            _report_lookup(analysis, argument, scope, node.lineno, path)
+            analysis.report.add_lookup(f"{path} with a computed name", node.lineno)
+
+
+def check_format_fields(analysis: PythonAnalysis, node: ast.Call, scope: Scope) -> None:
+    """Check the fields that a formatter of the program looks up."""
+    _attribute_getter(analysis, node, scope, "string.Formatter().get_field")
 
 
 def check_applied_names(analysis: PythonAnalysis, node: ast.Call, scope: Scope) -> None:
@@ -236,7 +275,8 @@ def _reduce(analysis: PythonAnalysis, node: ast.Call, scope: Scope, _path: str) 
                 analysis.attribute_name(text, base, scope, node.lineno)
             else:
                 analysis.computed_lookups[node.lineno] = "getattr"
-    if not analysis.is_foreign(base, scope) and not analysis.is_obfuscated(names, scope):
+    plain = not analysis.is_foreign(base, scope) and not analysis.is_obfuscated(names, scope)
+    if plain and analysis.is_certain(node.func, scope):
         analysis.handled.add(id(node.args[0]))
 
 
@@ -287,27 +327,6 @@ def _copied_attributes(analysis: PythonAnalysis, node: ast.Call, scope: Scope, p
 _COPIED = words("__module__ __name__ __qualname__ __doc__ __dict__")
 
 
-def _extensions(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> None:
-    """Check extensions that are named by text: the library imports `module:name` and calls it."""
-    named = [word.value for word in node.keywords if word.arg in ("extensions", "extension_configs")]
-    for part in string_eval_calls.flatten_containers([*named, *node.args[1:]]):
-        values = analysis.folder.possible(part, scope) if not isinstance(part, ast.Call) else ()
-        texts = [text for value in values for text in (value if isinstance(value, tuple | list) else (value,))]
-        if any(text is UNKNOWN or (isinstance(text, str) and ":" in text) for text in texts):
-            analysis.report.add_lookup(f"{path} with named extensions", node.lineno)
-
-
-def _writes_if_given(*names: str) -> Handler:
-    """Return a rule for a call that writes a file if one of these arguments is present."""
-
-    def rule(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> None:
-        for word in node.keywords:
-            if word.arg in (*names, None):
-                analysis.report.add_access(EffectKind.WRITE, analysis.target(word.value, scope) or path, node.lineno)
-
-    return rule
-
-
 def _runs_tests(analysis: PythonAnalysis, node: ast.Call, _scope: Scope, path: str) -> None:
     """Allow `unittest.main()` for the program's own tests; report modules or tests named by text."""
     if node.args or has_unpacking(node) or any(word.arg in ("module", "defaultTest", "argv") for word in node.keywords):
@@ -337,17 +356,36 @@ def check_keywords(analysis: PythonAnalysis, node: ast.Call) -> None:
         kind = KEYWORD_VIOLATIONS.get(word.arg or "")
         if kind is not None and isinstance(word.value, ast.Constant) and word.value.value is True:
             analysis.report.add_violation(kind, f"{word.arg}=True", node.lineno)
+        if word.arg in ENVIRONMENT_WORDS and not analysis.program.roots.isdisjoint(_READING_ENVIRONMENT):
+            analysis.report.add_effect(EffectKind.SECRET, _text_of(word.value) or word.arg or "", node.lineno)
+        if word.arg == "fromfile_prefix_chars":
+            analysis.report.add_effect(EffectKind.READ, word.arg, node.lineno)
+        if word.arg == "field_transformer":
+            analysis.report.add_lookup("field_transformer", node.lineno)
         names = word.value.keys if word.arg == "these" and isinstance(word.value, ast.Dict) else []
         if word.arg == "these" and (not names or not all(map(_is_member_name, names))):
             analysis.report.add_lookup("attributes with computed names", node.lineno)
 
 
-KEYWORD_VIOLATIONS = {"shell": ViolationKind.PROCESS, "trust_remote_code": ViolationKind.DYNAMIC}
+def _text_of(node: ast.expr) -> str:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+ENVIRONMENT_WORDS = words("envvar auto_envvar_prefix env_prefix")
+_READING_ENVIRONMENT = words("click typer asyncclick rich_click")
+"""Libraries that read the environment variable of an option."""
+KEYWORD_VIOLATIONS = {
+    "shell": ViolationKind.PROCESS,
+    "usetex": ViolationKind.PROCESS,
+    "trust_remote_code": ViolationKind.DYNAMIC,
+}
 
 BY_NAME: dict[str, Handler] = {
     **files.BY_NAME,
     **string_eval_calls.BY_NAME,
-    **dict.fromkeys(("getattr", "setattr", "delattr", "inspect.getattr_static"), _reflect),
+    **library_calls.BY_NAME,
+    **dict.fromkeys(("getattr", "setattr", "delattr"), _reflect),
+    "inspect.getattr_static": _reflect_static,
     **dict.fromkeys(("builtins.getattr", "builtins.setattr", "builtins.delattr"), _reflect),
     **dict.fromkeys(("hasattr", "dir"), _inspect),
     "type": _kind,
@@ -356,9 +394,6 @@ BY_NAME: dict[str, Handler] = {
     **dict.fromkeys(("codecs.decode", "codecs.encode", "codecs.getdecoder", "codecs.getencoder"), _codec),
     **dict.fromkeys(("inspect.getmembers", "inspect.getmembers_static"), _members),
     **dict.fromkeys(("functools.update_wrapper", "functools.wraps"), _copied_attributes),
-    **dict.fromkeys(("markdown.markdown", "markdown.Markdown"), _extensions),
-    "lark.Lark": _writes_if_given("cache"),
-    "pint.UnitRegistry": _writes_if_given("cache_folder"),
     "unittest.main": _runs_tests,
     "xml.sax.make_parser": _violation_with_arguments(ViolationKind.DYNAMIC),
     "platform.architecture": _violation_with_arguments(ViolationKind.PROCESS),

@@ -1,37 +1,29 @@
 """Rules over a Python syntax tree, one function for each relevant kind of node."""
 
 import ast
-import re
 from collections.abc import Callable
 
 from qwed.guards._python import calls, methods, scope_builder, string_eval_calls
 from qwed.guards._python.analysis import PythonAnalysis
-from qwed.guards._python.annotations import TYPES, check_annotation, excuse, mark_type_only
+from qwed.guards._python.annotations import TYPES, check_annotation, excuse, is_data_type, mark_type_only, mark_types
 from qwed.guards._python.attributes import (
     ATTRIBUTE_CALLS,
-    CLASS_DATA,
     INTERNALS,
     PLAIN_PRIVATE,
-    REACHING,
+    SETTINGS,
 )
+from qwed.guards._python.class_fields import check_field_name, note_class_pattern, report_field_names
 from qwed.guards._python.constant_folding import ConstantFolder
-from qwed.guards._python.library_rules import ASSUMED, KNOWN_PREFIXES, RULES, words
+from qwed.guards._python.formats import check_formatted_text, check_text, note_formatted
+from qwed.guards._python.library_rules import ASSUMED, BUILTINS, KNOWN_PREFIXES, RULES, words
 from qwed.guards._python.name_resolution import REACHABLE_MODULES, NameResolver, canonical_path
 from qwed.guards._python.report import PythonReport, rule_of
 from qwed.guards._python.scopes import Program, Scope
+from qwed.guards._python.syntax import dotted_name
 from qwed.guards.code_findings import ViolationKind
 from qwed.model import EffectKind
 
-_FORMAT_FIELD = re.compile(r"\{[^{}]*[.\[][^{}]*\}")
-_FORMAT_STEP = re.compile(r"[.\[](\w+)")
-_PLAIN_FORMAT = re.compile(r"\.__class__(?=\.__(?:name|qualname|module|doc)__)")
 _FUNCTIONS = {name for name in ASSUMED.values() if name.rpartition(".")[2].islower() and "." in name}
-_INTERNAL_TEXTS = INTERNALS - ATTRIBUTE_CALLS - {"__code__", "__main__", "load_module", "exec_module"}
-_DUNDERS = {name for name in _INTERNAL_TEXTS if name.startswith("__")}
-_INTERNAL_FRAGMENTS = {name[:end] for name in _DUNDERS for end in range(5, len(name))} | {
-    name[start:] for name in _DUNDERS for start in range(1, len(name) - 4)
-}
-"""Parts of interpreter attribute names that were split to hide them."""
 
 
 def check(program: Program) -> PythonReport:
@@ -45,6 +37,7 @@ def check(program: Program) -> PythonReport:
         for rule in _RULES_OF.get(type(node), ()):
             rule(analysis, node, scope)
     _report_computed_lookups(analysis)
+    report_field_names(analysis)
     for line, what in analysis.evaluated.items() if analysis.annotations else ():
         analysis.report.add_violation(ViolationKind.DYNAMIC, f"{what} of annotations put in later", line)
     # Libraries compose code of annotations: dataclasses, attrs and pydantic among them.
@@ -93,9 +86,12 @@ def _attribute(analysis: PythonAnalysis, node: ast.Attribute, scope: Scope) -> N
     _check_attribute_names(analysis, node, base, attributes, scope)
     analysis.allow_module(base)
     paths = analysis.values.paths(node, scope)
+    paths -= _assigned_settings(analysis, node, scope)
+    _check_class_attribute(analysis, node, scope)
     assumed = isinstance(base, ast.Name) and analysis.values.is_assumed(base.id, scope)
+    _check_inner_results(analysis, node, scope)
     for path in sorted(paths):
-        if not assumed or (analysis.has_effect(path) and path.rpartition(".")[0] not in _FUNCTIONS):
+        if not assumed or _acts_as_assumed(analysis, path):
             analysis.report_use(path, node, scope)
     if isinstance(base, ast.Name):
         _undefined(analysis, base, node, scope)
@@ -106,6 +102,54 @@ def _attribute(analysis: PythonAnalysis, node: ast.Attribute, scope: Scope) -> N
 
 
 _CHANGING = words("update setdefault __setitem__ __ior__")
+
+
+def _acts_as_assumed(analysis: PythonAnalysis, path: str) -> bool:
+    return analysis.has_effect(path) and path.rpartition(".")[0] not in _FUNCTIONS
+
+
+def _assigned_settings(analysis: PythonAnalysis, node: ast.Attribute, scope: Scope) -> frozenset[str]:
+    """Check an attribute that is assigned, and return the names that a program may set."""
+    if isinstance(node.ctx, ast.Load):
+        return frozenset()
+    if not _is_own_object(node.value):
+        analysis.check_assigned(analysis.values.paths(node.value, scope), node.attr, node.lineno)
+    return SETTINGS
+
+
+def _check_inner_results(analysis: PythonAnalysis, node: ast.Attribute, scope: Scope) -> None:
+    """Check `result.attribute` within `result.attribute.method`."""
+    inner = node.value
+    while isinstance(inner, ast.Attribute):
+        for path in sorted(analysis.values.paths(inner, scope)):
+            if "()." in path and path in RULES:
+                analysis.report_use(path, inner, scope)
+        inner = inner.value
+
+
+def _is_text(analysis: PythonAnalysis, node: ast.Attribute, scope: Scope) -> bool:
+    return "str" in analysis.values.paths(node.value, scope)
+
+
+def _check_class_attribute(analysis: PythonAnalysis, node: ast.Attribute, scope: Scope) -> None:
+    if node.attr in ("format", "format_map") and id(node) not in analysis.callers and _is_text(analysis, node, scope):
+        analysis.report.add_lookup("str.format", node.lineno)
+    if node.attr == "__dict__" and analysis.lists_foreign_class(node.value, scope):
+        analysis.report.add_lookup("__dict__ of a class", node.lineno)
+    _check_initialiser(analysis, node, scope)
+
+
+def _check_initialiser(analysis: PythonAnalysis, node: ast.Attribute, scope: Scope) -> None:
+    """Report `value.__init__`, which makes a library's object anew; `Class.__init__` and `super().__init__` pass."""
+    if node.attr != "__init__" or _is_own_object(node.value):
+        return
+    owner = node.value
+    inherited = isinstance(owner, ast.Call) and "super" in analysis.values.paths(owner.func, scope)
+    own = dotted_name(owner).rpartition(".")[2] in analysis.program.classes
+    paths = analysis.values.paths(owner, scope)
+    is_class = bool(paths) and all("(" not in path and path.rpartition(".")[2][:1].isupper() for path in paths)
+    if not (inherited or own or is_class or paths & BUILTINS):
+        analysis.report.add_lookup("__init__", node.lineno)
 
 
 def _chain(analysis: PythonAnalysis, node: ast.Attribute) -> tuple[ast.expr, list[str]]:
@@ -141,7 +185,7 @@ def _check_private(analysis: PythonAnalysis, name: str, base: ast.expr, index: i
         return
     own = analysis.program.fields.names.keys() | analysis.program.methods
     foreign = name.startswith("_") and not name.startswith("__") and name not in PLAIN_PRIVATE and name not in own
-    if foreign or name == "__self__":
+    if foreign or name in ("__self__", "__get__"):
         analysis.report.add_lookup(name, line)
 
 
@@ -153,9 +197,12 @@ def _method(analysis: PythonAnalysis, node: ast.Attribute, attributes: list[str]
     """Report a method of an unknown value by its name."""
     _check_reachable_module(analysis, node, attributes, scope)
     name = node.attr
-    if name in analysis.program.methods or not isinstance(node.ctx, ast.Load) or _is_own_method(analysis, node):
+    if not isinstance(node.ctx, ast.Load):
         return
-    methods.report_method(analysis, node, scope)
+    methods.report_inherited(analysis, node)
+    own = name in analysis.program.methods and not methods.is_library_method(analysis, node)
+    if not (own or _is_own_method(analysis, node)):
+        methods.report_method(analysis, node, scope)
 
 
 def _is_own_method(analysis: PythonAnalysis, node: ast.Attribute) -> bool:
@@ -192,6 +239,7 @@ def _assign(analysis: PythonAnalysis, node: ast.Assign | ast.AnnAssign, scope: S
     elif any(map(_annotations_of, [*targets, *owners, node.value])):
         analysis.annotations[node.lineno] = None
     for target in targets:
+        check_field_name(analysis, target, scope, stated=isinstance(node, ast.AnnAssign))
         if isinstance(target, ast.Name) and target.id == "__match_args__":
             _match_names(analysis, node.value, scope)
     # A class attribute is accessible as `A.name` to all code that gets the class, so there a module is a value.
@@ -211,9 +259,9 @@ def _match_names(analysis: PythonAnalysis, node: ast.expr | None, scope: Scope) 
                 analysis.report.add_lookup("__match_args__", getattr(node, "lineno", 0))
 
 
-def _loop(analysis: PythonAnalysis, node: ast.For, _scope: Scope) -> None:
+def _loop(analysis: PythonAnalysis, node: ast.For, scope: Scope) -> None:
     """Allow modules in a literal that is looped over, because the name of the loop stands for each of them."""
-    if isinstance(node.iter, ast.Tuple | ast.List) and isinstance(node.target, ast.Name):
+    if isinstance(node.iter, ast.Tuple | ast.List) and isinstance(node.target, ast.Name) and scope.kind != "class":
         for element in node.iter.elts:
             analysis.allow_module(element)
 
@@ -224,7 +272,7 @@ def _defaults(analysis: PythonAnalysis, node: ast.arguments, _scope: Scope) -> N
         excuse(analysis, default)
 
 
-def _comparison(analysis: PythonAnalysis, node: ast.Compare, _scope: Scope) -> None:
+def _comparison(analysis: PythonAnalysis, node: ast.Compare, scope: Scope) -> None:
     nothing = [isinstance(other, ast.Constant) and other.value is None for other in node.comparators]
     if all(nothing) and all(isinstance(operator, ast.Is | ast.IsNot) for operator in node.ops):
         analysis.allow_module(node.left)
@@ -232,35 +280,55 @@ def _comparison(analysis: PythonAnalysis, node: ast.Compare, _scope: Scope) -> N
         if isinstance(operator, ast.In | ast.NotIn):
             calls.allow_membership_test(analysis, other)
             analysis.allow_module(other)
-        elif isinstance(operator, ast.Is | ast.IsNot | ast.Eq | ast.NotEq):
+        elif isinstance(operator, ast.Is | ast.IsNot):
             mark_type_only(analysis, other)
             mark_type_only(analysis, node.left)
+        elif isinstance(operator, ast.Eq | ast.NotEq):
+            mark_types(analysis, other, scope)
+            mark_types(analysis, node.left, scope)
 
 
 def _subscript(analysis: PythonAnalysis, node: ast.Subscript, scope: Scope) -> None:
     calls.check_namespace_lookup(analysis, node, scope)
     calls.check_environment_lookup(analysis, node, scope)
-    mark_type_only(analysis, node.slice if isinstance(node.slice, ast.Attribute) else None)
-    if any(path.partition(".")[0] in _TYPE_LIBRARIES for path in analysis.values.paths(node.value, scope)):
+    mark_types(analysis, node.slice if isinstance(node.slice, ast.Attribute) else None, scope)
+    owners = analysis.values.paths(node.value, scope)
+    if not is_data_type(analysis, node.value, scope) and any(
+        path in _GENERIC_TYPES or path.partition(".")[0] in _TYPE_LIBRARIES for path in owners
+    ):
         check_annotation(analysis, node.slice, scope)
     key = node.slice
     if isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value in INTERNALS:
         analysis.report.add_violation(ViolationKind.REFLECT, key.value, node.lineno)
 
 
+_GENERIC_TYPES = words("list dict tuple set frozenset type collections.deque collections.OrderedDict")
 _TYPE_LIBRARIES = words("typing typing_extensions pydantic")
 """Libraries that evaluate the texts among the arguments of a type."""
 
 
-def _imports(analysis: PythonAnalysis, node: ast.Import, _scope: Scope) -> None:
+def _imports(analysis: PythonAnalysis, node: ast.Import, scope: Scope) -> None:
     for alias in node.names:
         _check_module(analysis, alias.name, node.lineno)
+        if scope.kind == "class":
+            _class_import(analysis, alias.name if alias.asname else alias.name.partition(".")[0], node.lineno)
 
 
-def _imports_from(analysis: PythonAnalysis, node: ast.ImportFrom, _scope: Scope) -> None:
+def _class_import(analysis: PythonAnalysis, name: str, line: int) -> None:
+    """Report an import into a class as a use: code that gets the class or an object of it gets what was imported."""
+    path = canonical_path(name)
+    if analysis.is_module(path):
+        analysis.report_module_value(path, line)
+    else:
+        analysis.report.add_rule(path, rule_of(path), line, [])
+
+
+def _imports_from(analysis: PythonAnalysis, node: ast.ImportFrom, scope: Scope) -> None:
     module = "." * node.level + (node.module or "")
     _check_module(analysis, module, node.lineno)
     for alias in node.names:
+        if scope.kind == "class":
+            _class_import(analysis, f"{module}.{alias.name}", node.lineno)
         path = canonical_path(f"{module}.{alias.name}")
         rule = rule_of(path)
         if rule.violation is not None and path not in calls.BY_NAME and path not in TYPES:
@@ -274,33 +342,6 @@ def _check_module(analysis: PythonAnalysis, module: str, line: int) -> None:
         analysis.report.add_violation(rule.violation, path, line)
     elif rule.unknown and path not in KNOWN_PREFIXES:
         analysis.report.add_effect(EffectKind.UNRESOLVED, module, line)
-
-
-def _text(analysis: PythonAnalysis, node: ast.Constant, _scope: Scope) -> None:
-    value = node.value
-    if not isinstance(value, str) or "_" not in value:
-        return
-    if value in CLASS_DATA and id(node) not in analysis.handled:
-        analysis.annotations[node.lineno] = None
-    for part in value.split(".") if len(value) < 200 else ():
-        if part in _INTERNAL_TEXTS or part in _INTERNAL_FRAGMENTS:
-            analysis.inner_texts.setdefault(part, node.lineno)
-    _format(analysis, value, node.lineno)
-
-
-def _format(analysis: PythonAnalysis, text: str, line: int) -> None:
-    if is_reaching_format(text):
-        analysis.report.add_violation(ViolationKind.REFLECT, "attribute lookup in a format string", line)
-
-
-def is_reaching_format(text: str) -> bool:
-    """Return True if a field of a format string looks up an interpreter attribute."""
-    fields = _FORMAT_FIELD.findall(_PLAIN_FORMAT.sub("", text))
-    return any(step in REACHING for field in fields for step in _FORMAT_STEP.findall(field))
-
-
-def _formatted(analysis: PythonAnalysis, node: ast.FormattedValue, _scope: Scope) -> None:
-    analysis.shown.add(id(node.value))
 
 
 def _annotation(analysis: PythonAnalysis, node: ast.arg | ast.AnnAssign, scope: Scope) -> None:
@@ -321,6 +362,7 @@ def _class(analysis: PythonAnalysis, node: ast.ClassDef, scope: Scope) -> None:
         analysis.report.add_lookup("__prepare__", node.lineno)
     for base in node.bases:
         paths = analysis.values.paths(base, scope)
+        analysis.base_roots.update(path.partition(".")[0].partition("(")[0] for path in paths)
         if "sqlite3.Connection" in paths:
             analysis.report.add_access(EffectKind.WRITE, "sqlite3.Connection", node.lineno)
         if "string.Formatter" in paths and methods & _FORMATTING:
@@ -344,9 +386,10 @@ def _call(analysis: PythonAnalysis, node: ast.Call, scope: Scope) -> None:
     paths = analysis.values.paths(node.func, scope) if isinstance(node.func, ast.Name | ast.Attribute) else frozenset()
     string_eval_calls.check_formulas(analysis, node, scope, paths)
     string_eval_calls.check_model(analysis, node, scope, paths)
-    for path in paths & _TYPE_ARGUMENTS.keys():
+    for path in paths & _TYPE_ARGUMENTS.keys() if analysis.is_certain(node.func, scope) else ():
         for argument in node.args[_TYPE_ARGUMENTS[path]]:
             mark_type_only(analysis, argument)
+            mark_types(analysis, argument, scope)
     for path in sorted(paths & calls.BY_NAME.keys()):
         analysis.report.subject = path
         calls.BY_NAME[path](analysis, node, scope, path)
@@ -385,9 +428,10 @@ def _method_call(analysis: PythonAnalysis, node: ast.Call, func: ast.Attribute, 
         calls.check_attribute_call(analysis, node, scope)
     if func.attr in _APPLYING:
         calls.check_applied_names(analysis, node, scope)
+    if func.attr in ("get_field", "vformat") and "string" in analysis.program.roots:
+        calls.check_format_fields(analysis, node, scope)
     if func.attr in ("format", "format_map"):
-        for text in analysis.folder.texts(func.value, scope):
-            _format(analysis, text, node.lineno)
+        check_formatted_text(analysis, node, func.value, scope)
 
 
 _RULES_OF: dict[type[ast.AST], tuple[Callable[..., None], ...]] = {
@@ -405,8 +449,9 @@ _RULES_OF: dict[type[ast.AST], tuple[Callable[..., None], ...]] = {
     ast.Subscript: (_subscript, string_eval_calls.check_index),
     ast.Import: (_imports,),
     ast.ImportFrom: (_imports_from,),
-    ast.Constant: (_text,),
+    ast.Constant: (check_text,),
     ast.ExceptHandler: (_handler,),
-    ast.FormattedValue: (_formatted,),
+    ast.MatchClass: (note_class_pattern,),
+    ast.FormattedValue: (note_formatted,),
     ast.Call: (_call,),
 }

@@ -17,6 +17,7 @@ from qwed.guards._python.abstract_values import (
     has_unknown,
     items_of,
 )
+from qwed.guards._python.mutability import Mutability
 from qwed.guards._python.name_resolution import NameResolver
 from qwed.guards._python.scopes import Binding, Program, Scope, Signature, TooComplexError
 
@@ -29,6 +30,8 @@ MAX_STEPS = 4_000
 MAX_ALL_STEPS = 400_000
 
 Frame = dict[str, Any]
+_UNCLEAR = " "
+"""Key in a frame of an iteration that may be left out."""
 ArgumentValues = list[Possible]
 
 
@@ -43,11 +46,15 @@ class ConstantFolder:
     loose_memo: dict[tuple[int, str], Possible] = field(default_factory=dict)
     steps: int = 0
     spent: int = 0
+    limits: Mutability = field(init=False)
     loose: bool = False
     """Replace unknown parts of a text with `*`."""
 
     in_progress: set[int] = field(default_factory=set)
     """Ids of nodes being folded: the meaning of a name may depend on a text, and the text on the name."""
+
+    def __post_init__(self) -> None:
+        self.limits = Mutability(self.program)
 
     def possible(self, node: ast.expr, scope: Scope, *, loose: bool = False) -> Possible:
         """Return the possible values of `node`; unknown if the node is already being folded."""
@@ -81,7 +88,9 @@ class ConstantFolder:
 
     def has_plain_prefix(self, node: ast.expr, scope: Scope) -> bool:
         """Return True if every possible text of `node` begins like an ordinary name."""
-        return all(isinstance(value, str) and value[:1].isalpha() for value in self.possible(node, scope, loose=True))
+        return not self.limits.reflected and all(
+            isinstance(value, str) and value[:1].isalpha() for value in self.possible(node, scope, loose=True)
+        )
 
     def _fold(self, node: ast.expr, scope: Scope, frame: Frame, depth: int) -> Possible:
         self.steps += 1
@@ -100,7 +109,10 @@ class ConstantFolder:
         choices = Choices()
         for home in homes:
             choices.add(self._bound(home, node.id, depth))
-        if node.id in self.program.mutated:
+        changed = any(isinstance(value, tuple | list | dict) for value in choices.all()) and not all(
+            self.limits.is_plain_container(home, node.id) for home in homes
+        )
+        if changed or node.id in self.program.mutated:
             choices.add(ANYTHING)
         return choices.all() or ANYTHING
 
@@ -132,11 +144,13 @@ class ConstantFolder:
         return self._augmented_values(binding, before, scope, depth)
 
     def _parameter_values(self, keys: tuple[str, ...], depth: int) -> Possible:
-        """Return the values of a parameter: unknown, and the arguments of all calls."""
-        choices = Choices(UNKNOWN)
-        for key in keys:
-            if key in self.program.call_arguments.names:
-                choices.add(self._bound(self.program.call_arguments, key, depth))
+        """Return the values of a parameter: the arguments of all calls, and unknown unless all calls are visible."""
+        given = [key for key in keys if key in self.program.call_arguments.names]
+        functions = {key.replace("=", ":").partition(":")[0] for key in keys}
+        visible = all(map(self.limits.is_only_called, functions))
+        choices = Choices() if visible else Choices(UNKNOWN)
+        for key in given:
+            choices.add(self._bound(self.program.call_arguments, key, depth))
         return choices.all()
 
     def _augmented_values(self, binding: Binding, before: Possible, scope: Scope, depth: int) -> Possible:
@@ -149,7 +163,9 @@ class ConstantFolder:
         values = before or ANYTHING
         for frame in frames:
             values = self._product([values, self._fold(grows.value, scope, frame, depth)], combine)
-        return values
+        shared = isinstance(grows.target, ast.Name) and grows.target.id in self.program.global_names
+        again = loop is None and (shared or id(grows) in self.program.repeated)
+        return _with_unknown(values) if again else values
 
     def _frames(self, target: ast.expr, iterable: ast.expr, scope: Scope, frame: Frame, depth: int) -> Iterator[Frame]:
         """Yield the bindings of each loop iteration; nothing if they are not known."""
@@ -192,18 +208,22 @@ class ConstantFolder:
             frames = list(islice(self._filtered_frames(generator, scope, frames, depth), MAX_ITEMS + 1))
         if len(frames) > MAX_ITEMS:
             return ANYTHING
-        return self._product(
+        values = self._product(
             [self._fold(node.elt, scope, inner_frame, depth) for inner_frame in frames],
             lambda *items: tuple(items),
             keep=True,
         )
+        return _with_unknown(values) if any(_UNCLEAR in inner_frame for inner_frame in frames) else values
 
     def _filtered_frames(
         self, generator: ast.comprehension, scope: Scope, frames: list[Frame], depth: int
     ) -> Iterator[Frame]:
         for frame in frames:
             for inner in self._frames(generator.target, generator.iter, scope, frame, depth):
-                if all(self._fold(test, scope, inner, depth) != (False,) for test in generator.ifs):
+                tests = [self._fold(test, scope, inner, depth) for test in generator.ifs]
+                if any(len(values) != 1 or values[0] is UNKNOWN for values in tests):
+                    yield {**inner, _UNCLEAR: UNKNOWN}
+                elif all(values[0] for values in tests):
                     yield inner
 
     def _operation(self, node: ast.BinOp, scope: Scope, frame: Frame, depth: int) -> Possible:
@@ -255,7 +275,8 @@ class ConstantFolder:
                 return (pure_functions.CONSTANTS[path],)
         homes = self.program.fields
         if node.attr in homes.names and not frame:
-            return self._bound(homes, node.attr, depth)
+            values = self._bound(homes, node.attr, depth)
+            return values if self.limits.is_plain_field(node.attr) else _with_unknown(values)
         return ANYTHING
 
     def _call(self, node: ast.Call, scope: Scope, frame: Frame, depth: int) -> Possible:
@@ -268,9 +289,11 @@ class ConstantFolder:
         if words - {"encoding", "errors"} and not (words == {"sep"} or self.loose):
             return ANYTHING
         arguments = [self._fold(argument, scope, frame, depth) for argument in node.args]
-        for path in sorted(self.values.paths(node.func, scope)):
+        paths = self.values.paths(node.func, scope)
+        for path in sorted(paths):
             if path in pure_functions.FUNCTIONS:
-                return self._product(arguments, pure_functions.FUNCTIONS[path])
+                values = self._product(arguments, pure_functions.FUNCTIONS[path])
+                return values if self.values.is_certain(node.func, scope) else _with_unknown(values)
         if isinstance(node.func, ast.Lambda):
             return self._lambda(node.func, arguments, scope, frame, depth)
         if isinstance(node.func, ast.Attribute) and node.func.attr in pure_functions.METHODS:
@@ -296,7 +319,9 @@ class ConstantFolder:
         """Fold `map(chr, codes)` and `functools.reduce(lambda a, b: a + b, parts)`."""
         functions = self.values.paths(node.func, scope)
         if not functions & {"map", "functools.reduce"} or len(node.args) != 2 or len(arguments[1]) != 1:
-            return self._call_own_function(node, arguments, depth)
+            return self._call_own_function(node, arguments, scope, depth)
+        if not self.values.is_certain(node.func, scope):
+            return ANYTHING
         items = items_of(arguments[1][0])[:MAX_ITEMS]
         if "map" in functions:
             results = [self._apply_function(node.args[0], [(item,)], scope, frame, depth) for item in items]
@@ -314,10 +339,11 @@ class ConstantFolder:
             return self._lambda(function, arguments, scope, frame, depth)
         for path in self.values.paths(function, scope):
             if path in pure_functions.FUNCTIONS:
-                return self._product(arguments, pure_functions.FUNCTIONS[path])
+                values = self._product(arguments, pure_functions.FUNCTIONS[path])
+                return values if self.values.is_certain(function, scope) else _with_unknown(values)
         return ANYTHING
 
-    def _call_own_function(self, node: ast.Call, arguments: ArgumentValues, depth: int) -> Possible:
+    def _call_own_function(self, node: ast.Call, arguments: ArgumentValues, scope: Scope, depth: int) -> Possible:
         """Fold a call of the program's own function that only returns an expression.
 
         If several functions have the name, the call may mean any of them, or one that is not visible.
@@ -327,7 +353,8 @@ class ConstantFolder:
         results = self.program.results.names.get(name, [])
         if len(signatures) != len(results) or not 0 < len(results) <= MAX_NAMESAKES:
             return ANYTHING
-        choices = Choices() if len(results) == 1 else Choices(UNKNOWN)
+        plain = len(results) == 1 and self.limits.is_plain_function(name, scope)
+        choices = Choices() if plain else Choices(UNKNOWN)
         for signature, result in zip(signatures, results, strict=True):
             choices.add(self._return_values(signature, result, arguments, depth))
         return choices.all()
@@ -338,7 +365,8 @@ class ConstantFolder:
         if unclear or result.value is None or result.scope is not inner:
             return ANYTHING
         frame = {name: argument[0] for name, argument in zip(names, arguments, strict=False)}
-        return self._fold(result.value, inner, frame, depth)
+        values = self._fold(result.value, inner, frame, depth)
+        return values if self.limits.keeps_parameters(signature) else _with_unknown(values)
 
     def _product(self, parts: ArgumentValues, combine: Callable[..., Any], *, keep: bool = False) -> Possible:
         """Return the results for every combination of the parts; `keep` allows unknown parts inside the result."""
@@ -352,6 +380,11 @@ class ConstantFolder:
             choices.add((UNKNOWN if unknown else compute(combine, choice),))
         values = choices.all()
         return values if 0 < len(values) <= MAX_CHOICES else ANYTHING
+
+
+def _with_unknown(values: Possible) -> Possible:
+    """Return the values, and that there may be others."""
+    return values if UNKNOWN in values else (*values, UNKNOWN)
 
 
 _FOLDERS: dict[type[ast.expr], Callable[..., Possible]] = {

@@ -14,7 +14,7 @@ from qwed.model import EffectKind
 
 _READING = frozenset("rbtU")
 _BUFFERS = frozenset({"io.BytesIO", "io.StringIO"})
-_REACHING_SQL = re.compile(r"(?i)\b(?:attach\b|vacuum\s+into\b|load_extension\b|writefile\b)")
+_REACHING_SQL = re.compile(r"(?is)\b(?:attach\b|vacuum\b.*\binto\b|load_extension\b|writefile\b)")
 _HARMLESS_SQL = re.compile(r"(?i)\s*(?:select|insert|update|delete|create|drop|alter|with|values|explain)\b")
 _REACHING_DUCK = re.compile(
     r"(?i)\b(?:attach|copy|export|import|install|load|pragma|set|call|read_\w+|glob|sniff_csv|parquet_\w+)\b|\bfrom\s*'"

@@ -73,7 +73,7 @@ def _prefixes() -> frozenset[str]:
 def _effect_names() -> dict[str, frozenset[str]]:
     names_by_root: dict[str, set[str]] = {}
     for name, rule in RULES.items():
-        if "." in name and (rule.violation is not None or rule.effects) and not rule.unknown:
+        if "." in name and (rule.violation is not None or rule.effects):
             names_by_root.setdefault(name.partition(".")[0].partition("(")[0], set()).add(name.rpartition(".")[2])
     return {root: frozenset(names) for root, names in names_by_root.items()}
 
@@ -86,18 +86,33 @@ def _result_effects() -> dict[str, dict[str, set[EffectKind]]]:
     effects: dict[str, dict[str, set[EffectKind]]] = {}
     for name, rule in RULES.items():
         root, dot, method = name.partition("().")
-        if dot and rule.effects and "." not in root and "(" not in method and root not in _OWN_METHODS:
+        if dot and rule.effects and "." not in root and "(" not in method and root not in OWN_METHODS:
             effects.setdefault(root, {})[method] = set(rule.effects)
     return effects
 
 
-_OWN_METHODS = words(
-    "asyncio sqlite3 duckdb psutil cProfile profile trace tkinter turtle tracemalloc optparse unittest"
-)
+OWN_METHODS = words("asyncio sqlite3 duckdb psutil cProfile profile trace tkinter turtle tracemalloc optparse unittest")
 """Libraries with method names that many other values have, too: only their own results count."""
 RESULT_EFFECTS = _result_effects()
 """Effects of the methods of a library's results, for values that may come from it."""
 
+
+def _result_rules() -> dict[str, dict[str, Rule]]:
+    rules: dict[str, dict[str, Rule]] = {}
+    for name, rule in RULES.items():
+        owner, dot, method = name.rpartition("().")
+        if dot and (rule.effects or rule.violation is not None):
+            rules.setdefault(owner.partition(".")[0].partition("(")[0], {})[method] = rule
+    return rules
+
+
+RESULT_RULES = _result_rules()
+"""Rules of the methods of a library's results, for objects of the program's own subclasses."""
+
+RETURNING_ARRAYS = words("""
+sympy scipy sklearn pandas xarray statsmodels networkx torch tensorflow cv2 PIL skimage shapely polars jax
+""")
+"""Libraries whose results may be arrays of numpy."""
 _SHARED = words("pandas numpy matplotlib polars PIL plotly")
 _AMBIGUOUS = words("serialize show dump save")
 

@@ -15,8 +15,9 @@ from qwed.guards._python.library_rules import (
     RULES,
     words,
 )
-from qwed.guards._python.module_names import MODULES
+from qwed.guards._python.module_names import MODULES, names_of
 from qwed.guards._python.scopes import Binding, Program, Scope, TooComplexError
+from qwed.guards._python.syntax import dotted_name
 
 MAX_EVALUATIONS = 44
 """Average number of evaluations per name."""
@@ -43,6 +44,11 @@ runpy multiprocessing tempfile linecache tokenize copyreg bltns posixsubprocess 
 
 POWERFUL_MODULES = REACHABLE_MODULES - words("types io codecs tokenize linecache copyreg tempfile")
 """Reachable modules that have no harmless use as a value."""
+
+
+OWN_MODULE = "sys.modules[__name__]"
+"""Path of the program's own module."""
+_OWN_MODULE_NAMES = words("__name__ __package__ __module__")
 
 
 def canonical_path(path: str) -> str:
@@ -209,7 +215,13 @@ class NameResolver:
 
     def _attribute(self, node: ast.Attribute, scope: Scope, depth: int) -> Paths:
         bases = self.paths(node.value, scope, depth)
-        return extend_paths(bases, node.attr) or self._meaning_of((id(self.program.fields), node.attr))
+        return self.extend(bases, node.attr) or self._meaning_of((id(self.program.fields), node.attr))
+
+    def extend(self, bases: Paths, attribute: str) -> Paths:
+        """Return the paths of an attribute of these; an attribute of the program's own module is a name of it."""
+        if OWN_MODULE not in bases:
+            return extend_paths(bases, attribute)
+        return extend_paths(bases - {OWN_MODULE}, attribute) | self.paths_of_name(attribute, self.program.module)
 
     def _inside(self, node: ast.NamedExpr | ast.Await | ast.Starred | ast.YieldFrom, scope: Scope, depth: int) -> Paths:
         return self.paths(node.value, scope, depth)
@@ -226,7 +238,10 @@ class NameResolver:
         return frozenset(path for path in self.paths(node.elt, inner, depth) if "()" in path)
 
     def _subscript(self, node: ast.Subscript, scope: Scope, depth: int) -> Paths:
-        return frozenset(path for path in self.paths(node.value, scope, depth) if "()" in path)
+        paths = self.paths(node.value, scope, depth)
+        if "sys.modules" in paths and dotted_name(node.slice).rpartition(".")[2] in _OWN_MODULE_NAMES:
+            return frozenset({OWN_MODULE})
+        return frozenset(path for path in paths if "()" in path)
 
     def _operation(self, node: ast.BinOp, scope: Scope, depth: int) -> Paths:
         operands = self.paths(node.left, scope, depth) | self.paths(node.right, scope, depth)
@@ -237,7 +252,7 @@ class NameResolver:
         functions = self.paths(func, scope, depth)
         if "getattr" in functions and len(node.args) > 1:
             base = self.paths(node.args[0], scope, depth)
-            return NO_PATHS.union(*(extend_paths(base, text) for text in self.texts(node.args[1], scope)))
+            return NO_PATHS.union(*(self.extend(base, text) for text in self.texts(node.args[1], scope)))
         results = _returned_values(functions)
         passing = functions & _PASSING
         if passing:
@@ -289,6 +304,17 @@ class NameResolver:
     def is_bound(self, name: str, scope: Scope) -> bool:
         """Return True if the program binds `name`."""
         return bool(self._homes(name, scope)[0])
+
+    def is_certain(self, node: ast.expr, scope: Scope) -> bool:
+        """Return True if `node` can only be the builtin or the library name that it looks like."""
+        if isinstance(node, ast.Attribute):
+            return node.attr not in self.program.fields.names and self.is_certain(node.value, scope)
+        if not isinstance(node, ast.Name):
+            return False
+        homes, _, name = self._homes(node.id, scope)
+        if not homes:
+            return name in BUILTINS and not any(name in names_of(star) for star in self.program.star_imports)
+        return all(binding.path for home in homes for binding in home.names[name])
 
     def is_assumed(self, name: str, scope: Scope) -> bool:
         """Return True if `name` has a meaning only by common usage."""

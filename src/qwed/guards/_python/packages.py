@@ -39,9 +39,14 @@ WRITE : pandas.ExcelWriter pandas.HDFStore numpy().tofile numpy().dump polars().
  networkx.write_graphml networkx.write_gexf loguru.logger.add filelock portalocker dotenv.set_key joblib.dump
  geopandas().to_file xarray().to_netcdf moviepy().write_videofile gtts tinydb diskcache sqlitedict lmdb plyvel rocksdb
  leveldb git dulwich nltk.download spacy().to_disk gensim().save qrcode().save rich().save_html rich().export_html
- click.open_file typer.open_file pydub().export appdirs platformdirs.user_data_path send2trash pyfakefs ansible
+ click.open_file typer.open_file pydub().export send2trash pyfakefs ansible
  watchgod
-HARMLESS : appdirs
+UNKNOWN : appdirs platformdirs
+HARMLESS platformdirs.: user_documents_dir user_downloads_dir user_pictures_dir user_videos_dir user_music_dir
+ user_desktop_dir AppDirs __version__ user_documents_path user_downloads_path user_pictures_path user_videos_path
+ user_music_path user_desktop_path
+HARMLESS appdirs.: user_data_dir user_config_dir user_cache_dir user_state_dir user_log_dir site_data_dir
+ site_config_dir site_cache_dir AppDirs __version__
 READ+WRITE : aiofiles click.File h5py.File smart_open jsonlines.open fsspec duckdb aiosqlite anyio.open_file
  anyio.Path trio.Path trio.open_file
 DELETE : aiofiles.os.remove aiofiles.os.unlink aiofiles.os.rmdir send2trash.send2trash aioshutil.rmtree
@@ -134,6 +139,22 @@ UNKNOWN jinja2().: compile compile_templates compile_expression dump add_extensi
 UNKNOWN lark().: open open_from_package load
 UNKNOWN pydantic().: parse_file parse_raw
 UNKNOWN rich().: pager
+READ rich().: from_path
+READ : jsonschema.RefResolver
+WRITE platformdirs.: user_runtime_dir user_runtime_path site_runtime_dir site_runtime_path
+WRITE platformdirs().: user_runtime_dir user_runtime_path site_runtime_dir site_runtime_path
+UNKNOWN pytest().: syspath_prepend setattr delattr
+ADMIN pytest().: chdir
+UNKNOWN : numpy.lib.stride_tricks.as_strided msgspec.convert
+DYNAMIC : mpmath().identify mpmath.identify mpmath.mp.identify mpmath.fp.identify mpmath.iv.identify
+READ pint().: load_definitions
+WRITE : mpmath.plot mpmath.cplot mpmath.splot mpmath.mp.plot mpmath.mp.cplot PIL().save_lut
+READ : pyparsing().parseFile pyparsing().parse_file pyparsing.ParserElement.parse_file pyparsing.ParserElement.parseFile
+READ : PIL().load_lut rich.theme.Theme.read rich.traceback.Frame rich.traceback.Trace rich().open rich.progress.open
+ rich.progress.wrap_file rich.traceback.Stack
+NETWORK : lxml.html.submit_form
+UNKNOWN : wrapt.decorator markdown().registerExtensions
+READ lark().: open_from_package
 UNKNOWN altair().: serve open_editor show
 UNKNOWN nltk().: load save download open_string
 UNKNOWN textblob().: translate detect_language
@@ -194,16 +215,12 @@ UNKNOWN : matplotlib.rcParams matplotlib.pyplot.rcParams matplotlib.rc matplotli
  matplotlib.use matplotlib.pyplot.switch_backend matplotlib.style matplotlib.rcParamsDefault matplotlib.rcParamsOrig
  matplotlib.pyplot.rcParamsDefault matplotlib.pyplot.rcParamsOrig
 HARMLESS : matplotlib.style.available faker.Faker.seed
-UNKNOWN : numpy.lib.stride_tricks.as_strided platformdirs importlib_metadata
+UNKNOWN : numpy.lib.stride_tricks.as_strided importlib_metadata
 HARMLESS numpy.lib.stride_tricks.: sliding_window_view broadcast_to broadcast_arrays
 HARMLESS numpy.testing.: assert_ assert_allclose assert_almost_equal assert_approx_equal assert_array_almost_equal
  assert_array_almost_equal_nulp assert_array_equal assert_array_less assert_array_max_ulp assert_equal
  assert_no_warnings assert_raises assert_raises_regex assert_string_equal assert_warns suppress_warnings
 HARMLESS pandas.testing.: assert_extension_array_equal assert_frame_equal assert_index_equal assert_series_equal
-HARMLESS platformdirs.: user_data_dir user_config_dir user_cache_dir user_state_dir user_log_dir user_documents_dir
- user_downloads_dir user_pictures_dir user_videos_dir user_music_dir user_desktop_dir user_runtime_dir site_data_dir
- site_config_dir site_cache_dir __version__
-UNKNOWN platformdirs().: user_data_path user_config_path user_cache_path
 READ pyparsing().: parseFile
 READ lark().: open open_from_package
 DESERIALISE : lark.Lark.load lark.lark.Lark.load

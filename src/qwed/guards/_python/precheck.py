@@ -5,14 +5,15 @@ check.
 """
 
 import ast
+import re
 
 from qwed.guards._python.analysis import OBFUSCATORS, has_module_name
 from qwed.guards._python.annotations import can_hold_code
 from qwed.guards._python.argument_rules import ACTING_KEYWORDS
 from qwed.guards._python.attributes import CLASS_DATA, INTERNALS
-from qwed.guards._python.calls import KEYWORD_VIOLATIONS
-from qwed.guards._python.check import is_reaching_format
-from qwed.guards._python.library_rules import BUILTINS, HARMLESS, KNOWN_PREFIXES, RULES
+from qwed.guards._python.calls import ENVIRONMENT_WORDS, KEYWORD_VIOLATIONS
+from qwed.guards._python.formats import TEXT_SETTINGS, is_reaching_format
+from qwed.guards._python.library_rules import BUILTINS, HARMLESS, KNOWN_PREFIXES, RULES, words
 from qwed.guards._python.module_names import is_module
 from qwed.guards._python.name_resolution import MAX_PATHS, REACHABLE_MODULES, canonical_path
 from qwed.guards._python.precheck_collect import OWN_NAMES, collect_survey
@@ -27,7 +28,7 @@ from qwed.guards._python.safe_imports import (
     SafeImport,
     safe_import_of,
 )
-from qwed.guards._python.string_eval_calls import OPTION_CALLS, is_file_option
+from qwed.guards._python.string_eval_calls import OPTION_CALLS, is_code_text, is_file_option
 from qwed.guards._python.sympy_strings import BoundNames, are_formulas_plain, passes_on_higher_order
 
 MAX_CHARACTERS = 250_000
@@ -35,8 +36,15 @@ MAX_BINDINGS = 8_000
 MAX_LOOPS = 1_000
 MAX_FORMULA_BINDINGS, MAX_FORMULA_LOOPS = 400, 50
 """Limits for programs whose texts are followed to sympy."""
-RISKY_KEYWORDS = KEYWORD_VIOLATIONS.keys() | ACTING_KEYWORDS | {"printer", "these", "formula"}
+RISKY_KEYWORDS = (
+    KEYWORD_VIOLATIONS.keys()
+    | ENVIRONMENT_WORDS
+    | ACTING_KEYWORDS
+    | words("printer these formula field_transformer fromfile_prefix_chars")
+)
 _TEXT_LIBRARIES = {path.partition(".")[0] for path in CONSTANTS}
+
+_DOTTED_NAME = re.compile(r"([^\W\d]\w*)((?:\.[^\W\d]\w*)*)")
 
 Imports = dict[str, list[SafeImport]]
 """Import bindings of each name."""
@@ -106,8 +114,9 @@ def _annotations(survey: Survey) -> None:
         for node in pending:
             if type(node) is ast.Name:
                 _add_name(node.id, values, scope.loaded)
+                survey.bare.add(node.id)
             elif type(node) is ast.Constant:
-                _annotation_text(survey, node.value)
+                _annotation_text(survey, node.value, scope)
             elif type(node) is ast.Attribute:
                 _add_name(node.attr, bound_names, survey.attributes)
                 pending.append(node.value)
@@ -116,16 +125,24 @@ def _annotations(survey: Survey) -> None:
 
 
 def _add_name(name: str, values: set[str], names: set[str]) -> None:
-    if name in values or name[0] == "_":
+    if name in values or name in OWN_NAMES or name[0] == "_":
         raise NeedsFullCheckError
     names.add(name)
 
 
-def _annotation_text(survey: Survey, value: object) -> None:
+def _annotation_text(survey: Survey, value: object, scope: PrecheckScope) -> None:
+    """Add the names in the text of an annotation, which libraries look up."""
     if isinstance(value, str):
         if can_hold_code(value):
             raise NeedsFullCheckError
         survey.texts.append(value)
+        for first, rest in _DOTTED_NAME.findall(value):
+            scope.loaded.add(first)
+            if rest:
+                survey.uses.add((first, rest[1:]))
+                survey.attributes.update(rest[1:].split("."))
+            else:
+                survey.bare.add(first)
 
 
 def _inside(node: ast.expr) -> list[ast.expr]:
@@ -158,17 +175,24 @@ def _are_names_bound(survey: Survey) -> bool:
 def _is_class_data_plain(survey: Survey) -> bool:
     """Return True if no class states by hand how its objects are built or matched."""
     bound = set().union(*(scope.values | scope.defined for scope in survey.scopes))
-    return CLASS_DATA.isdisjoint(bound | survey.attributes | survey.methods) and CLASS_DATA.isdisjoint(survey.texts)
+    return (
+        INTERNALS.isdisjoint(bound)
+        and CLASS_DATA.isdisjoint(bound | survey.attributes | survey.methods)
+        and CLASS_DATA.isdisjoint(survey.texts)
+    )
 
 
 def _are_modules_plain(survey: Survey, imports: Imports) -> bool:
-    """Return True if modules are only used for names that compute, and never as values."""
-    paths = [(name, row.path) for name, rows in imports.items() for row in rows if is_module(row.path)]
-    if any(name in survey.bare for name, _ in paths):
+    """Return True if imported names are only used for attributes that compute, and modules never as values."""
+    modules = [(name, row.path) for name, rows in imports.items() for row in rows if is_module(row.path)]
+    if len(dict(modules)) < len(modules):
         return False
-    modules = dict(paths)
-    return len(modules) == len(paths) and all(
-        rule_of(canonical_path(f"{modules[name]}.{used}")) == HARMLESS for name, used in survey.uses if name in modules
+    if any(name in survey.bare or name in survey.assigned_owners for name, _ in modules):
+        return False
+    return all(
+        rule_of(canonical_path(f"{row.path}.{used}")) == HARMLESS
+        for name, used in survey.uses
+        for row in imports.get(name, ())
     )
 
 
@@ -202,6 +226,8 @@ def _is_self_plain(survey: Survey, imports: Imports, attributes: set[str]) -> bo
 
 
 def _are_texts_plain(survey: Survey, imports: Imports, roots: set[str]) -> bool:
+    if not TEXT_SETTINGS.keys().isdisjoint(survey.texts):
+        return False
     if any(text in INTERNALS or has_module_name(text) or is_reaching_format(text) for text in survey.texts):
         return False
     if "z3" in roots and not _are_options_plain(survey, imports):
@@ -218,6 +244,8 @@ def _are_formulas_safe(survey: Survey, imports: Imports, roots: set[str]) -> boo
     called = survey.methods.union(*(scope.called for scope in survey.scopes))
     paths = {name: {row.path for row in rows} for name, rows in imports.items()}
     last = {path.rpartition(".")[2] for bound_paths in paths.values() for path in bound_paths}
+    if any(map(is_code_text, survey.texts)):
+        return False
     if "lambdify" in called | survey.attributes | last:
         return False
     if (

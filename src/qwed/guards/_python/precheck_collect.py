@@ -48,7 +48,7 @@ def _collect_scope(survey: Survey, scope: PrecheckScope) -> None:
 
 
 def _constant(survey: Survey, node: ast.Constant, _scope: PrecheckScope, _below: list[ast.AST]) -> None:
-    if type(node.value) is str and "_" in node.value:
+    if type(node.value) is str and ("_" in node.value or "(" in node.value):
         survey.texts.append(node.value)
 
 
@@ -59,7 +59,14 @@ def _attribute(survey: Survey, node: ast.Attribute, _scope: PrecheckScope, below
     survey.attributes.add(name)
     if type(node.ctx) is not _LOAD:
         survey.fields.add(name)
+        survey.assigned_owners.add(_first_name(owner))
     _owner(survey, node, _scope, below)
+
+
+def _first_name(node: ast.expr) -> str:
+    while type(node) is ast.Attribute:
+        node = node.value
+    return node.id if type(node) is _NAME else ""
 
 
 def _owner(survey: Survey, node: ast.Attribute, scope: PrecheckScope, below: list[ast.AST]) -> None:
@@ -86,10 +93,16 @@ def _inner_attribute(survey: Survey, owner: ast.Name, name: str, length: int) ->
 def _private(survey: Survey, owner: ast.expr, name: str) -> None:
     """Check a private attribute: a dunder name is allowed, any other only on the object itself."""
     if name[:2] == "__" and name[-2:] == "__":
+        if name == "__init__" and not _is_super(owner):
+            raise NeedsFullCheckError
         return
     if type(owner) is not ast.Name or owner.id not in OWN_NAMES or name[:2] == "__":
         raise NeedsFullCheckError
     survey.own.add(owner.id)
+
+
+def _is_super(node: ast.expr) -> bool:
+    return type(node) is ast.Call and type(node.func) is ast.Name and node.func.id == "super"
 
 
 def _call(survey: Survey, node: ast.Call, scope: PrecheckScope, below: list[ast.AST]) -> None:
@@ -174,12 +187,20 @@ def _handler(_survey: Survey, node: ast.ExceptHandler, scope: PrecheckScope, bel
 
 
 def _import(survey: Survey, node: ast.Import, scope: PrecheckScope, _below: list[ast.AST]) -> None:
+    _forbid_class(scope)
     for alias in node.names:
         survey.imports.append((alias.name, "", alias.asname or ""))
         scope.defined.add(alias.asname or alias.name.partition(".")[0])
 
 
+def _forbid_class(scope: PrecheckScope) -> None:
+    """Leave imports into a class to the full check: they are attributes of it."""
+    if scope.kind == "class":
+        raise NeedsFullCheckError
+
+
 def _import_from(survey: Survey, node: ast.ImportFrom, scope: PrecheckScope, _below: list[ast.AST]) -> None:
+    _forbid_class(scope)
     if node.level or node.module is None:
         raise NeedsFullCheckError
     for alias in node.names:

@@ -53,10 +53,12 @@ class Survey:
     """Names (`self`, `cls`) through which methods access private attributes."""
     fields: set[str] = field(default_factory=set)
     """Attributes that are assigned."""
+    assigned_owners: set[str] = field(default_factory=set)
+    """First names of the dotted names that are assigned: `a` of `a.b.c = 1`."""
     words: set[str] = field(default_factory=set)
     """Keywords of calls."""
     texts: list[str] = field(default_factory=list)
-    """Texts with an underscore."""
+    """Texts with an underscore or a bracket."""
     imports: list[tuple[str, str, str]] = field(default_factory=list)
     """Module, imported name or "", and the alias."""
     calls: list[ast.Call] = field(default_factory=list)

@@ -4,9 +4,11 @@ import ast
 import base64
 import binascii
 import html
+import inspect
 import operator
 import re
 import string
+import textwrap
 import zlib
 from collections.abc import Callable
 from typing import Any
@@ -168,6 +170,8 @@ def _zip(*parts: Any) -> tuple[Any, ...]:
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "chr": chr,
     "ord": ord,
+    "textwrap.dedent": textwrap.dedent,
+    "inspect.cleandoc": inspect.cleandoc,
     "str": lambda value="", *rest: _decode(value, *rest) if rest else str(value),
     "int": int,
     "len": len,

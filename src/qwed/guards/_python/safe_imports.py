@@ -4,8 +4,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from qwed.guards._python.attributes import (
+    ASSIGNED_EFFECTS,
     ATTRIBUTE_CALLS,
     DANGEROUS_METHODS,
+    FIELD_OBJECTS,
     LIBRARY_METHOD_EFFECTS,
     METHOD_EFFECTS,
     REACHING,
@@ -16,6 +18,8 @@ from qwed.guards._python.library_rules import (
     DANGEROUS_BUILTINS,
     HARMLESS,
     KNOWN_PREFIXES,
+    RESULT_RULES,
+    RETURNING_ARRAYS,
     RETURNS,
     RULES,
     SHARED_METHODS,
@@ -43,8 +47,8 @@ RISKY_ATTRIBUTES = (
 """Attributes that are risky on any owner."""
 
 
-_WATCHED_CLASSES = frozenset({"string.Formatter", "sqlite3.Connection", "pydantic.RootModel"})
-"""Classes whose uses or subclasses the full check looks at."""
+_WATCHED_CLASSES = frozenset({"string.Formatter", "sqlite3.Connection", "pydantic.RootModel"}) | FIELD_OBJECTS
+"""Names whose uses or subclasses the full check looks at."""
 
 
 def _root(path: str) -> str:
@@ -61,6 +65,10 @@ def _library_risky_attributes() -> dict[str, frozenset[str]]:
             names_by_root.setdefault(_root(name), set()).update(names_by_root.get(_root(meaning), set()))
     for root in ("pandas", "polars"):
         names_by_root[root] = names_by_root.get(root, set()) | {"apply", "agg", "aggregate", "transform"}
+    for root, assigned in ASSIGNED_EFFECTS.items():
+        names_by_root.setdefault(root, set()).update(assigned)
+    for root in RETURNING_ARRAYS:
+        names_by_root.setdefault(root, set()).update(RESULT_RULES["numpy"])
     for path in _WATCHED_CLASSES:
         names_by_root.setdefault(_root(path), set()).add(path.rpartition(".")[2])
     return {root: frozenset(names) for root, names in names_by_root.items()}
@@ -97,6 +105,8 @@ def safe_import_of(module: str, name: str, bound: str) -> SafeImport | None:
 def _is_safe_module(module: str) -> bool:
     path = canonical_path(module)
     rule = rule_of(path)
+    if module.partition(".")[0] in BUILTINS:
+        return False
     return rule == HARMLESS or (rule == UNKNOWN and path in KNOWN_PREFIXES)
 
 

@@ -123,6 +123,10 @@ def _bind_parameters(arguments: ast.arguments, inner: Scope, outer: Scope, call_
         _bind(inner, argument, Binding(kind=kinds.get(argument), scope=outer, call_arguments=tuple(keys)))
         if default is not None:
             _bind(inner, argument, Binding(value=default, scope=outer))
+    for rest in (arguments.vararg, arguments.kwarg):
+        if rest is not None:
+            # A container of arguments, not one of them.
+            _bind(inner, rest.arg)
 
 
 def _record_arguments(program: Program, node: ast.AST, scope: Scope) -> None:
@@ -251,11 +255,21 @@ def _bind_walrus(program: Program, node: ast.AST, scope: Scope) -> None:
 def _bind_for(program: Program, node: ast.AST, scope: Scope) -> None:
     assert isinstance(node, ast.For | ast.AsyncFor)  # noqa: S101 - the table says so
     _bind_loop(program, node.target, node.iter, scope, scope)
+    _note_repeated(program, node, scope)
     loop = node if isinstance(node, ast.For) else None
     for statement in loop.body if loop is not None else ():
         if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
             program.bound_targets.add(id(statement.target))
             _bind(scope, statement.target.id, Binding(augments=statement, loop=loop, scope=scope))
+
+
+def _note_repeated(program: Program, node: ast.AST, _scope: Scope) -> None:
+    """Note what a loop repeats, unless a loop around it has."""
+    if id(node) in program.repeated:
+        return
+    program.repeated.update(
+        id(part) for part in ast.walk(node) if isinstance(part, ast.AugAssign | ast.For | ast.AsyncFor | ast.While)
+    )
 
 
 def _bind_growth(program: Program, node: ast.AST, scope: Scope) -> None:
@@ -350,6 +364,7 @@ _BINDERS: dict[type[ast.AST], Callable[[Program, ast.AST, Scope], None]] = {
     ast.NamedExpr: _bind_walrus,
     ast.For: _bind_for,
     ast.AsyncFor: _bind_for,
+    ast.While: _note_repeated,
     ast.Name: _bind_name,
     ast.AugAssign: _bind_growth,
     ast.With: _bind_with,

@@ -85,6 +85,8 @@ class Program:
     """Call arguments as `function:position` and `function=keyword`, merged over all functions of that name."""
     mutated: set[str] = field(default_factory=set)
     """Names whose value is changed in place."""
+    repeated: set[int] = field(default_factory=set)
+    """Ids of loops, and of statements inside of them that extend a name."""
     deleted: set[str] = field(default_factory=set)
     shadowed: set[str] = field(default_factory=set)
     """Names that the module defines before it uses them."""

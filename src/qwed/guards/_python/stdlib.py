@@ -2,7 +2,6 @@
 
 TABLE = """
 HARMLESS : pickletools multiprocessing.cpu_count multiprocessing.current_process multiprocessing.freeze_support
- multiprocessing.Queue multiprocessing.Lock
  multiprocessing.active_children multiprocessing.TimeoutError sre_constants sre_parse sre_compile this
  _collections_abc http.HTTPStatus http.HTTPMethod http.client.responses http.client.HTTPException timeit.default_timer
  codecs.BOM_UTF8 codecs.BOM_UTF16 codecs.BOM_UTF16_LE codecs.BOM_UTF16_BE
@@ -135,6 +134,20 @@ DYNAMIC : optparse().read_file optparse().read_module optparse.Values().read_fil
  unittest.TestLoader().discover unittest.loader unittest.main.TestProgram unittest().getter unittest().get_original
  unittest().temp_original unittest().in_dict pkgutil.iter_importers tkinter().readprofile tkinter.Tk().readprofile
  importlib.abc.InspectLoader xml.dom.getDOMImplementation xml.dom.domreg
+READ : traceback.FrameSummary traceback.StackSummary.from_list traceback.format_list traceback.print_list
+ warnings.formatwarning warnings.showwarning warnings.warn_explicit warnings.WarningMessage zoneinfo.reset_tzpath
+UNKNOWN : unittest().target
+SECRET : cgi.print_environ cgi.test wsgiref.handlers.read_environ wsgiref.handlers.CGIHandler
+ wsgiref.handlers.BaseCGIHandler wsgiref.handlers.IISCGIHandler wsgiref.handlers.BaseHandler
+ wsgiref.handlers.SimpleHandler
+READ : zipfile.is_zipfile xml.sax.expatreader platform.freedesktop_os_release tracemalloc.Traceback tracemalloc.Frame
+ tracemalloc.Statistic tracemalloc.Trace trace.Trace trace.CoverageResults xml.sax.saxutils.XMLFilterBase
+WRITE : tempfile.gettempdir multiprocessing.Array multiprocessing.Value multiprocessing.RawArray
+ multiprocessing.RawValue multiprocessing.Queue multiprocessing.Lock
+ADMIN : contextlib.chdir
+DYNAMIC : unittest.TestProgram importlib.abc.SourceLoader importlib.abc.FileLoader importlib.abc.ExecutionLoader
+ importlib.abc.Loader importlib.abc.ResourceLoader
+UNKNOWN inspect.: classify_class_attrs
 DESERIALISE : tracemalloc.Snapshot().load tracemalloc.Snapshot.load trace.CoverageResults pkgutil.read_code
 READ : xml.dom.pulldom.parse xml.dom.expatbuilder.parse xml.dom.expatbuilder.parseFragment
  xml.etree.ElementTree.ElementTree().parse xml.sax.make_parser().parse xml.etree.ElementInclude inspect.findsource

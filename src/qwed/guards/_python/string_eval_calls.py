@@ -3,14 +3,14 @@
 import ast
 import builtins
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from qwed.guards._python import argument_rules
-from qwed.guards._python.abstract_values import UNKNOWN
+from qwed.guards._python.abstract_values import UNKNOWN, items_of
 from qwed.guards._python.analysis import PythonAnalysis
 from qwed.guards._python.annotations import check_annotation
 from qwed.guards._python.attributes import TEXT_CODE
-from qwed.guards._python.file_calls import Handler, argument_of, has_unpacking
+from qwed.guards._python.file_calls import Handler, has_unpacking
 from qwed.guards._python.library_rules import words
 from qwed.guards._python.module_names import is_pure
 from qwed.guards._python.scopes import Scope
@@ -27,7 +27,7 @@ _QUERY_REACHES = re.compile(
 _TAG = re.compile(r"\{[{%](.*?)[%}]\}", re.DOTALL)
 _TAG_REACHES = re.compile(
     r"""\\|\battr\b|__|\bimport\b|\binclude\b|['"]_|_['"]|\.\s*_
-    |\[\s*(?!['"]?[\w\s.-]*['"]?\s*\])|\battribute\s*=\s*(?!['"][\w.]+['"]\s*[,)])""",
+    |\[\s*(?!(?:['"][\w\s.-]*['"]|-?\d*(?::-?\d*)?|loop\.index0?)\s*\])|\battribute\s*=\s*(?!['"][\w.]+['"]\s*[,)])""",
     re.VERBOSE,
 )
 """Template syntax that can compose an interpreter attribute name."""
@@ -51,6 +51,15 @@ def _formula(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) 
         analysis.report.add_violation(ViolationKind.DYNAMIC, path, node.lineno)
 
 
+def _constants(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> None:
+    """Check the constants of `mpmath.identify`, which are run as formulas."""
+    for part in flatten_containers([*node.args[1:], *(word.value for word in node.keywords)]):
+        texts = [item for value in analysis.folder.possible(part, scope) for item in items_of(value)]
+        plain = isinstance(part, ast.Constant) and not isinstance(part.value, str)
+        if not plain and not all(isinstance(text, str) and is_formula(text) for text in texts):
+            analysis.report.add_violation(ViolationKind.DYNAMIC, path, node.lineno)
+
+
 def _values(analysis: PythonAnalysis, node: ast.Call, scope: Scope) -> tuple[object, ...]:
     return tuple(analysis.folder.possible(node.args[0], scope))
 
@@ -60,7 +69,17 @@ def _expression(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: st
         analysis.report.add_violation(ViolationKind.DYNAMIC, path, node.lineno)
 
 
+def _environment(analysis: PythonAnalysis, node: ast.Call, _scope: Scope, path: str) -> None:
+    """Report a template environment with a syntax of its own: its templates are not understood."""
+    if has_unpacking(node) or any(_SYNTAX.fullmatch(word.arg or "") for word in node.keywords):
+        analysis.report.add_lookup(f"{path} with its own syntax", node.lineno)
+
+
+_SYNTAX = re.compile(r"\w+_string|line_\w+_prefix|finalize|extensions")
+
+
 def _template(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> None:
+    _environment(analysis, node, scope, path)
     if not node.args or not all(
         isinstance(text, str) and _is_template(text) for text in _values(analysis, node, scope)
     ):
@@ -237,22 +256,36 @@ def _check_formula_argument(
     accepts: Callable[[str], bool] = is_formula,
 ) -> None:
     values = analysis.folder.possible(part, scope)
-    texts = [text for value in values for text in (value if isinstance(value, tuple) else (value,))]
-    unknown = UNKNOWN in texts and analysis.is_obfuscated(part, scope)
+    texts = list(_leaves(values))
+    hidden = analysis.is_obfuscated(part, scope) or analysis.has_node(_is_code_constant)
+    unknown = UNKNOWN in texts and hidden
     if unknown or not all(accepts(text) for text in texts if isinstance(text, str)):
         analysis.report.add_violation(ViolationKind.DYNAMIC, "text that sympy runs", node.lineno)
 
 
-def _constants(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> None:
-    """Check the constants that mpmath evaluates when it identifies a number."""
-    constants = argument_of(node, "constants", 1)
-    for part in flatten_containers([constants]) if constants is not None else ():
-        values = analysis.folder.possible(part, scope)
-        texts = [text for value in values for text in (value if isinstance(value, tuple) else (value,))]
-        if not all(isinstance(text, str) and is_formula(text) for text in texts):
-            analysis.report.add_violation(ViolationKind.DYNAMIC, path, node.lineno)
-    if has_unpacking(node):
-        analysis.report.add_violation(ViolationKind.DYNAMIC, path, node.lineno)
+def _leaves(values: tuple[object, ...]) -> Iterator[object]:
+    """Yield the values in containers of containers."""
+    pending = list(values)
+    while pending:
+        value = pending.pop()
+        if isinstance(value, tuple | list):
+            pending += value
+        else:
+            yield value
+
+
+def _is_code_constant(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str) and is_code_text(node.value)
+
+
+def is_code_text(text: str) -> bool:
+    """Return True for a text that would do more than compute if a library ran it as a formula."""
+    if "(" not in text or is_formula(text):
+        return False
+    return "__" in text or not _BUILTINS.isdisjoint(_CALLED.findall(text))
+
+
+_CALLED = re.compile(r"([A-Za-z_]\w*)\s*\(")
 
 
 def _evaluate_annotations(analysis: PythonAnalysis, node: ast.Call, _scope: Scope, path: str) -> None:
@@ -261,6 +294,12 @@ def _evaluate_annotations(analysis: PythonAnalysis, node: ast.Call, _scope: Scop
     always = path.endswith("get_type_hints")
     if always or (eval_str is not None and not (isinstance(eval_str, ast.Constant) and eval_str.value is False)):
         analysis.evaluated[node.lineno] = path
+
+
+def _generic_alias(analysis: PythonAnalysis, node: ast.Call, scope: Scope, _path: str) -> None:
+    """Check the arguments of `types.GenericAlias` and `TypeVar` like those of an annotation."""
+    for part in flatten_containers([*node.args[1:], *(word.value for word in node.keywords)]):
+        check_annotation(analysis, part, scope)
 
 
 def _declare_type(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> None:
@@ -276,6 +315,7 @@ BY_NAME: dict[str, Handler] = {
     **dict.fromkeys(("sympy.sympify", "sympy.parse_expr", "sympy.S"), _formula),
     **dict.fromkeys(OPTION_CALLS, _options),
     "pandas.eval": _expression,
+    **dict.fromkeys(("jinja2.Environment", "jinja2.sandbox.SandboxedEnvironment"), _environment),
     **dict.fromkeys(("jinja2.Template", "jinja2().from_string", "mako.template.Template"), _template),
     **dict.fromkeys(("jinja2.Environment().from_string", "flask.render_template_string"), _template),
     **dict.fromkeys((f"pandas().{name}" for name in TEXT_CODE), _frame_text),
@@ -285,4 +325,6 @@ BY_NAME: dict[str, Handler] = {
     "inspect.Signature.from_callable": _evaluate_annotations,
     **dict.fromkeys(("typing.TypedDict", "typing.NamedTuple", "typing_extensions.TypedDict"), _declare_type),
     "pydantic.TypeAdapter": _declare_type,
+    "msgspec.defstruct": _declare_type,
+    **dict.fromkeys(("types.GenericAlias", "typing.TypeVar", "typing_extensions.TypeVar"), _generic_alias),
 }

@@ -7,6 +7,8 @@ limit, and a node kind or a field that is not in the table is not understood.
 import ast
 import re
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 VERSION = (3, 11)
 """Language version, whatever the interpreter is."""
@@ -102,12 +104,27 @@ class NestingError(ValueError):
 
 def parse(code: str) -> ast.Module:
     """Return the syntax tree; raise SyntaxError, or NestingError if the source is nested too deeply."""
+    with _bounds(code):
+        return ast.parse(code, feature_version=VERSION)
+
+
+def parse_expression(code: str) -> ast.Expression:
+    """Return the syntax tree of an expression; raise SyntaxError, or NestingError if it is nested too deeply."""
+    with _bounds(code):
+        tree = ast.parse(code, mode="eval", feature_version=VERSION)
+    require_depth(tree)
+    return tree
+
+
+@contextmanager
+def _bounds(code: str) -> Iterator[None]:
+    """Refuse nesting that the parser of some interpreter cannot parse."""
     if count_brackets(code) > MAX_BRACKETS:
         raise NestingError(f"more than {MAX_BRACKETS} nested brackets")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return ast.parse(code, feature_version=VERSION)
+            yield
         except (RecursionError, MemoryError):
             raise NestingError(f"more than {MAX_DEPTH} nested levels") from None
 
@@ -133,13 +150,26 @@ def is_known(kind: type[ast.AST]) -> bool:
 def unknown_kinds(tree: ast.AST) -> list[str]:
     """Return the names of the node kinds that are not understood; raise NestingError if there are too many levels."""
     kinds: set[type[ast.AST]] = set()
-    level: list[ast.AST] = [tree]
-    for _ in range(MAX_DEPTH):
+    for level in _levels(tree):
         kinds.update(map(type, level))
-        level = [child for node in level for child in ast.iter_child_nodes(node)]
+    return sorted(kind.__name__ for kind in kinds if not is_known(kind))
+
+
+def require_depth(tree: ast.AST, most: int = MAX_DEPTH) -> None:
+    """Raise NestingError if the tree has more than `most` levels."""
+    for _ in _levels(tree, most):
+        pass
+
+
+def _levels(tree: ast.AST, most: int = MAX_DEPTH) -> Iterator[list[ast.AST]]:
+    level = [tree]
+    for _ in range(most):
         if not level:
-            return sorted(kind.__name__ for kind in kinds if not is_known(kind))
-    raise NestingError(f"more than {MAX_DEPTH} nested levels")
+            return
+        yield level
+        level = [child for node in level if node._fields for child in ast.iter_child_nodes(node)]
+    if level:
+        raise NestingError(f"more than {most} nested levels")
 
 
 def dotted_name(node: ast.AST) -> str:

@@ -1,10 +1,17 @@
-"""Secrets of accounts: session cookies, password hashes in account files, and files of logins."""
+"""Secrets of accounts: session cookies, password hashes in account files, and values of manifests of secrets."""
 
 import re
 from collections.abc import Iterator
 
 from qwed.guards._secrets.assignments import MAX_CANDIDATES
-from qwed.guards._secrets.value_heuristics import is_placeholder, is_real_value, is_uuid, is_wordy, looks_random
+from qwed.guards._secrets.value_heuristics import (
+    is_base64_text,
+    is_placeholder,
+    is_real_value,
+    is_uuid,
+    is_wordy,
+    looks_random,
+)
 from qwed.guards.text_scan import UNSCANNED, TextFinding
 
 _HEADER = re.compile(r"cookies?2?\\?[\"']?\s{0,4}[:=]\s{0,4}|(?:-b|--cookie)[ =]\s{0,3}[\"']|\.cookies?\.set\(")
@@ -35,6 +42,8 @@ def find_account_secrets(text: str, lowered: str) -> Iterator[TextFinding]:
     """Yield session cookies and the password hashes of account files."""
     if "cookie" in lowered or "curl" in lowered:
         yield from _cookies(text, lowered)
+    if _MANIFEST.search(text):
+        yield from _manifest_values(text)
     for count, match in enumerate(_HASH.finditer(text)):
         if count == MAX_CANDIDATES:
             yield TextFinding(UNSCANNED, match.start(), len(text))
@@ -42,6 +51,23 @@ def find_account_secrets(text: str, lowered: str) -> Iterator[TextFinding]:
         before = text[max(0, match.start() - _MAX_ACCOUNT) : match.start()]
         if not _DUMMY_HASH.search(match["hash"]) and _ACCOUNT.search(before):
             yield TextFinding("password_hash", *match.span("hash"))
+
+
+# The values of a Secret of Kubernetes are base64 under `data`, and plain under `stringData`.
+_MANIFEST = re.compile(r"\bkind\\?\"?:\s{0,2}\\?\"?Secret\b(?![\w-])")
+_BLOCK = re.compile(
+    r"\b(?P<plain>stringD|d)ata\\?\"?:\s{0,2}"
+    r"(?:\{(?P<members>[^{}]{1,8192})\}|(?P<lines>(?:\\?\n[ \t]{1,16}[^\n]{1,4096}){1,200}))"
+)
+_ENTRY = re.compile(r"[\w.-]{1,128}\\?\"?:\s{0,2}\\?[\"']?(?P<value>[^\s\"'\\{}]{4,4096})")
+
+
+def _manifest_values(text: str) -> Iterator[TextFinding]:
+    for block in _BLOCK.finditer(text):
+        for entry in _ENTRY.finditer(text, *block.span("members" if block["members"] else "lines")):
+            value = entry["value"]
+            if is_real_value(value) and (block["plain"] != "d" or is_base64_text(value)):
+                yield TextFinding("assignment", *entry.span("value"))
 
 
 _DUMMY_HASH = re.compile(r"(?i)\.\.\.|x{6,}|\*{3,}|example|abcdefgh")

@@ -152,13 +152,28 @@ def _is_introduced(match: re.Match[str], group: str, value: str) -> bool:
     random = looks_random(value)
     if (password_like and random) if group == "plain" else (password_like or random):
         return True
+    if (
+        not password_like
+        and _is_named_key(match)
+        and (is_uuid(value) or (is_very_random(value) and not value.startswith("0x")))
+    ):
+        return True
     before = match.string[max(0, match.start() - _LONGEST_INTRODUCTION) : match.start()]
     return _INTRODUCTION.search(before) is not None or (group == "single" and _STATEMENT.search(before) is not None)
 
 
+def _is_named_key(match: re.Match[str]) -> bool:
+    """Return True if the name says what the key is for, as in `api key`."""
+    name_position = match["name"], match.string, match.start("name")
+    if is_password(match["name"]) or is_any_key(*name_position) or is_bare(*name_position):
+        return False
+    before = match.string[max(0, match.start() - _LONGEST_INTRODUCTION) : match.start()]
+    return "authorization" not in before  # a scheme of that header
+
+
 _LONGEST_INTRODUCTION = 64
 _INTRODUCTION = re.compile(
-    r"(?:--(?:[a-z0-9]{1,20}-){0,4}|\b(?:define|env|arg|setx|set(?:\s-\w{1,3})?|property)\s{1,4}[\w.]{0,40}"
+    r"(?:(?<![\w-])--?(?:[a-z0-9]{1,20}-){0,4}|\b(?:define|env|arg|setx|set(?:\s-\w{1,3})?|property)\s{1,4}[\w.]{0,40}"
     r"|\blogin\s{1,4}\S{1,40}\s{1,8}|mysqladmin\s[^\n]{0,50}|(?:store|key))\Z"
 )
 _STATEMENT = re.compile(r"\b(?:user|role|with|by|encrypted|login)\s{1,4}(?:\S{1,40}\s{1,4}){0,2}\Z")
@@ -193,9 +208,7 @@ def _is_key(match: re.Match[str], group: str, value: str, text: str) -> bool:
     if match.string.endswith(":", 0, name_position[2]):
         # Part of a resource name such as `arn:aws:kms:...:key/...`.
         return False
-    if is_non_secret(value) or (
-        is_uuid(value) and is_bare(*name_position) and not match.string.endswith("_", 0, name_position[2])
-    ):
+    if is_non_secret(value) or (is_uuid(value) and is_bare(*name_position) and not _is_qualified(match)):
         return False
     if is_any_key(*name_position):
         return text[match.start("name")].isupper() and is_very_random(value) and not _is_harmless_key(match)
@@ -204,6 +217,17 @@ def _is_key(match: re.Match[str], group: str, value: str, text: str) -> bool:
     if match["sign"] == "," or not is_strong(*name_position) or (group == "plain" and not _is_capital(match, text)):
         return False
     return _ONE_WORD.fullmatch(value) is not None or (group != "plain" and "=" in match["sign"])
+
+
+def _is_qualified(match: re.Match[str]) -> bool:
+    """Return True if the name is a part of another one, as in `API_TOKEN` and `X-Server-Token`."""
+    if match.string.endswith("_", 0, match.start("name")):
+        return True
+    before = match.string[max(0, match.start("name") - _LONGEST_INTRODUCTION) : match.start("name")]
+    return _HEADER.search(before) is not None
+
+
+_HEADER = re.compile(r"(?<![\w-])x-(?!csrf|xsrf|request|correlation|idempotency)[a-z-]{2,40}-\Z")
 
 
 def _is_harmless_key(match: re.Match[str]) -> bool:
@@ -221,6 +245,7 @@ _HARMLESS_KEYS = (
     "object_",
     "host_",
     "row_",
+    "websocket-",
 )
 
 

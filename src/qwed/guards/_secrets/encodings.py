@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from qwed.guards._secrets.value_heuristics import base64_bytes
-from qwed.guards._secrets.wallets import decode_base58
+from qwed.guards._secrets.wallet_checksums import decode_base58
 from qwed.guards.text_scan import UNSCANNED, TextFinding
 
 MAX_WRAPPED = 2_000
@@ -16,6 +16,7 @@ MAX_WRAPPED = 2_000
 MAX_LAYERS = 3
 """Encodings inside each other that are decoded."""
 _MAX_INFLATED = 1 << 16
+_MAX_BACKWARDS = 1 << 14
 _MIN_TEXT = 12
 
 
@@ -79,7 +80,12 @@ ENCODINGS = (
         re.compile(r"[A-Za-z0-9+/_-]{20,}(?:\\[nr][A-Za-z0-9+/_-]{4,})*={0,2}"),
         lambda run: base64_bytes(_LINES.sub("", run)),
     ),
-    Encoding("hex_secret", re.compile(r"(?<![0-9A-Fa-f])(?:[0-9A-Fa-f]{2}){16,}(?![0-9A-Fa-f])"), _hexadecimal),
+    Encoding("hex_secret", re.compile(r"(?<![0-9A-Fa-f])[0-9A-Fa-f]{32,}"), _hexadecimal),
+    Encoding(
+        "hex_secret",
+        re.compile(r"(?<![0-9A-Fa-f])[0-9A-Fa-f]{32,}"),
+        lambda run: _hexadecimal(run[::-1]) if len(run) < _MAX_BACKWARDS else b"",
+    ),
     Encoding("base32_secret", re.compile(r"(?<![A-Za-z0-9])(?:[A-Z2-7]{24,}|[a-z2-7]{24,})={0,6}"), _base32),
     Encoding(
         "base58_secret",
@@ -94,7 +100,8 @@ ENCODINGS = (
 )
 """Encodings whose runs are long words."""
 _DIGEST = re.compile(
-    r"[^\s0-9A-Za-z]{0,4}(?:\w{1,12}[:-])?(?=(?:[0-7][0-9a-f]){0,63}[89a-f])[0-9a-f]{32,128}[^\s0-9A-Za-z]{0,6}"
+    r"[^\s0-9A-Za-z]{0,4}(?:hash=)?(?:\w{1,12}[:-])?(?=(?:[0-7][0-9a-f]){0,63}[89a-f])"
+    r"(?=(?:[0-9a-f][0-7]){0,63}[0-9a-f][89a-f])[0-9a-f]{32,128}[^\s0-9A-Za-z]{0,6}"
 )
 """Digests; the hexadecimal digits of a text have no byte beyond 7f."""
 _WRAPPED = Encoding(
@@ -107,7 +114,11 @@ _LINE = re.compile(r"(?m)^[\"']?[A-Za-z0-9+/_-]{40,}[\"'\\,]{0,3}$")
 _HEX = r"[2-7][0-9A-Fa-f]"
 SPACED_ENCODINGS = (
     Encoding("hex_secret", re.compile(rf"{_HEX}(?:;?[\s,:-]{{0,3}}(?:0x|\\x|U\+00|&#x)?{_HEX}){{15,}}"), _hexadecimal),
-    Encoding("character_codes", re.compile(r"[0-9]{2,3}(?:[\s,;+]{1,3}[0-9]{2,3}){15,}"), _decimal),
+    Encoding(
+        "character_codes",
+        re.compile(r"[0-9]{2,3}(?:\)?[\s,;+.&|]{1,3}(?:[A-Za-z.]{1,20}\()?[0-9]{2,3}){15,}"),
+        _decimal,
+    ),
     Encoding("binary_secret", re.compile(r"0[01]{7}(?:\s?0[01]{7}){15,}"), _binary),
     Encoding("quoted_printable", re.compile(r"=[2-7][0-9A-F](?:[!-<>-~]{0,8}=[2-7][0-9A-F]){5,}"), binascii.a2b_qp),
 )
@@ -135,7 +146,7 @@ def _positions(text: str, run: str) -> Iterator[int]:
 
 def _decoded_runs(text: str, runs: str, random: str) -> Iterator[tuple[str, str, str]]:
     """Yield kind, run and decoded text of every run that is encoded text."""
-    words = dict.fromkeys(word for word in random.split("\n") if _BODY.search(word))
+    words = dict.fromkeys(word for word in random.split("\n") if _BODY.search(word) or _is_base85_like(word))
     places: list[tuple[tuple[Encoding, ...], str]] = [
         (ENCODINGS, word) for word in words if not _DIGEST.fullmatch(word)
     ]
@@ -147,6 +158,10 @@ def _decoded_runs(text: str, runs: str, random: str) -> Iterator[tuple[str, str,
                 yield from _decoded_parts(encoding, match)
     for match in _wrapped(text, runs):
         yield from _decoded_parts(_WRAPPED, match)
+
+
+def _is_base85_like(word: str) -> bool:
+    return 25 <= len(word) <= 2_000 and len(_BASE85_ONLY.findall(word)) >= _MIN_BASE85
 
 
 def _wrapped(text: str, runs: str) -> Iterator[re.Match[str]]:

@@ -7,10 +7,11 @@ from qwed.guards.text_scan import TextFinding
 
 _KEY_BLOCK = re.compile(
     r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|---- BEGIN SSH2 [A-Z ]{0,20}PRIVATE KEY ----"
+    r"|(?<!-)BEGIN [A-Z ]{0,20}PRIVATE KEY(?: BLOCK)?\W{1,8}(?=[A-Za-z0-9+/]{60})"
     r"|PuTTY-User-Key-File-\d: "
 )
 _KEY_ANCHORS = ("PRIVATE KEY", "PuTTY-User-Key-File-")
-_ENDS = {"-": ("-----END ", "---- END "), "P": ("Private-MAC:",)}
+_ENDS = {"-": ("-----END ", "---- END "), "B": ("END ",), "P": ("Private-MAC:",)}
 _END_LINE = re.compile(r"-----END [A-Z0-9 ]{0,60}-----|---- END [A-Z0-9 ]{0,60} ----|Private-MAC: ?[0-9a-f]{0,128}")
 # A key block with nothing between its outer lines is not a secret.
 _EMPTY_BODY = re.compile(
@@ -21,11 +22,19 @@ _PROSE = re.compile(r"[`'\")]{0,2}[ \t]+(?:is|are|and|or|in|the|to|of|at|header|
 
 _JWK = re.compile(r"\"d\"\s{0,4}:\s{0,4}\"([A-Za-z0-9_-]{20,1400})\"")
 
+_SYMMETRIC = re.compile(r"\"kty\"\s{0,4}:\s{0,4}\"oct\"")
+_JWK_OCTETS = re.compile(r"\"k\"\s{0,4}:\s{0,4}\"([A-Za-z0-9_-]{16,1400})\"")
+_XML_KEY = re.compile(r"<D>([A-Za-z0-9+/=\s]{40,2000})</D>")
+
 
 def find_private_keys(text: str) -> Iterator[TextFinding]:
     """Yield every private key block; without an end line the rest of the text counts as the key."""
     if '"kty"' in text:
         yield from (TextFinding("private_key", *match.span(1)) for match in _JWK.finditer(text))
+        if _SYMMETRIC.search(text):
+            yield from (TextFinding("private_key", *match.span(1)) for match in _JWK_OCTETS.finditer(text))
+    if "<RSAKeyValue>" in text:
+        yield from (TextFinding("private_key", *match.span(1)) for match in _XML_KEY.finditer(text))
     if not any(anchor in text for anchor in _KEY_ANCHORS):
         return
     position = 0

@@ -13,7 +13,9 @@ from qwed.guards.text_scan import UNSCANNED, TextFinding
 
 MAX_VALUES = 4_000
 """Random values whose surroundings are read in one text; after that the rest is reported as unscanned."""
-_VALUE = re.compile(r"(?<![\w+/.~$\\-])[A-Za-z0-9_][A-Za-z0-9+/_.~-]{14,198}[A-Za-z0-9]={0,2}(?![\w+/.~-])")
+_VALUE = re.compile(
+    r"(?<![\w+/.~$\\-])(?<!h1:)(?<!md5:)(?<!sha1:)(?<!sha256:)(?<!sha512:)[A-Za-z0-9_][A-Za-z0-9+/_.~-]{14,198}[A-Za-z0-9]={0,2}(?![\w+/.~-])"
+)
 _BEFORE, _AFTER = 90, 40
 _MIN_ENTROPY, _MIN_HEX_ENTROPY = 3.6, 3.0
 _MIN_MIXED = 20
@@ -30,7 +32,7 @@ _VENDOR_VALUE = re.compile(
 )
 # What stands beside a word such as "key" and is meant to be seen.
 _HARMLESS = re.compile(
-    r"public|\bpub|page|next|cursor|continuation|sync|fingerprint|thumbprint|digest|checksum|hash|integrity|sha-?\d"
+    r"public|\bpub|websocket|page|next|cursor|continuation|sync|fingerprint|thumbprint|digest|checksum|hash|integrity|sha-?\d"
     r"|md5|commit|revision|etag|nonce|csrf|xsrf"
     r"|signature|certificate|cache|partition|primary|foreign|\brow|object|idempotency|correlation|request.?id|trace|span"
     r"|(?:key|token|secret|access|client|account|session)[ _-]?(?:id|name|file|path|type|version|alias|arn|uri|url)"
@@ -43,7 +45,8 @@ def find_random_values(text: str, lowered: str, random: str) -> Iterator[TextFin
     """Yield the random values that an assignment, a header or a sentence calls a secret."""
     words = list(_placed_words(text, random))
     yield from _vendor_values(text, lowered, words)
-    for count, match in enumerate(_values(text, words)):
+    shaped = (match for match in _values(text, words) if _HEX.fullmatch(match[0]) or _is_mixed(match[0]))
+    for count, match in enumerate(shaped):
         if count == MAX_VALUES:
             yield TextFinding(UNSCANNED, match.start(), len(text))
             return
@@ -100,8 +103,6 @@ def _placed_words(text: str, random: str) -> Iterator[tuple[int, str]]:
 
 def _is_secret(match: re.Match[str], lowered: str) -> bool:
     value = match[0]
-    if not (_HEX.fullmatch(value) or _is_mixed(value)):
-        return False
     before = lowered[max(0, match.start() - _BEFORE) : match.start()].rpartition("\n\n")[2]
     if not _is_named(value, before, lowered, match.end()) or _HARMLESS.search(before):
         return False
@@ -143,5 +144,5 @@ def _is_called_secret(before: str, lowered: str, end: int) -> bool:
 
 
 _IS_THE = re.compile(
-    rf"[\"'`)\]]{{0,2}}[;,]?\s{{1,4}}(?:(?:#|//|--|/\*)\s?|(?:{alternation(LANGUAGES.copula)})\s)[^.:=,;]{{0,24}}{_WORDS}"
+    rf"[\"'`)\]]{{0,2}}[;,]?\s{{1,4}}(?:(?:#|//|--|/\*)\s?|(?:{alternation(LANGUAGES.copula)})\s)(?![^\n]{{0,24}}publi)[^.:=,;]{{0,24}}{_WORDS}"
 )

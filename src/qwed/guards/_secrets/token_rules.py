@@ -25,6 +25,11 @@ class TokenRule(NamedTuple):
         return _compiled(self.source)
 
     @property
+    def begins_with_anchor(self) -> bool:
+        """Return True if every match begins with an anchor, so that only those places are looked at."""
+        return self.source in _BEGINNING
+
+    @property
     def is_distinct(self) -> bool:
         """Return True if every token begins with an anchor that is long enough to be recognised by itself."""
         return self.source in _DISTINCT
@@ -77,6 +82,19 @@ def _begins_with_anchor(rule: TokenRule) -> bool:
 
 
 _DISTINCT = frozenset(rule.source for rule in TOKEN_RULES if _begins_with_anchor(rule))
+_LOOKBEHIND = re.compile(r"\(\?<!\[[^\]]*\]\)|\\b")
+
+
+def _is_literal_start(rule: TokenRule) -> bool:
+    return len(rule.anchors) == 1 and rule.source[_after_lookbehind(rule.source) :].startswith(rule.anchors[0])
+
+
+def _after_lookbehind(source: str) -> int:
+    match = _LOOKBEHIND.match(source)
+    return match.end() if match else 0
+
+
+_BEGINNING = _DISTINCT | {rule.source for rule in TOKEN_RULES if _is_literal_start(rule)}
 
 RULES_BY_ANCHOR = {
     anchor: tuple(rule for rule in TOKEN_RULES if anchor in rule.anchors)

@@ -40,7 +40,7 @@ _PLACEHOLDER_TEXT = """
 changeme changeit changethis pass password passwd passphrase pwd secret apikey token example examplepassword
 examplekey none null nil true false undefined hidden masked string text test testpass testpassword
 testing todo tbd fixme required optional
-default empty value yourpassword yourkey yourapikey yoursecret yourtoken yoursecretkey yourpasswordhere
+guest default empty value yourpassword yourkey yourapikey yoursecret yourtoken yoursecretkey yourpasswordhere
 mypassword mysecret myapikey mytoken passwordhere secrethere keyhere tokenhere fake fakekey sample varchar input
 prompt boolean forgot incorrect invalid int integer number object array bytes str char float bool any unknown
 never void this self asdf foo bar baz foobar notset unset notprovided missing disabled enabled manual auto
@@ -68,7 +68,7 @@ _ADDRESS = re.compile(
     r"(?i)[a-z][a-z0-9+.-]{1,20}://(?![^/@\s:]*:[^/@\s]*@)"
     r"|\$\{?[a-z_]\w{0,40}\}?/|(?:\./|\.\./|~/|[a-z]:\\|/(?=[\w.-]+/|[\w-]+\Z|[\w-]+\.\w+\Z))"
 )
-_DOTTED = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)+[!;]?")
+_DOTTED = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)+(?<!\d{3})[!;]?")
 # Addresses of crypto tokens are public; the private keys are longer.
 _ACCOUNT = re.compile(r"0x[0-9a-fA-F]{40}")
 _UUID = re.compile(r"(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -146,7 +146,7 @@ _MIN_JUMBLED = 10
 
 def is_password_like(value: str) -> bool:
     """Return True if the value looks like a generated password: both cases, digits, no words."""
-    if is_jumbled(value):
+    if is_jumbled(value.strip("!?@#$%^&*+")):
         return True
     mixed = not value.islower() and not value.isupper() and bool(_DIGIT.search(value) and _LETTER.search(value))
     return mixed and len(value) >= _MIN_PASSWORD_LIKE and not is_wordy(value) and not _ALGORITHM.search(value)

@@ -1,4 +1,4 @@
-"""Keys of wallets: extended keys and WIF keys with their checksum, seed phrases, key stores and key arrays."""
+"""Keys of wallets: seed phrases, key stores, key arrays and key pairs."""
 
 import hashlib
 import re
@@ -7,28 +7,8 @@ from functools import cache
 from importlib.resources import files
 from itertools import pairwise
 
+from qwed.guards._secrets.wallet_checksums import is_key_pair
 from qwed.guards.text_scan import UNSCANNED, TextFinding
-
-_BASE58 = {letter: value for value, letter in enumerate("123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz")}
-_CHECKSUM = 4
-
-
-def decode_base58(text: str) -> bytes:
-    """Decode base58; return b"" if a character is not of its alphabet."""
-    number = 0
-    for letter in text:
-        if letter not in _BASE58:
-            return b""
-        number = 58 * number + _BASE58[letter]
-    return number.to_bytes((number.bit_length() + 7) // 8, "big")
-
-
-def is_base58_check(text: str) -> bool:
-    """Return True if the text is base58 with a valid checksum, as the keys of wallets are."""
-    raw = decode_base58(text)
-    payload, checksum = raw[:-_CHECKSUM], raw[-_CHECKSUM:]
-    return bool(payload) and hashlib.sha256(hashlib.sha256(payload).digest()).digest()[:_CHECKSUM] == checksum
-
 
 # Seed phrases of BIP 39: the words are numbers of 11 bits, and the last bits are a checksum.
 _LENGTHS = (24, 21, 18, 15, 12)
@@ -73,7 +53,15 @@ def find_seed_phrases(text: str, lowered: str) -> Iterator[TextFinding]:
             length = _phrase_length([lists[match[0]] for match in run[start : start + _LENGTHS[0]]])
             if length:
                 yield TextFinding("seed_phrase", run[start].start(), run[start + length - 1].end())
+            elif start == 0 and _LABEL.search(lowered, max(0, run[0].start() - _NEAR), run[0].start() + _NEAR):
+                yield TextFinding("seed_phrase", run[0].start(), run[-1].end())
+                break
             start += length or 1
+
+
+_LABEL = re.compile(r"seed|mnemonic|(?:recovery|backup|secret|wallet)[ -]?(?:phrase|words)|wallet")
+_NEAR = 40
+"""Characters from a label to its phrase, which is a secret then even if its checksum is wrong."""
 
 
 def _has_run(lowered: str) -> bool:
@@ -90,8 +78,8 @@ _MIN_DISTINCT = 6
 _PHRASE = b"\1" * _SHORTEST
 _STRIDE = 3
 _THIRDS = b"\1" * (_SHORTEST // _STRIDE)
-_MARKS = str.maketrans(dict.fromkeys(',"-_.0123456789', " "))
-_GAPS = " \n,-_\u3000"
+_MARKS = str.maketrans(dict.fromkeys(',"-_.0123456789()[]:;|/*=<>', " "))
+_GAPS = " \n,-_.\u3000"
 
 
 def _runs(lowered: str) -> Iterator[list[re.Match[str]]]:
@@ -129,13 +117,22 @@ def _has_checksum(numbers: list[int]) -> bool:
     return int(bits[-size:], 2) == hashlib.sha256(entropy).digest()[0] >> (8 - size)
 
 
-# A key pair of Solana is an array of 64 bytes.
+# A key pair of Solana is 64 bytes: an array, or a word in base58.
+_KEY_PAIR = re.compile(r"(?<![A-Za-z0-9])[1-9A-HJ-NP-Za-km-z]{86,88}(?![A-Za-z0-9])")
+MAX_PAIRS = 200
+"""Words in one text that are tested for a key pair; after that the rest is reported as unscanned."""
 _KEY_ARRAY = re.compile(r"\[\s{0,8}(?:\d{1,3}\s{0,4},\s{0,8}){63}\d{1,3}\s{0,8}\]")
 _KEY_STORE = re.compile(r"\"ciphertext\"\s{0,4}:\s{0,4}\"([0-9a-f]{64,512})\"", re.IGNORECASE)
 
 
 def find_key_files(text: str) -> Iterator[TextFinding]:
-    """Yield the key arrays of Solana and the encrypted keys of Ethereum key stores."""
+    """Yield the key arrays and key pairs of Solana and the encrypted keys of Ethereum key stores."""
+    for count, match in enumerate(_KEY_PAIR.finditer(text)):
+        if count == MAX_PAIRS:
+            yield TextFinding(UNSCANNED, match.start(), len(text))
+            break
+        if is_key_pair(match[0]):
+            yield TextFinding("wallet_key", *match.span())
     if text.count(",") >= 63 and "[" in text:
         for match in _KEY_ARRAY.finditer(text):
             numbers = [int(number) for number in match[0].strip("[] \n\r\t").split(",")]

@@ -3,6 +3,7 @@
 import re
 
 from qwed.guards._shell.grammar.context import Argument, Role, RoleContext
+from qwed.guards._shell.listings import has_any_name
 from qwed.model import EffectKind
 
 _E = EffectKind
@@ -22,6 +23,10 @@ _CHANGES_ARCHIVE = (
 
 def _archive(context: RoleContext, argument: Argument) -> None:
     """Report the archive; it is not relative to the directory that its members are relative to."""
+    if argument.word.text == "-":
+        return
+    if re.match(r"[^/]*:", argument.word.text) and context.call.name in ("tar", "gtar"):
+        context.escape(argument.word.text)
     changes = argument.option and context.parsed.has(*_CHANGES_ARCHIVE)
     context.analysis.add_file_effect(_E.WRITE if changes else _E.READ, argument.word)
 
@@ -57,4 +62,23 @@ def _dd_operand(context: RoleContext, argument: Argument) -> None:
         context.unresolved(f"`{argument.word.text[:64]}` of `dd` is not known")
 
 
-ROLES: dict[str, Role] = {"archive": _archive, "compressor": _compressor, "dd-operand": _dd_operand}
+def _zip_archive(context: RoleContext, argument: Argument) -> None:
+    """Report an archive; the program expands a pattern by itself."""
+    word = argument.word
+    any_name = word.any_name or has_any_name(word.text)
+    _archive(context, argument._replace(word=word._replace(any_name=any_name, is_summarized=True)))
+
+
+def _archive_names(context: RoleContext, argument: Argument) -> None:
+    """Report `@list`, which the names of members are read from."""
+    if "@" in argument.word.text:
+        context.unresolved(f"the names in `{argument.word.text[:64]}` are not known")
+
+
+ROLES: dict[str, Role] = {
+    "archive-names": _archive_names,
+    "archive": _archive,
+    "zip-archive": _zip_archive,
+    "compressor": _compressor,
+    "dd-operand": _dd_operand,
+}

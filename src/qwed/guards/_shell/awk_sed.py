@@ -37,6 +37,8 @@ _TOKEN = re.compile(
     r"|(?P<operator>\|\||\|&|&&|\+\+|--|>>|[-+*/%^!<>=]=|\*\*=?|!~|[-+*/%^!<>=~?:$,;{}()\[\]|\n])"
 )
 _REGEX = re.compile(r"/((?:[^/\\\n]|\\.)*+)/")
+_MAYBE_VALUES = frozenset({"getline", "length", "$"})
+"""Tokens after which a slash divides in one reading, and begins a regular expression in another."""
 _KEYWORDS = names_in(
     "BEGIN END BEGINFILE ENDFILE if else while for do break continue next nextfile exit return delete in print printf"
     " getline function func switch case default"
@@ -52,6 +54,8 @@ _AWK_STEERS = frozenset({"ARGV", "ARGC", "SYMTAB", "FUNCTAB"})
 """Names that change the list of input files or reach variables by name."""
 _FILTER = re.compile(r'"(?:sort|uniq|head|tail|wc|tac|rev|nl|cat)(?: +-[a-np-z0-9,]+)*"')
 _ENDS = frozenset({";", "{", "}", "\n", ""})
+_CONTINUES = frozenset({",", "&&", "||", "do", "else"})
+"""Tokens after which a statement goes on in the next line."""
 _FILE = re.compile(r'"([^"\\]*)"')
 
 
@@ -85,6 +89,8 @@ def _regex_at(script: str, position: int, before: str, effects: ScriptEffects) -
     """Return the regular expression that begins here; after a value, a slash divides."""
     if script[position] != "/":
         return None
+    if before in _MAYBE_VALUES:
+        effects.unclear = True
     is_word = before[-1:].isalnum() or before[-1:] in ('"', "_", "]", "$", "/")
     if is_word and before not in _KEYWORDS:
         return None
@@ -116,7 +122,8 @@ class _AwkReader:
             self._call(symbol)
         if symbol in ("print", "printf"):
             self._printing, self._depth = True, 0
-        elif symbol in _ENDS:
+        elif symbol in _ENDS and not self._continues(index):
+            self._depth = 0
             self._printing = self._reading = False
         elif symbol == "getline":
             self._reading = True
@@ -126,6 +133,11 @@ class _AwkReader:
             self._depth -= 1
         elif symbol in ("|", "|&", ">", ">>", "<"):
             self._redirect(symbol, index)
+
+    def _continues(self, index: int) -> bool:
+        """Return True at the end of a line after which the statement goes on."""
+        is_inside = self._depth > 0 or self._tokens[index - 1] in _CONTINUES
+        return self._tokens[index] == "\n" and index > 0 and is_inside
 
     def _next(self, index: int) -> str:
         return self._tokens[index + 1] if index + 1 < len(self._tokens) else ""

@@ -15,6 +15,7 @@ from qwed.guards._shell.command_model import (
     refuse_code,
 )
 from qwed.guards._shell.env_variables import analyze_assignment, analyze_removal
+from qwed.guards._shell.expansion import is_secret_variable
 from qwed.guards._shell.grammar.effects import analyze_program
 from qwed.guards._shell.grammar.loader import known_program
 from qwed.guards._shell.grammar.parser import ParsedCommand
@@ -93,7 +94,7 @@ def _set_variable(analysis: ShellAnalysis, word: Word, value: Word | None = None
 def _read(analysis: ShellAnalysis, call: CommandCall) -> None:
     parsed = _parse(analysis, call)
     listing = call.stdin.source is DataSource.LISTING
-    value = Word(call.stdin.text, is_exact=False, pattern=True) if listing else None
+    value = Word(call.stdin.text, False, pattern=True, any_name=call.stdin.any_name) if listing else None
     for word in parsed.values_of("-a"):
         _set_variable(analysis, word)
     for word in parsed.operands or [Word("REPLY")]:
@@ -110,6 +111,8 @@ def _declare(analysis: ShellAnalysis, call: CommandCall) -> None:
     parsed = _parse(analysis, call)
     exports = call.name == "export" or any(option.name == "-x" for option in parsed.options)
     if not parsed.operands and not parsed.has("functions"):
+        analysis.report.add_effect(EffectKind.SECRET, "environment")
+    if parsed.has("-p") and any(is_secret_variable(word.text) for word in parsed.operands):
         analysis.report.add_effect(EffectKind.SECRET, "environment")
     for word in parsed.operands if parsed.has("integer") else ():
         if not analysis.is_integer(word.text):
@@ -150,9 +153,13 @@ def _set(analysis: ShellAnalysis, call: CommandCall) -> None:
         analysis.report.add_effect(EffectKind.SECRET, "environment")
     rest = iter(call.arguments)
     for word in rest:
+        if not word.is_resolved and word.text.startswith(("$", "`")):
+            analysis.report.add_unresolved(f"`{word.text[:64]}` may be an option of `set`: put `--` before it")
         if word.text in ("--", "-") or not word.text.startswith(("-", "+")):
             return
         names = [next(rest, Word("errexit"))] if word.text.endswith("o") else []
+        if "x" in word.text or any(name.text == "xtrace" for name in names):
+            analysis.trace_commands()
         if any(name.text == "history" for name in names):
             analysis.report.add_effect(EffectKind.ADMIN, call.line)
         elif not _SET_OPTIONS.fullmatch(word.text) or any(name.text not in _SET_NAMES for name in names):
@@ -161,6 +168,8 @@ def _set(analysis: ShellAnalysis, call: CommandCall) -> None:
 
 def _printf(analysis: ShellAnalysis, call: CommandCall) -> None:
     first = call.arguments[0] if call.arguments else Word("")
+    if not first.is_resolved and first.text.startswith(("$", "`")) and len(call.arguments) > 1:
+        analysis.report.add_unresolved(f"`{first.text[:64]}` may be an option of `printf`: put `--` before it")
     if not first.text.startswith("-v"):
         if first.is_option and first.text != "--":
             analysis.report.add_unresolved(f"`{first.text[:64]}` is not a known option of `printf`")
@@ -193,9 +202,9 @@ def _let(analysis: ShellAnalysis, call: CommandCall) -> None:
             analysis.forget(match[1])
 
 
-_SHELL_OPTIONS = names_in(
+SHELL_OPTIONS = names_in(
     """
-    nullglob dotglob globstar nocaseglob nocasematch failglob checkwinsize histappend cmdhist lithist autocd cdspell
+    nullglob globstar nocaseglob nocasematch failglob checkwinsize histappend cmdhist lithist autocd cdspell
     dirspell checkjobs checkhash globasciiranges hostcomplete login_shell no_empty_cmd_completion xpg_echo
     """
 )
@@ -203,8 +212,8 @@ _SHELL_OPTIONS = names_in(
 
 def _shopt(analysis: ShellAnalysis, call: CommandCall) -> None:
     parsed = _parse(analysis, call)
-    changes = parsed.has("-s", "-u")
-    if changes and any(word.text not in _SHELL_OPTIONS for word in parsed.operands):
+    changes = parsed.has("-s", "-u") or not all(word.is_exact for word in parsed.operands)
+    if changes and any(word.text not in SHELL_OPTIONS for word in parsed.operands):
         analysis.report.add_unresolved("`shopt` changes how later commands are read")
 
 

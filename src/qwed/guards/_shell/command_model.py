@@ -1,5 +1,6 @@
 """Shared types of the shell guard: words, commands, piped data, and the report."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -8,6 +9,8 @@ from typing import NamedTuple, Protocol
 from qwed.guards.file_effects import file_effects
 from qwed.model import OUTBOUND, Effect, EffectKind
 
+_WILD = re.compile(r"[*?\[]")
+_ONE_LETTER = re.compile(r"\[[^\]!^]\]")
 MAX_TARGET = 256
 MAX_FILES = 4_000
 MAX_REASONS = 100
@@ -73,11 +76,24 @@ class Word(NamedTuple):
     """True if the word is an integer that is known only at run time."""
     splits: bool = False
     """True if the script computes the text and it may become several words."""
+    any_name: bool = False
+    """True if it stands for files of any name, hidden ones too; `text` is their directory or the pattern."""
+    is_summarized: bool = False
+    """True if nothing of the content of these files is shown, although they are opened."""
 
     @property
     def is_resolved(self) -> bool:
         """True if the value is exact or a pattern."""
         return self.is_exact or self.pattern
+
+    @property
+    def is_several(self) -> bool:
+        """True if the word may become several words: the names that a pattern matches, or a listing."""
+        return (
+            self.pattern
+            and not self.is_number
+            and (self.is_computed or _WILD.search(_ONE_LETTER.sub("", self.text)) is not None)
+        )
 
     @property
     def is_option(self) -> bool:
@@ -103,6 +119,8 @@ class PipeData(NamedTuple):
     source: DataSource = DataSource.NOTHING
     text: str = ""
     """The text itself for TEXT, the directory of the listing for LISTING."""
+    any_name: bool = False
+    """True if files of any name, hidden ones too, can be in a LISTING."""
 
     @property
     def violation(self) -> Violation:
@@ -146,14 +164,24 @@ class ShellReport:
     violations: dict[str, None] = field(default_factory=dict)
     unresolved: dict[str, None] = field(default_factory=dict)
     programs: dict[str, None] = field(default_factory=dict)
+    _secret_sources: set[object] = field(default_factory=set)
+    _outbound_sources: set[object] = field(default_factory=set)
 
-    def add_effect(self, kind: EffectKind, target: str) -> None:
-        """Add an effect of the command."""
+    def add_effect(self, kind: EffectKind, target: str, source: object = None) -> None:
+        """Add an effect of the command; effects with the same source are of one program that contacts its service."""
         if len(self.effects) >= MAX_FILES:
             self.add_unresolved(f"the command has more than {MAX_FILES} effects")
             return
-        if Effect(kind, target[:MAX_TARGET]) not in self.effects:
-            self.effects.update(dict.fromkeys(file_effects(kind, target[:MAX_TARGET])))
+        for effect in file_effects(kind, target[:MAX_TARGET]):
+            self.effects[effect] = None
+            self._note_source(effect, object() if source is None else source)
+
+    def _note_source(self, effect: Effect, source: object) -> None:
+        # Requests are authenticated with secrets in variables, so only files and the whole environment count.
+        if effect.kind is EffectKind.SECRET and not effect.target.startswith("$"):
+            self._secret_sources.add(source)
+        elif effect.kind in OUTBOUND:
+            self._outbound_sources.add(source)
 
     def add_violation(self, violation: str) -> None:
         """Add a construct that is refused at every trust level."""
@@ -165,11 +193,9 @@ class ShellReport:
             self.unresolved[reason] = None
 
     def findings(self) -> ShellFindings:
-        """Return the findings; a secret and outbound traffic in one command count as exfiltration."""
-        kinds = {effect.kind for effect in self.effects}
-        # Requests are authenticated with secrets in variables, so only files and the whole environment count.
-        secrets = [item for item in self.effects if item.kind is EffectKind.SECRET and not item.target.startswith("$")]
-        if secrets and kinds & OUTBOUND:
+        """Return the findings; a secret and outbound traffic are exfiltration, unless programs only fetch secrets."""
+        secrets, outbound = self._secret_sources, self._outbound_sources
+        if secrets and outbound and secrets != outbound:
             self.add_violation(Violation.EXFILTRATION)
         if self.violations and not self.unresolved:
             self.add_unresolved("the code it runs is known only at run time")
@@ -209,6 +235,9 @@ class ShellAnalysis(Protocol):
 
     def export(self, name: str) -> None:
         """Put a variable with its present value into the environment."""
+
+    def trace_commands(self) -> None:
+        """Note that the shell prints its commands with their values."""
 
     def forget_function(self, name: str) -> None:
         """Note that a function is removed."""

@@ -25,6 +25,8 @@ class Client(NamedTuple):
     """Text that the client itself may understand as something else than SQL."""
     ends: re.Pattern[str] = re.compile(r"(?!)")
     """Ends of a statement that only say how to print it."""
+    transfer: re.Pattern[str] = re.compile(r"(?!)")
+    """Complete lines that copy between a table or a query and a file of this machine."""
 
 
 _POSTGRES = Client(
@@ -34,6 +36,11 @@ _POSTGRES = Client(
         r"(?:[ \t]+(?:[\w.*,?+-]+|\"[\w .-]+\"))*[ \t]*;?"
     ),
     re.compile(r"\\|(?<![:\w]):(?![:=\s\d])"),
+    transfer=re.compile(
+        r"(?i)\\copy[ \t]+(?:\((?P<query>[^\\]*)\)|[\w.]+(?:[ \t]*\([\w, ]*\))?)[ \t]+(?:to[ \t]+'(?P<write>[^'\\]+)'"
+        r"|from[ \t]+'(?P<read>[^'\\]+)'|to[ \t]+stdout)(?:[ \t]+(?:with|csv|header|binary|\((?:[\w, ]|'[^'\\]')*\)"
+        r"|(?:delimiter|null|format|quote)[ \t]+(?:'[^'\\]?'|\w+)))*[ \t]*;?"
+    ),
 )
 _MYSQL = Client(
     "mysql",
@@ -43,10 +50,18 @@ _MYSQL = Client(
 )
 _DOT_COMMANDS = re.compile(
     r"\.(?:tables?|schema|fullschema|databases?|dbinfo|headers?|mode|ind(?:ex|ic)es|width|nullvalue|timer|show|stats"
-    r"|eqp|explain|quit|exit|help|changes|echo|separator|maxrows|columns|rows|version|print)"
+    r"|eqp|explain|quit|exit|help|changes|echo|separator|maxrows|columns|rows|version|print|dump)"
     r"(?:[ \t]+[\w%*,.|'\"+-]+)*[ \t]*"
 )
-_SQLITE = Client("sqlite", _DOT_COMMANDS, re.compile(r"(?m)^[ \t]*[./]"))
+_SQLITE = Client(
+    "sqlite",
+    _DOT_COMMANDS,
+    re.compile(r"(?m)^[ \t]*[./]"),
+    transfer=re.compile(
+        r"\.import(?:[ \t]+--(?:csv|ascii|skip[ \t]+\d+))*[ \t]+(?P<read>[\w./~][\w./-]*)[ \t]+\w+[ \t]*"
+        r"|\.(?:backup|save|output|once)[ \t]+(?P<write>[\w./~][\w./-]*)[ \t]*"
+    ),
+)
 _CLIENTS: dict[str, Client] = {
     **dict.fromkeys(("psql", "pgcli"), _POSTGRES),
     **dict.fromkeys(("mysql", "mariadb"), _MYSQL),
@@ -57,6 +72,7 @@ _CLIENTS: dict[str, Client] = {
     "usql": Client("", refused=re.compile(r"\\|(?<![:\w]):(?![:=\s\d])")),
     "cqlsh": Client(""),
     "bq": Client("bigquery"),
+    "csvsql": Client("sqlite"),
     "trino": Client("trino"),
     "presto": Client("presto"),
     "snowsql": Client("snowflake", refused=re.compile(r"(?m)^[ \t]*!|&")),
@@ -107,9 +123,26 @@ def _analyze_text(analysis: ShellAnalysis, name: str, word: Word) -> None:
     client = _CLIENTS[name]
     sql: list[str] = []
     for line in word.text.split("\n"):
-        if not (_begins_statement(sql) and client.shows.fullmatch(line.strip())):
+        transfer = client.transfer.fullmatch(line.strip()) if _begins_statement(sql) else None
+        if transfer is not None:
+            _analyze_transfer(analysis, name, client, transfer)
+        elif not (_begins_statement(sql) and client.shows.fullmatch(line.strip())):
             sql.append(line)
     _analyze_statements(analysis, name, client, client.ends.sub(";", "\n".join(sql)))
+
+
+def _analyze_transfer(analysis: ShellAnalysis, name: str, client: Client, transfer: re.Match[str]) -> None:
+    """Report a copy between the database and a file: what is read from the file changes a table."""
+    parts = transfer.groupdict()
+    if parts["read"]:
+        analysis.add_file_effect(EffectKind.READ, Word(parts["read"]))
+        analysis.report.add_effect(EffectKind.WRITE, f"database://{name}")
+    elif parts["write"]:
+        analysis.add_file_effect(EffectKind.WRITE, Word(parts["write"]))
+    if parts.get("query"):
+        _analyze_statements(analysis, name, client, parts["query"])
+    else:
+        analysis.report.add_effect(EffectKind.READ, f"database://{name}")
 
 
 def _begins_statement(lines: list[str]) -> bool:
@@ -137,7 +170,10 @@ _DOCUMENT_READS = re.compile(
     rf"(?:\.(?:limit|sort|skip|toArray|pretty|count|explain|size|length|hint|batchSize|project){_ARGUMENTS}|\.length)*\)?"
     r"|show (?:dbs|databases|collections|tables|users|roles)"
 )
-_DOCUMENT_CODE = re.compile(r"\$(?:out|merge|where|function|accumulator)\b|=>|\bfunction\b|\bthis\b|=(?!=)")
+_DOCUMENT_CODE = re.compile(
+    r"\$(?:out|merge|where|function|accumulator)\b|=>|\bfunction\b|\bthis\b|=(?!=)"
+    r"|[{,]\s*\[[^\[\]]*\]\s*:|['\"]\s*\+|\+\s*['\"]"
+)
 
 
 def _analyze_documents(analysis: ShellAnalysis, name: str, text: str) -> None:
@@ -150,7 +186,7 @@ def _analyze_documents(analysis: ShellAnalysis, name: str, text: str) -> None:
 
 
 def _mongo(analysis: ShellAnalysis, call: CommandCall) -> None:
-    if any(word.text.endswith((".js", ".mjs")) for word in call.arguments):
+    if any(word.text.endswith((".js", ".mjs", ".cjs", ".mongodb")) for word in call.arguments):
         analysis.report.add_effect(EffectKind.EXECUTE, call.line)
         return
     _client(analysis, call)
@@ -224,6 +260,21 @@ def _redis_kind(words: list[str]) -> EffectKind | None:
     return next((kind for kind, verbs in tables.items() if verb in verbs), None)
 
 
+def _export(analysis: ShellAnalysis, call: CommandCall) -> None:
+    """Report that a whole database, or only the description of its tables, is exported."""
+    parsed = analyze_program(analysis, call, known_program(call.name))
+    if not parsed.is_about:
+        kind = EffectKind.READ if parsed.has("schema") else EffectKind.SECRET
+        analysis.report.add_effect(kind, f"database://{call.name}")
+
+
+def _csv_query(analysis: ShellAnalysis, call: CommandCall) -> None:
+    """Report the statements that csvkit runs in a database in memory, in which the files are the tables."""
+    parsed = analyze_program(analysis, call, known_program(call.name))
+    for word in parsed.values_of("--query"):
+        _analyze_text(analysis, call.name, word)
+
+
 def _dump(analysis: ShellAnalysis, call: CommandCall) -> None:
     """Report that a whole database is exported or replaced."""
     restores = "restore" in call.name or "import" in call.name or call.name == "createdb"
@@ -231,13 +282,21 @@ def _dump(analysis: ShellAnalysis, call: CommandCall) -> None:
     analysis.report.add_effect(EffectKind.DELETE if call.name.startswith("drop") else kind, f"database://{call.name}")
 
 
+_EXPORTS = names_in("pg_dump pg_dumpall mysqldump mariadb-dump")
 _DUMPS = names_in(
     """
-    pg_dump pg_dumpall mysqldump mariadb-dump mongodump pg_restore mongorestore mongoimport mongoexport dropdb createdb
+    mongodump pg_restore mongorestore mongoimport mongoexport dropdb createdb
     dropuser
     """
 )
-DATABASE_CLIENTS = frozenset({*_CLIENTS, *_DOCUMENT_CLIENTS, "redis-cli", "valkey-cli", "keydb-cli", "pg_isready"})
+DATABASE_CLIENTS = frozenset(
+    {*_CLIENTS, *_EXPORTS, *_DOCUMENT_CLIENTS, "redis-cli", "valkey-cli", "keydb-cli", "pg_isready"}
+) - {
+    "sqlite3",
+    "sqlite",
+    "duckdb",
+    "csvsql",
+}
 """Programs that take the address of a database, which may contain a password."""
 RULES: dict[str, Rule] = {
     **dict.fromkeys(_CLIENTS, _client),
@@ -245,4 +304,6 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(_DOCUMENT_CLIENTS, _mongo),
     **dict.fromkeys(("redis-cli", "valkey-cli", "keydb-cli"), _redis),
     **dict.fromkeys(_DUMPS, _dump),
+    **dict.fromkeys(_EXPORTS, _export),
+    "csvsql": _csv_query,
 }

@@ -84,7 +84,8 @@ def analyze_assignment(report: ShellReport, name: str, values: list[Word], *, ex
     elif environment.sections["shell"].get(name):
         _analyze_shell_variable(report, name, values)
     elif kind := next((kind for row, kind in _KINDS.items() if environment.sections[row].get(name)), None):
-        _report_kind(report, kind, target, text, exported=exported)
+        # The variable may be in the environment already.
+        _report_kind(report, kind, target, text)
     elif exported:
         report.add_unresolved(f"`{name[:64]}` is not a variable that is known to be harmless to programs")
 
@@ -102,12 +103,12 @@ def analyze_removal(report: ShellReport, name: str) -> None:
         report.add_effect(EffectKind.ADMIN, f"{name}=")
 
 
-def _report_kind(report: ShellReport, kind: EffectKind, target: str, text: str, *, exported: bool) -> None:
+def _report_kind(report: ShellReport, kind: EffectKind, target: str, text: str) -> None:
     if kind is EffectKind.ADMIN:
         report.add_effect(kind, target)
     elif kind is EffectKind.NETWORK and text:
         report.add_effect(kind, text)
-    elif kind is EffectKind.EXECUTE and exported:
+    elif kind is EffectKind.EXECUTE:
         report.add_effect(kind, target)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from qwed.guards._shell.command_model import DataSource, PipeData, ShellReport, Violation, Word, names_in
 from qwed.guards._shell.escapes import is_plain_ansi, unescape
+from qwed.guards._shell.listings import has_any_name
 from qwed.model import EffectKind
 
 if TYPE_CHECKING:
@@ -56,6 +57,9 @@ class ExpansionContext(Protocol):
     in_map: bool
     """True inside `declare -A`."""
 
+    def note_tested(self, text: str) -> None:
+        """Note that a test reads a secret, which it shows only if commands are traced."""
+
     def lookup(self, name: str) -> list[Word] | None:
         """Return the possible values of a variable, or None if they are not known."""
 
@@ -92,6 +96,7 @@ class _WordParts:
     integers: int = 0
     """Number of parts that are integers known only at run time."""
     splits: bool = False
+    any_name: bool = False
 
     def append_unknown(self, raw: str) -> None:
         self.text.append(raw.translate(_PROTECT))
@@ -141,6 +146,7 @@ def _word(parts: _WordParts, text: str, is_exact: bool) -> Word:
         parts.origin,
         number,
         parts.splits and not known,
+        parts.any_name or (wild and has_any_name(plain)),
     )
 
 
@@ -317,8 +323,11 @@ def _transformed(context: ExpansionContext, node: "Node", raw: str, parts: _Word
         context.report.add_violation(Violation.INLINE_CODE)
     if not _is_understood(context, raw):
         context.report.add_unresolved(f"`{raw[:64]}` is not an expansion that is understood")
+    # A default is assigned, an error is printed.
+    before, context.in_test = context.in_test, context.in_test and not _ASSIGNS_OR_PRINTS.match(raw)
     for child in node.named_children:
         _visit_part(context, child, raw)
+    context.in_test = before
     parts.splits |= True
     parts.append_unknown(raw)
 
@@ -350,12 +359,20 @@ def _visit_part(context: ExpansionContext, node: "Node", raw: str) -> None:
         _report_secret(context, text_of(name), raw)
 
 
+_ASSIGNS_OR_PRINTS = re.compile(r"\$\{!?\w+(?:\[[^\]]*\])?:?[=?]")
 _IS_SET_TEST = re.compile(r"\A\$\{\w+:?\+")
+
+
+def is_secret_variable(name: str) -> bool:
+    """Return True if the name of a variable says that it holds a secret."""
+    return _SECRET_VARIABLE.match(name) is not None or _CONNECTION_VARIABLE.match(name) is not None
 
 
 def _report_secret(context: ExpansionContext, name: str, raw: str) -> None:
     is_secret = _SECRET_VARIABLE.match(name) or (_CONNECTION_VARIABLE.match(name) and not context.connects)
-    if is_secret and not context.in_test:
+    if is_secret and context.in_test:
+        context.note_tested(raw)
+    elif is_secret:
         context.report.add_effect(EffectKind.SECRET, raw)
 
 
@@ -405,8 +422,15 @@ def _insert_values(context: ExpansionContext, values: list[Word], raw: str, part
     if context.ifs_changed and any(len(value.text.split()) > 1 for value in values):
         parts.append_unknown(raw)
         return
-    texts = [_SPLIT.join(value.text.split()).translate(_PROTECT) for value in values]
+    is_part = "".join(parts.text) != ""
+    texts = [
+        "*"
+        if is_part and value.is_computed and value.is_several
+        else _SPLIT.join(value.text.split()).translate(_PROTECT)
+        for value in values
+    ]
     parts.origin = parts.origin or next((value.origin for value in values if value.origin), None)
+    parts.any_name |= any(value.any_name for value in values)
     parts.text.append(texts[0] if len(texts) == 1 else "{" + ",".join(texts) + "}")
 
 
@@ -424,7 +448,9 @@ def _substitution(context: ExpansionContext, node: "Node", parts: _WordParts) ->
     if output.source is DataSource.TEXT and len(output.text) <= MAX_VALUE and not context.ifs_changed:
         parts.text.append(_SPLIT.join(output.text.split()).translate(_PROTECT))
     elif output.source is DataSource.LISTING:
-        parts.text.append(output.text.translate(_PROTECT))
+        # A name after other text is not known to begin with the directory of the listing.
+        parts.text.append("*" if "".join(parts.text) else output.text.translate(_PROTECT))
+        parts.any_name |= output.any_name
         parts.pattern, parts.is_exact = parts.is_exact or parts.pattern, False
     else:
         parts.splits = True

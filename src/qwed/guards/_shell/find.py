@@ -1,8 +1,10 @@
 """Rules for find: its start directories are read, its tests are harmless, its actions are analysed like commands."""
 
+import itertools
 import re
 
 from qwed.guards._shell.command_model import CommandCall, Rule, ShellAnalysis, Violation, Word, names_in
+from qwed.guards._shell.listings import FIND_OPTION, find_has_any_name, find_starts
 from qwed.guards._shell.wrappers import substitute
 from qwed.guards.file_effects import is_secret
 from qwed.model import EffectKind
@@ -33,14 +35,14 @@ _TOP = names_in("/ /home /root /etc /var ~ /Users /opt /mnt")
 
 
 def _find(analysis: ShellAnalysis, call: CommandCall) -> None:
-    words = call.arguments
-    while words and re.fullmatch(r"-(?:[LHPE]|O[0-3])", words[0].text):
-        words = words[1:]
-    first_test = next((index for index, word in enumerate(words) if word.text[:1] in ("-", "(", "!")), len(words))
-    starts = words[:first_test] or [Word(".")]
+    options = list(itertools.takewhile(lambda word: FIND_OPTION.fullmatch(word.text), call.arguments))
+    starts = find_starts(call.arguments)
+    index, tests = 0, call.arguments[len(options) + len(starts) :]
+    starts = starts or [Word(".")]
     for start in starts:
         analysis.add_file_effect(EffectKind.READ, start)
-    index, tests = 0, words[first_test:]
+    any_name = find_has_any_name(tests)
+    starts = [start._replace(any_name=any_name) for start in starts]
     while index < len(tests):
         index += _analyze_test(
             analysis, starts, tests[index:] if tests[index].text in _RUNS else tests[index : index + 3]

@@ -2,8 +2,9 @@
 
 import re
 
-from qwed.guards._shell.command_model import Violation
+from qwed.guards._shell.command_model import Violation, Word
 from qwed.guards._shell.grammar.context import Argument, Role, RoleContext
+from qwed.guards._shell.listings import is_narrow_search
 from qwed.guards.file_effects import is_secret
 from qwed.model import EffectKind
 
@@ -18,8 +19,8 @@ _RUNNING_KEY = re.compile(
 _HARMLESS_KEY = re.compile(
     r"(?i)(?:color\.[\w.-]+|column\.\w+|advice\.\w+|user\.(?:name|email|signingkey)|author\.(?:name|email)|committer\.(?:name|email)"
     r"|core\.(?:quotepath|autocrlf|safecrlf|eol|filemode|ignorecase|precomposeunicode|symlinks|abbrev|bigfilethreshold|whitespace|commentchar|longpaths|untrackedcache|preloadindex|trustctime)"
-    r"|log\.(?:date|decorate|follow|abbrevcommit|showsignature|mailmap)|diff\.(?:renames|renamelimit|algorithm|context|mnemonicprefix|noprefix|colormoved|submodule|statgraphwidth|wserrorhighlight|relative)"
-    r"|status\.[\w.]+|blame\.\w+|grep\.\w+|format\.pretty|i18n\.\w+|init\.defaultbranch|commit\.(?:gpgsign|verbose)|tag\.(?:gpgsign|sort)"
+    r"|log\.(?:date|decorate|follow|abbrevcommit|mailmap)|diff\.(?:renames|renamelimit|algorithm|context|mnemonicprefix|noprefix|colormoved|submodule|statgraphwidth|wserrorhighlight|relative)"
+    r"|status\.[\w.]+|blame\.(?!ignorerevsfile)\w+|grep\.(?!fallbacktonoindex)\w+|format\.pretty|i18n\.\w+|init\.defaultbranch|commit\.(?:gpgsign|verbose)|tag\.(?:gpgsign|sort)"
     r"|pull\.(?:rebase|ff)|push\.(?:default|autosetupremote|followtags)|fetch\.(?:prune|prunetags|parallel|writecommitgraph)|merge\.(?:ff|conflictstyle|renames|renamelimit|stat|log)"
     r"|rebase\.(?:autosquash|autostash|updaterefs|stat)|branch\.(?:autosetupmerge|autosetuprebase|sort)|rerere\.(?:enabled|autoupdate)|gc\.(?:auto|autodetach)|maintenance\.auto|index\.version|pack\.\w+|protocol\.version"
     r"|http\.(?:version|postbuffer|lowspeedlimit|lowspeedtime)|versionsort\.\w+|feature\.\w+|help\.autocorrect|safe\.directory|transfer\.\w+|receive\.\w+|showbranch\.default|sequence\.)"
@@ -51,8 +52,14 @@ def _require_harmless(context: RoleContext, argument: Argument, key: str, change
         context.unresolved(f"the git setting `{key[:64]}` is not known")
 
 
+_LOCAL_REPOSITORY = re.compile(r"(?i)[/.~]|file:|[^:]*/")
+
+
 def _remote(context: RoleContext, argument: Argument) -> None:
     _address(context, argument)
+    local = not argument.word.is_exact or _LOCAL_REPOSITORY.match(argument.word.text)
+    if local and context.parsed.command.name.endswith(" push"):
+        context.add_file(_E.WRITE, argument.word)
     context.add(_E.NETWORK, argument.word.text)
 
 
@@ -78,10 +85,22 @@ def _refspec(context: RoleContext, argument: Argument) -> None:
 def _object(context: RoleContext, argument: Argument) -> None:
     """Report a revision or path; without an index, it is a file."""
     text = argument.word.text
-    if context.parsed.has("no-index"):
-        context.add_file(_E.READ, argument.word)
+    if text.startswith(":("):
+        context.unresolved(f"the path `{text[:64]}` has a pattern that is not understood")
+    elif context.parsed.has("no-index"):
+        _plain_file(context, argument.word)
     elif is_secret(text.rpartition(":")[2] or text):
         context.add(_E.SECRET, text)
+
+
+def _plain_file(context: RoleContext, word: Word) -> None:
+    """Report a file or a tree, in which ignored files are shown too."""
+    parsed, shown = context.parsed, True
+    if parsed.command.name.endswith(" grep"):
+        patterns = parsed.values_of("-e") or parsed.operands[:1]
+        shown = not (parsed.has("names-only", "inverts") or is_narrow_search(patterns))
+        word = Word(".") if word in patterns else word
+    context.add_file(_E.READ, word._replace(any_name=word.any_name or shown))
 
 
 def _checkout(context: RoleContext, argument: Argument) -> None:

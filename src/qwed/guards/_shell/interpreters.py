@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from qwed.guards import python_code
+from qwed.guards._shell.builtins import SHELL_OPTIONS
 from qwed.guards._shell.command_model import CommandCall, DataSource, PipeData, Rule, ShellAnalysis, Violation, Word
 from qwed.guards._shell.inline_script import run_text
 from qwed.guards.code_findings import CodeFindings
@@ -80,6 +81,7 @@ _MODULE_READERS = {
     "sysconfig": 0,
     "platform": 0,
 }
+_MODULES_WITH_OPTIONS = frozenset({"json.tool", "calendar", "tokenize", "tabnanny"})
 _MODULE_NETWORK = frozenset(
     {"http.server", "smtplib", "ftplib", "telnetlib", "webbrowser", "SimpleHTTPServer", "smtpd"}
 )
@@ -133,27 +135,39 @@ def _shell(analysis: ShellAnalysis, call: CommandCall) -> None:
     check_only = False
     for word in rest:
         text = word.text
+        if _TRACES.match(text):
+            analysis.trace_commands()
         if _SHELL_CODE.match(text):
             _shell_text(analysis, list(rest), call.stdin)
             return
-        if text in _SHELL_VALUED:
-            _startup_file(analysis, text, next(rest, None))
-        elif text.startswith(("--rcfile=", "--init-file=")):
-            _startup_file(analysis, text, word)
-        elif text in ("--version", "--help"):
+        if text in ("--version", "--help"):
             return
-        elif text == "-n":
-            check_only = True
-        elif text in ("-s", "-") or not text.startswith(("-", "+")):
+        if text in ("-s", "-") or not text.startswith(("-", "+")):
             break
+        check_only = (check_only or text == "-n") and not text.startswith("+")
+        _shell_option(analysis, word, rest)
     else:
         word = Word("-")
     _shell_file(analysis, call.name, word, call.stdin, check_only)
 
 
+_TRACES = re.compile(r"-[a-z]*x|-o\Z")
+"""Options with which a shell may print its commands."""
+
+
+def _shell_option(analysis: ShellAnalysis, word: Word, rest: Iterator[Word]) -> None:
+    """Report an option of a shell that names a file or changes how commands are read."""
+    if word.text in _SHELL_VALUED:
+        _startup_file(analysis, word.text, next(rest, None))
+    elif word.text.startswith(("--rcfile=", "--init-file=")):
+        _startup_file(analysis, word.text, word)
+
+
 def _startup_file(analysis: ShellAnalysis, option: str, value: Word | None) -> None:
     if "file" in option and value is not None:
         analysis.report.add_effect(EffectKind.EXECUTE, value.text)
+    elif option in ("-O", "+O") and (value is None or value.text not in SHELL_OPTIONS):
+        analysis.report.add_unresolved("an option of the shell changes how commands are read")
 
 
 def _shell_text(analysis: ShellAnalysis, rest: list[Word], stdin: PipeData) -> None:
@@ -229,7 +243,11 @@ def _module(analysis: ShellAnalysis, name: str, module: Word | None, rest: list[
     module_name = module.text if module is not None else ""
     if module_name in ("pip", "pip3", "pytest", "uv", "pipx", "poetry"):
         analysis.visit_command([Word(module_name), *rest], stdin)
+    elif module_name == "venv":
+        analysis.visit_command([Word("pyvenv"), *rest])
     elif module_name in _MODULE_READERS:
+        if module_name not in _MODULES_WITH_OPTIONS and any(word.is_option for word in rest):
+            analysis.report.add_unresolved(f"an option of the module `{module_name}` is not understood")
         files = [word for word in rest if not word.is_option]
         for index, word in enumerate(files[: _MODULE_READERS[module_name] + 1]):
             analysis.add_file_effect(EffectKind.READ if index == 0 else EffectKind.WRITE, word)
@@ -248,8 +266,7 @@ def _node(analysis: ShellAnalysis, call: CommandCall) -> None:
         if text in ("-v", "--version", "-h", "--help", "--v8-options"):
             return
         if text in ("-c", "--check", "--syntax-check"):
-            for file in rest:
-                analysis.add_file_effect(EffectKind.READ, file)
+            _checked_files(analysis, call.name, list(rest))
             return
         code = _NODE_CODE.match(text)
         if code:
@@ -264,6 +281,14 @@ def _node(analysis: ShellAnalysis, call: CommandCall) -> None:
             analysis.report.add_unresolved(f"`{text[:64]}` of `{call.name}` is not understood")
     analysis.report.add_effect(EffectKind.EXECUTE, call.name)
     _analyze_stdin_code(analysis, call.stdin, _javascript)
+
+
+def _checked_files(analysis: ShellAnalysis, name: str, words: list[Word]) -> None:
+    """Report files whose syntax is checked; a further option may load code."""
+    for word in words:
+        analysis.add_file_effect(EffectKind.READ, word)
+        if word.is_option:
+            analysis.report.add_unresolved(f"`{word.text[:64]}` of `{name}` is not understood")
 
 
 def _javascript_file(analysis: ShellAnalysis, call: CommandCall, word: Word, rest: Iterator[Word]) -> None:
@@ -287,8 +312,9 @@ def _other_interpreter(analysis: ShellAnalysis, call: CommandCall) -> None:
     if len(call.arguments) == 1 and first in ("-v", "--version", "-V", "--help", "-h"):
         return
     if first in _ONLY_CHECKS.get(call.name, ()):
-        for word in call.arguments[1:]:
-            analysis.add_file_effect(EffectKind.READ, word)
+        if first == "-i":
+            analysis.report.add_effect(EffectKind.SECRET, "environment")
+        _checked_files(analysis, call.name, call.arguments[1:])
         return
     analysis.report.add_effect(EffectKind.EXECUTE, call.line)
     program = next((word for word in call.arguments if not word.is_option), None)

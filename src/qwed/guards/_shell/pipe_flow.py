@@ -1,11 +1,15 @@
 """Data flow between the commands of a pipeline: known text, a file listing, downloaded or decoded data."""
 
-import itertools
+import posixpath
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
+from qwed.guards._shell.chosen_text import prints_only_names
 from qwed.guards._shell.command_model import NO_DATA, UNKNOWN_DATA, DataSource, PipeData, Violation, Word, names_in
 from qwed.guards._shell.escapes import unescape
+from qwed.guards._shell.grammar.loader import program
+from qwed.guards._shell.grammar.parser import parse
+from qwed.guards._shell.listings import excludes_secrets, find_starts, lists_any_name, may_hold_secrets
 from qwed.guards._shell.scope import SOCKET
 from qwed.guards._shell.wrappers import inner_command
 from qwed.guards.file_effects import has_secrets_below
@@ -55,7 +59,7 @@ def merge_outputs(outputs: list[PipeData]) -> PipeData:
         # Output that ends without a line break continues in the next output.
         whole = "".join(output.text for output in printing)
         return PipeData(DataSource.TEXT, whole) if all_text and len(whole) <= MAX_TEXT else UNKNOWN_DATA
-    return worst
+    return worst._replace(any_name=any(output.any_name for output in printing))
 
 
 def text_data(words: list[Word]) -> PipeData:
@@ -91,7 +95,13 @@ def command_output(words: list[Word], stdin: PipeData) -> PipeData:
         # A part of a text may mean something else than the whole text.
         whole = name in _COPIES or (name in _LINES and stdin.text.count("\n") <= 1 and not _cuts(words[1:]))
         return UNKNOWN_DATA if stdin.source is DataSource.TEXT and not whole else stdin
-    return PipeData(DataSource.LISTING, _start(name, words[1:])) if name in _LISTERS else UNKNOWN_DATA
+    return _listing(name, words[1:]) if name in _LISTERS else UNKNOWN_DATA
+
+
+def _listing(name: str, arguments: list[Word]) -> PipeData:
+    if not prints_only_names(name, arguments):
+        return UNKNOWN_DATA
+    return PipeData(DataSource.LISTING, _start(name, arguments), lists_any_name(name, arguments))
 
 
 _LINES = names_in("head tail sort uniq shuf")
@@ -134,20 +144,23 @@ _CUTS = re.compile(r"-[A-Za-z]*[co]|--bytes|--only-matching")
 """Options that keep parts of a line, whose meaning may differ from the whole line."""
 
 
+_LISTS_OPERANDS = names_in("ls gls dir vdir fd fdfind tree du readlink realpath wc stat")
+
+
 def _start(name: str, arguments: list[Word]) -> str:
-    if name not in ("find", "ls", "fd", "tree", "du", "readlink", "realpath", "dirname", "basename"):
-        return "."
-    starts = [word.text for word in itertools.takewhile(_is_start, _past_flags(arguments))] or ["."]
+    starts = [word.text for word in _starts(name, arguments)] or ["."]
     # If there are several directories, one with secrets counts.
-    return next((directory for directory in starts if has_secrets_below(directory)), starts[0])
+    worst = [directory for directory in starts if has_secrets_below(directory)]
+    return next((directory for directory in [*worst, *filter(may_hold_secrets, starts)]), starts[0])
 
 
-def _past_flags(arguments: list[Word]) -> Iterator[Word]:
-    return itertools.dropwhile(lambda word: word.is_option, arguments)
-
-
-def _is_start(word: Word) -> bool:
-    return not word.is_option and word.text not in ("(", "!")
+def _starts(name: str, arguments: list[Word]) -> list[Word]:
+    """Return the directories and files that a command lists."""
+    if name in ("find", "gfind"):
+        return find_starts(arguments)
+    grammar = program(name) if name in _LISTS_OPERANDS else None
+    operands = parse(grammar, arguments).operands if grammar is not None else []
+    return operands[1:] if name in ("fd", "fdfind") else operands
 
 
 def _echo(arguments: list[Word], stdin: PipeData) -> PipeData:
@@ -160,12 +173,15 @@ def _echo(arguments: list[Word], stdin: PipeData) -> PipeData:
         arguments = arguments[1:]
     if not all(word.is_exact for word in arguments):
         is_resolved = all(word.is_resolved for word in arguments)
-        return PipeData(DataSource.LISTING, arguments[0].text) if is_resolved and len(arguments) == 1 else UNKNOWN_DATA
+        if not is_resolved or len(arguments) != 1:
+            return UNKNOWN_DATA
+        return PipeData(DataSource.LISTING, arguments[0].text, arguments[0].any_name)
     text = " ".join(word.text for word in arguments)
     return PipeData(DataSource.DECODED) if escapes and "\\" in text else PipeData(DataSource.TEXT, text + end)
 
 
 def _printf(arguments: list[Word], _fed: PipeData) -> PipeData:
+    arguments = arguments[1:] if arguments and arguments[0].text == "--" else arguments
     if not arguments or not all(word.is_exact for word in arguments):
         return UNKNOWN_DATA
     template = arguments[0].text
@@ -184,6 +200,38 @@ def _printf(arguments: list[Word], _fed: PipeData) -> PipeData:
     return UNKNOWN_DATA
 
 
+def _shorten(arguments: list[Word], take: Callable[[str], str]) -> PipeData:
+    """Return the output of dirname or basename: a part of its operand."""
+    suffixes = [word.text for word in arguments[1:2]]
+    words = arguments[:1]
+    if len(arguments) > 2 or not words or words[0].is_option or not words[0].is_resolved:
+        return UNKNOWN_DATA
+    if not words[0].is_exact:
+        start = words[0].text if words[0].is_computed else "."
+        return PipeData(DataSource.LISTING, start, words[0].any_name)
+    part = take(words[0].text.rstrip("/") or "/")
+    for suffix in suffixes:
+        part = part.removesuffix(suffix) or part
+    return PipeData(DataSource.TEXT, part + "\n")
+
+
+def _dirname(arguments: list[Word], _fed: PipeData) -> PipeData:
+    return _shorten(arguments[:1], lambda path: posixpath.dirname(path) or ".") if len(arguments) == 1 else UNKNOWN_DATA
+
+
+def _basename(arguments: list[Word], _fed: PipeData) -> PipeData:
+    return _shorten(arguments, posixpath.basename)
+
+
+_SUM = re.compile(r"-?\d+(?: [-+*/%] -?\d+)*")
+
+
+def _expr(arguments: list[Word], _fed: PipeData) -> PipeData:
+    numbers = all(word.is_exact or word.is_number for word in arguments)
+    is_sum = numbers and _SUM.fullmatch(" ".join(word.text for word in arguments)) is not None
+    return PipeData(DataSource.NUMBER) if is_sum else UNKNOWN_DATA
+
+
 def _cat(arguments: list[Word], stdin: PipeData) -> PipeData:
     files = [word for word in arguments if not word.is_option and word.text != "-"]
     return stdin if not files and stdin.source is not DataSource.NOTHING else UNKNOWN_DATA
@@ -192,10 +240,32 @@ def _cat(arguments: list[Word], stdin: PipeData) -> PipeData:
 def _grep(arguments: list[Word], stdin: PipeData) -> PipeData:
     """Return file names with -l, otherwise lines of the files or of the input."""
     operands = [word for word in arguments if not word.is_option]
-    if any(word.is_option and ("l" in word.text.lower()) for word in arguments):
-        return PipeData(DataSource.LISTING, operands[1].text if len(operands) > 1 else ".")
+    if _prints_files(arguments):
+        start = operands[1].text if len(operands) > 1 else "."
+        return PipeData(DataSource.LISTING, start, lists_any_name("grep", arguments))
+    if stdin.source is DataSource.LISTING:
+        return stdin._replace(any_name=stdin.any_name and not _selects_names(arguments, operands))
     cuts = _cuts(arguments) or (stdin.source is DataSource.TEXT and stdin.text.count("\n") > 1)
     return stdin if len(operands) < 2 and stdin.source is not DataSource.NOTHING and not cuts else UNKNOWN_DATA
+
+
+_FILE_OPTIONS = frozenset({"-l", "-L", "--files-with-matches", "--files-without-match", "--files-without-matches"})
+
+
+def _prints_files(arguments: list[Word]) -> bool:
+    """Return True if a search prints the names of files instead of lines."""
+    grammar = program("grep")
+    parsed = parse(grammar, arguments) if grammar is not None else None
+    return parsed is not None and any(option.name in _FILE_OPTIONS for option in parsed.options)
+
+
+_NAME_ANCHORS = re.compile(r"\\[.]|[\^$]|\.\*")
+
+
+def _selects_names(arguments: list[Word], operands: list[Word]) -> bool:
+    """Return True if a search in a listing selects names of files that hold no secrets."""
+    plain = not any(word.is_option and ("v" in word.text or "e" in word.text) for word in arguments)
+    return plain and len(operands) == 1 and excludes_secrets(f"*{_NAME_ANCHORS.sub('', operands[0].text)}*")
 
 
 _GIT_LISTINGS = names_in("ls-files rev-parse diff status branch describe tag log rev-list merge-base remote")
@@ -203,11 +273,15 @@ _GIT_LISTINGS = names_in("ls-files rev-parse diff status branch describe tag log
 
 def _git(arguments: list[Word], _fed: PipeData) -> PipeData:
     verb = next((word.text for word in arguments if not word.is_option), "")
-    return PipeData(DataSource.LISTING, ".") if verb in _GIT_LISTINGS else UNKNOWN_DATA
+    return _listing("git", arguments) if verb in _GIT_LISTINGS else UNKNOWN_DATA
 
 
 _OUTPUTS: dict[str, Callable[[list[Word], PipeData], PipeData]] = {
     "echo": _echo,
+    "dirname": _dirname,
+    "basename": _basename,
+    "expr": _expr,
+    **dict.fromkeys(("true", "false", "test"), lambda _arguments, _fed: NO_DATA),
     "printf": _printf,
     "cat": _cat,
     **dict.fromkeys(("grep", "egrep", "fgrep", "rg", "ag"), _grep),

@@ -2,8 +2,9 @@
 
 import re
 
-from qwed.guards._shell.command_model import DataSource
+from qwed.guards._shell.command_model import DataSource, Word
 from qwed.guards._shell.grammar.context import Argument, Role, RoleContext
+from qwed.guards.file_effects import is_run_later
 from qwed.model import EffectKind
 
 _E = EffectKind
@@ -54,15 +55,26 @@ def _remote_shell(context: RoleContext, argument: Argument) -> None:
 _REMOTE_PATH = re.compile(r"(?:[\w.-]+@)?[\w.-]+::?(?!\\)|[a-z][a-z0-9+.-]*://|\[")
 
 
+def _add_copies(context: RoleContext, target: Word) -> None:
+    """Report files that another program executes, if the target is a directory that gets them with their names."""
+    for source in context.parsed.operands[:-1]:
+        copy = f"{target.text.rstrip('/')}/{re.split('[/:]', source.text.rstrip('/'))[-1]}"
+        if is_run_later(copy):
+            context.add_file(_E.WRITE, target._replace(text=copy))
+
+
 def _path(kind: EffectKind) -> Role:
     """Return the role of a path that may be on another machine: `host:path`, `s3://bucket/key`."""
 
     def report(context: RoleContext, argument: Argument) -> None:
-        text = argument.word.text
+        word = argument.word._replace(text=argument.word.text.removeprefix("file://"))
+        text = word.text
         if text.startswith(("/", ".", "~")) or not _REMOTE_PATH.match(text):
-            context.add_file(kind, argument.word)
+            context.add_file(kind, word)
+            if kind is _E.WRITE:
+                _add_copies(context, word)
             if kind is _E.READ and context.parsed.has("recursive"):
-                context.analysis.add_tree_read(argument.word)
+                context.analysis.add_tree_read(word)
             return
         host = text if "://" in text else text.partition(":")[0].rpartition("@")[2]
         context.add(_E.NETWORK, host or text)
@@ -71,13 +83,29 @@ def _path(kind: EffectKind) -> Role:
 
 
 def _cloud_target(context: RoleContext, argument: Argument) -> None:
-    """Report a file, or an object in a cloud, that is written."""
+    """Report a file, or an object in a cloud, that is written; `-` is the standard output."""
+    if argument.word.text == "-":
+        return
     _path(_E.WRITE)(context, argument)
     if "://" in argument.word.text:
         context.add(_E.WRITE, argument.word.text)
 
 
+def _remote_host(context: RoleContext, argument: Argument) -> None:
+    """Report a machine that a program reaches by starting ssh."""
+    context.add(_E.NETWORK, argument.word.text)
+    context.add(_E.EXECUTE, f"ssh {argument.word.text}")
+
+
+def _rsync_filter(context: RoleContext, argument: Argument) -> None:
+    """Report a rule that reads further rules from a file."""
+    if not argument.word.is_exact or re.match(r"\s*(?:merge|dir-merge|[.:])", argument.word.text):
+        context.unresolved(f"the rule `{argument.word.text[:64]}` of `rsync` is not understood")
+
+
 ROLES: dict[str, Role] = {
+    "rsync-filter": _rsync_filter,
+    "remote-host": _remote_host,
     "ssh-setting": _ssh_setting,
     "ssh-host": _ssh_host,
     "remote-shell": _remote_shell,

@@ -4,18 +4,21 @@ import re
 
 from qwed.guards._shell.command_model import ShellReport, Violation, Word
 from qwed.guards._shell.env_variables import analyze_assignment
+from qwed.guards._shell.listings import is_home, may_hold_secrets, may_read_secrets
 from qwed.guards._shell.parse import MAX_LENGTH
 from qwed.guards._shell.variables import VariableHistory, Variables
-from qwed.guards.file_effects import file_effects, has_secrets_below
+from qwed.guards.file_effects import file_effects
 from qwed.model import EffectKind
 
 MAX_INNER = 64
 MAX_LEFT = 8
 SOCKET = re.compile(r"/dev/(?:tcp|udp)/")
 """Path that bash turns into a network connection."""
-_SILENT = frozenset({"", "-", "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty"})
+_SILENT = frozenset({"", "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty"})
 _DESCRIPTOR = re.compile(r"/dev/fd/\d+|/proc/self/fd/[012]")
 _ABSOLUTE = re.compile(r"[/~]|[A-Za-z][\w+.-]*:")
+_PARENTS = re.compile(r"(?:\./|[^/.]+/\.\./)*\.\.(?:/\.\.)*/?\.?")
+"""Directories above the project, of which nobody knows what they hold."""
 _VARIABLE = re.compile(r"\$(?:\{\w+\}|\w+|[!?#$@*-])")
 _ADDRESS = re.compile(r"(?!file:)[A-Za-z][\w+.-]*://")
 
@@ -35,12 +38,26 @@ class Scope:
         """Directories that were entered before the current one."""
         self.in_test = False
         """True inside a test expression."""
+        self._tested: list[str] = []
+        self._is_traced = False
         self.connects = False
         """True if the words are for a database client."""
         self.ifs_changed = False
         """True if words may be split in another way."""
         self.in_map = False
         """True inside `declare -A`."""
+
+    def note_tested(self, text: str) -> None:
+        """Note that a test reads a secret, which it shows only if commands are traced."""
+        self._tested.append(text)
+        if self._is_traced:
+            self.report.add_effect(EffectKind.SECRET, text)
+
+    def trace_commands(self) -> None:
+        """Note that the shell prints its commands with their values."""
+        self._is_traced = True
+        for text in self._tested:
+            self.report.add_effect(EffectKind.SECRET, text)
 
     def can_analyze_inner(self, text: str) -> bool:
         """Return True if one more nested text may be analysed; bounds the total work."""
@@ -58,14 +75,22 @@ class Scope:
             self.report.add_effect(EffectKind.NETWORK, text)
         elif kind is EffectKind.READ and _ADDRESS.match(text):
             self.report.add_effect(EffectKind.NETWORK, text)
-        elif text not in _SILENT and not _DESCRIPTOR.fullmatch(text):
+        elif not _is_silent(kind, text):
             for path in self._resolve_paths(text):
                 self.report.add_effect(kind, path)
             if word.is_computed and word.pattern and kind is EffectKind.READ:
                 self.add_tree_read(word)
+            if word.any_name and kind is EffectKind.READ:
+                self._add_any_name(word)
             self._add_without_variables(kind, word)
             if not word.is_resolved or (self._directory_unknown and not _ABSOLUTE.match(text)):
                 self.report.add_unresolved(f"`{text[:64]}` is known only at run time")
+
+    def _add_any_name(self, word: Word) -> None:
+        """Add the secrets among files that nobody named and that are opened."""
+        for path in self._resolve_paths(word.text):
+            if is_home(path) or (may_hold_secrets(path) and not word.is_summarized):
+                self.report.add_effect(EffectKind.SECRET, f"any file in {path}")
 
     def _add_without_variables(self, kind: EffectKind, word: Word) -> None:
         """Add the effect on the file that a word names if its variables are empty."""
@@ -78,7 +103,7 @@ class Scope:
     def add_tree_read(self, word: Word) -> None:
         """Add a read of every file below the directory that a word names."""
         for path in self._resolve_paths(word.text):
-            if has_secrets_below(path):
+            if may_read_secrets(path) or _PARENTS.fullmatch(path):
                 self.report.add_effect(EffectKind.SECRET, path)
 
     def change_directory(self, word: Word) -> None:
@@ -123,6 +148,13 @@ class Scope:
     def lookup(self, name: str) -> list[Word] | None:
         """Return the possible values of a variable, or None if they are not known."""
         return self.variables.lookup(name)
+
+
+def _is_silent(kind: EffectKind, text: str) -> bool:
+    """Return True for the standard streams; a dash is one to programs that read, and a file to those that write."""
+    if kind is EffectKind.DELETE:
+        return not text
+    return text in _SILENT or (text == "-" and kind is EffectKind.READ) or _DESCRIPTOR.fullmatch(text) is not None
 
 
 def _join_path(start: str, text: str) -> str:

@@ -120,3 +120,12 @@ def _gap_problem(node: "Node", children: list["Node"], source: bytes) -> str:
 
 def _is_blank(allowed: re.Pattern[str], gap: bytes) -> bool:
     return gap == b" " or allowed.fullmatch(gap.decode("utf-8", "replace")) is not None
+
+
+WORD_NODES = names_in(
+    """
+    word number string raw_string ansi_c_string translated_string concatenation simple_expansion expansion
+    command_substitution process_substitution arithmetic_expansion brace_expression command_name regex
+    """
+)
+"""Kinds of nodes that are words of a command."""

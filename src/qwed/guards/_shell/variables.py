@@ -87,6 +87,19 @@ class Variables:
         """Keep only what was certain at a mark."""
         self._values, self._integers = mark
 
+    def places(self) -> tuple[set[str], set[str]]:
+        """Return the variables that have been assigned, and those that have been read, for `repetition`."""
+        return set(self._assigned), set(self._values_read)
+
+    @contextmanager
+    def repetition(self, before: tuple[set[str], set[str]]) -> Iterator[None]:
+        """Visit a part of the script again: it is the same place that assigns a variable."""
+        assigned, read = self.places()
+        self._assigned, self._values_read = set(before[0]), set(before[1])
+        yield
+        self._assigned |= assigned
+        self._values_read |= read
+
     @contextmanager
     def branch(self) -> Iterator[None]:
         """Visit a part that may not run, or runs in a process of its own: what it assigns is not certain later."""
@@ -114,3 +127,10 @@ class Variables:
 def is_integer(word: Word) -> bool:
     """Return True if the word can only be an integer."""
     return word.is_number or (word.is_exact and _INTEGER.fullmatch(word.text) is not None)
+
+
+def join_values(values: list[Word]) -> Word:
+    """Return the words of an assigned value as one word."""
+    if not values:
+        return Word("")
+    return Word(" ".join(value.text for value in values), all(value.is_exact for value in values), is_computed=True)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from qwed.guards._shell import pipe_flow
@@ -14,22 +15,24 @@ from qwed.guards._shell.command_model import (
     StatementJudge,
     Violation,
     Word,
-    names_in,
 )
 from qwed.guards._shell.commands import analyze_command
+from qwed.guards._shell.conditions import shows_operands
 from qwed.guards._shell.databases import DATABASE_CLIENTS
 from qwed.guards._shell.env_variables import analyze_assignment, analyze_prefix
 from qwed.guards._shell.expansion import expand_words, text_of
 from qwed.guards._shell.parse import parse
-from qwed.guards._shell.parser_fixups import flatten_list, has_adjacent
+from qwed.guards._shell.parser_fixups import ListItem, flatten_list, has_adjacent
 from qwed.guards._shell.redirections import REDIRECTIONS, Redirections
-from qwed.guards._shell.variables import VariableHistory
+from qwed.guards._shell.syntax import WORD_NODES
+from qwed.guards._shell.variables import VariableHistory, join_values
 from qwed.model import EffectKind
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 MAX_DEPTH, MAX_WRAPPED = 40, 6
+MAX_REPEATS = 64
 _TOO_DEEP = "the command is nested too deep"
 NO_HISTORY = VariableHistory()
 
@@ -46,6 +49,8 @@ class ShellVisitor(Redirections):
         """Functions that change the directory."""
         self._defining: list[str] = []
         self._depth = self._wrapped = self._branches = 0
+        self._repeats = 1
+        """Visits of the loop body that is being visited, for all loops around it."""
 
     def visit_script(self, text: str, stdin: PipeData = NO_DATA, *, same_shell: bool = False) -> PipeData:
         """Analyse text that another shell, or the same one, would run and return its output."""
@@ -210,13 +215,17 @@ class ShellVisitor(Redirections):
         items = flatten_list(node)
         outputs = [self.visit(items[0].node, stdin)]
         with self._branch():
-            before, certain = self.variables.mark(), True
-            for item in items[1:]:
-                certain = certain and item.operator == "&&"
-                if not certain:
-                    self.variables.reset(before)
-                outputs.append(self.visit(item.node, stdin))
+            outputs += [self.visit(item, stdin) for item in self._in_order(items[1:])]
         return pipe_flow.merge_outputs(outputs)
+
+    def _in_order(self, items: list[ListItem]) -> Iterator["Node"]:
+        """Yield the commands of a list; what is assigned after `||` is not certain in the commands that follow."""
+        before, certain = self.variables.mark(), True
+        for item in items:
+            certain = certain and item.operator in ("", "&&")
+            if not certain:
+                self.variables.reset(before)
+            yield item.node
 
     def _pipeline(self, node: "Node", stdin: PipeData, last_stdin: PipeData = NO_DATA) -> PipeData:
         stages = node.named_children
@@ -237,7 +246,7 @@ class ShellVisitor(Redirections):
         self._require_blanks(node)
         before = self.in_test
         for child in (*node.children, *more):
-            self.in_test = before or bool(words and words[0].text in ("test", "["))
+            self.in_test = before or (bool(words and words[0].text in ("test", "[")) and not shows_operands(node))
             self.connects = bool(words and words[0].text in DATABASE_CLIENTS)
             if child.type == "variable_assignment":
                 self._prefix(child, node)
@@ -257,7 +266,7 @@ class ShellVisitor(Redirections):
         if not node.is_named:
             # The grammar parses `==` and `=~` as operators even where they are words.
             return [Word(node.type)]
-        if node.type not in _WORDS:
+        if node.type not in WORD_NODES:
             self.report.add_unresolved(f"`{text_of(node)[:64]}` is not a word of a command that is understood")
         return expand_words(self, node)
 
@@ -270,13 +279,14 @@ class ShellVisitor(Redirections):
     def _redirected(self, node: "Node", stdin: PipeData) -> PipeData:
         redirections = [child for child in node.named_children if child.type in REDIRECTIONS]
         bodies = [child for child in node.named_children if child.type not in REDIRECTIONS]
-        body = [item.node for child in bodies for item in flatten_list(child)]
-        outputs = [self.visit(item, stdin) for item in body[:-1]]
+        items = [item for child in bodies for item in flatten_list(child)]
+        body = self._in_order(items)
+        outputs = [self.visit(item, stdin) for item in islice(body, max(len(items) - 1, 0))]
         own = NO_DATA
         for child in redirections:
             own = self.redirection(child) or own
         more = [extra for child in redirections for extra in self.arguments_after(child)]
-        for item in body[-1:]:
+        for item in body:
             last_stdin = own if own is not NO_DATA else stdin
             outputs.append(self._visit_redirected(item, stdin, last_stdin, more))
         return pipe_flow.merge_outputs(outputs)
@@ -304,7 +314,7 @@ class ShellVisitor(Redirections):
 
     def _assignment(self, node: "Node", _fed: PipeData = NO_DATA) -> PipeData:
         name, values = self._assigned_values(node)
-        value = values if len(values) == 1 else [_join_values(values)]
+        value = values if len(values) == 1 else [join_values(values)]
         if any(child.type == "+=" for child in node.children) or node.named_children[0].type == "subscript":
             # The rest of the value is not known.
             analyze_assignment(self.report, name, value, exported=name in self.exported)
@@ -326,12 +336,35 @@ class ShellVisitor(Redirections):
     def _for(self, node: "Node", stdin: PipeData) -> PipeData:
         children = node.named_children
         values = [word for child in children[1:] if child.type != "do_group" for word in expand_words(self, child)]
+        bodies = [child for child in children if child.type == "do_group"]
         with self._branch():
-            if node.children[0].type == "for":
-                self.assign(text_of(children[0]), values)
-            else:
+            if node.children[0].type != "for":
                 self.forget(text_of(children[0]))
-            return pipe_flow.merge_outputs([self.visit(child, stdin) for child in children if child.type == "do_group"])
+            elif self._can_repeat(values):
+                return self._repeat(text_of(children[0]), values, bodies, stdin)
+            else:
+                self.assign(text_of(children[0]), values)
+            return pipe_flow.merge_outputs([self.visit(child, stdin) for child in bodies])
+
+    def _can_repeat(self, values: list[Word]) -> bool:
+        """Return True if the values are known and so few that the body can be visited for each of them."""
+        return 1 < len(values) <= MAX_REPEATS // self._repeats and all(value.is_exact for value in values)
+
+    def _repeat(self, name: str, values: list[Word], bodies: list["Node"], stdin: PipeData) -> PipeData:
+        """Visit the body of a loop once for each value of its variable."""
+        outputs = []
+        self._repeats *= len(values)
+        before = self.variables.places()
+        for value in values:
+            directory = self.directory
+            with self.variables.repetition(before):
+                self.assign(name, [value])
+                outputs += [self.visit(child, stdin) for child in bodies]
+            if self.directory != directory:
+                # The change may fail, or the loop may end before it.
+                self.change_directory(Word("$PWD", is_exact=False))
+        self._repeats //= len(values)
+        return pipe_flow.merge_outputs(outputs)
 
     def _while(self, node: "Node", stdin: PipeData) -> PipeData:
         condition = text_of(node.named_children[0]).strip() if node.named_children else ""
@@ -426,7 +459,7 @@ class ShellVisitor(Redirections):
 
     def _test_expression(self, node: "Node", _fed: PipeData) -> PipeData:
         """Visit a test: `[ -z "$API_KEY" ]` checks if a secret is set and does not reveal it."""
-        before, self.in_test = self.in_test, True
+        before, self.in_test = self.in_test, not shows_operands(node)
         try:
             for child in node.named_children:
                 visit_operand(self, child, double=node.children[0].type == "[[")
@@ -438,20 +471,6 @@ class ShellVisitor(Redirections):
         return NO_DATA
 
 
-def _join_values(values: list[Word]) -> Word:
-    """Return the words of an assigned value as one word."""
-    if not values:
-        return Word("")
-    return Word(" ".join(value.text for value in values), all(value.is_exact for value in values), is_computed=True)
-
-
-_WORDS = names_in(
-    """
-    word number string raw_string ansi_c_string translated_string concatenation simple_expansion expansion
-    command_substitution process_substitution arithmetic_expansion brace_expression command_name regex
-    """
-)
-"""Kinds of nodes that are words of a command."""
 _MAP_OPTION = re.compile(r"-[a-zA-Z]*A[a-zA-Z]*")
 _ALWAYS = {
     "while": frozenset({"true", ":", "[ 1 ]", "[[ 1 ]]", "((1))", "(( 1 ))", "/bin/true", "! false", "[ true ]"}),
@@ -480,5 +499,5 @@ _VISITS: dict[str, Callable[[ShellVisitor, "Node", PipeData], PipeData]] = {
     "unset_command": ShellVisitor._unset,
     "test_command": ShellVisitor._test_expression,
     "comment": ShellVisitor._nothing,
-    **dict.fromkeys(_WORDS, ShellVisitor._value),
+    **dict.fromkeys(WORD_NODES, ShellVisitor._value),
 }

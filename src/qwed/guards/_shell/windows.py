@@ -79,6 +79,28 @@ def is_windows_name(name: str) -> bool:
     return name.lower().removesuffix(".exe").removesuffix(".com") in ONLY_WINDOWS or _CMDLET.match(name) is not None
 
 
+_DISPLAYS = names_in(
+    "dir type more sort tree date ls cat ps echo hostname whoami netstat arp route fc diff cd chdir help find gc select"
+)
+"""Programs of both worlds that only display something, as long as their arguments have the form of Windows."""
+_WINDOWS_FORM = re.compile(r"(?:[\w.:\\/*?=,@%+>\s-]|\"[^\"$`]*\"|'[^'$`]*'|\{[^{}`]*\})*")
+_FIND_FORM = re.compile(r"(?i)find(?:\.exe)?(?:[ \t]+(?:/[a-z]+|\"[^\"$`]*\"|[\w.:\\*]+))*[ \t]*")
+
+
+def may_be_posix(command: str) -> bool:
+    """Return True if a part of the command, which has the form of Windows, may mean something else to another shell."""
+    segments = [segment[_prefix_end(segment) :].strip() for segment in _segments(_CONTINUED.sub(" ", command))]
+    return any(_may_be_posix(segment) for segment in segments if segment)
+
+
+def _may_be_posix(segment: str) -> bool:
+    name = segment.split()[0].strip("\"'").lower().removesuffix(".exe")
+    if name in ONLY_WINDOWS or name not in NAMES:
+        return False
+    form = _FIND_FORM if name == "find" else _WINDOWS_FORM
+    return name not in _DISPLAYS or form.fullmatch(segment) is None
+
+
 def analyze_windows(command: str, analysis: ShellAnalysis, depth: int = 0) -> None:
     """Report the effects of the command; an unknown segment is UNRESOLVED."""
     if len(command) > MAX_LENGTH:

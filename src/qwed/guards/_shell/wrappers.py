@@ -77,7 +77,7 @@ def _env(analysis: ShellAnalysis, call: CommandCall) -> None:
     parsed = _parse(analysis, call)
     split = [value.word for value in parsed.values if value.option in ("-S", "--split-string")]
     if split:
-        run_text(analysis, [*split, *parsed.operands], call.stdin)
+        _split_env(analysis, call, split[0], parsed.operands)
         return
     # A lone dash is an old way to write `-i`.
     bare = int(bool(parsed.operands) and parsed.operands[0].text == "-")
@@ -86,6 +86,22 @@ def _env(analysis: ShellAnalysis, call: CommandCall) -> None:
         analysis.visit_command(inner, call.stdin)
     elif not parsed.is_about:
         analysis.report.add_effect(EffectKind.SECRET, "environment")
+
+
+_SPLITS_PLAINLY = re.compile(r"[^\\$#]*")
+
+
+def _split_env(analysis: ShellAnalysis, call: CommandCall, text: Word, operands: list[Word]) -> None:
+    """Analyse `env -S`: the words of the text, which no shell reads, are arguments of `env` itself."""
+    try:
+        words = shlex.split(text.text) if text.is_exact and _SPLITS_PLAINLY.fullmatch(text.text) else None
+    except ValueError:
+        words = None
+    if words is None:
+        analysis.report.add_unresolved(f"`{text.text[:64]}` is not split in a way that is understood")
+        run_text(analysis, [text, *operands], call.stdin)
+    else:
+        analysis.visit_command([Word(call.name), *(text._replace(text=word) for word in words), *operands], call.stdin)
 
 
 def _sudo(analysis: ShellAnalysis, call: CommandCall) -> None:
@@ -109,13 +125,27 @@ def _xargs(analysis: ShellAnalysis, call: CommandCall) -> None:
     """Analyse xargs: the words of its input become operands of the inner command."""
     parsed = _parse(analysis, call)
     inner = parsed.operands or [Word("echo")]
-    # xargs removes quotes and backslashes, and splits at the given delimiter.
-    changed = any(mark in call.stdin.text for mark in "'\"\\") or parsed.has("split")
-    unknown = parsed.has("-a", "--arg-file") or (changed and call.stdin.source is DataSource.TEXT)
-    values = _stdin_words(UNKNOWN_DATA if unknown else call.stdin)
+    values = _xargs_values(parsed, call.stdin)
+    if parsed.has("replace") and parsed.has("-L", "--max-lines", "-n", "--max-args", "-l"):
+        analysis.report.add_unresolved("the options of `xargs` contradict each other")
     mark = _mark(parsed)
     marked = [expanded for word in inner for expanded in substitute(word, mark, values)] if mark else [*inner, *values]
     analysis.visit_command(marked)
+
+
+def _xargs_values(parsed: ParsedCommand, stdin: PipeData) -> list[Word]:
+    """Return the words of the input: xargs removes quotes and backslashes, and splits at blanks, lines or zeros."""
+    if parsed.has("-a", "--arg-file") or (stdin.source is DataSource.TEXT and parsed.has("split")):
+        return _stdin_words(UNKNOWN_DATA)
+    if stdin.source is not DataSource.TEXT:
+        return _stdin_words(stdin)
+    if parsed.has("-0", "--null"):
+        return [Word(text, is_computed=True) for text in stdin.text.split("\0") if text]
+    if any(mark in stdin.text for mark in "'\"\\"):
+        return _stdin_words(UNKNOWN_DATA)
+    if parsed.has("replace"):
+        return [Word(line.lstrip(), is_computed=True) for line in stdin.text.splitlines() if line.strip()][:MAX_WORDS]
+    return _stdin_words(stdin)
 
 
 def _mark(parsed: ParsedCommand) -> str:
@@ -128,13 +158,16 @@ def substitute(word: Word, mark: str, values: list[Word]) -> list[Word]:
     """Return the word once for every value that may replace the mark."""
     if mark not in word.text:
         return [word]
+    # A name after other text is not known to begin with the directory of the listing.
+    is_part = not word.text.startswith(mark)
     return [
         word._replace(
-            text=word.text.replace(mark, value.text),
+            text=word.text.replace(mark, "*" if value.is_computed and value.is_several and is_part else value.text),
             is_exact=word.is_exact and value.is_exact,
             pattern=word.is_resolved and value.is_resolved and not (word.is_exact and value.is_exact),
             is_computed=True,
             origin=word.origin or value.origin,
+            any_name=word.any_name or value.any_name,
         )
         for value in values
     ]
@@ -146,7 +179,7 @@ def _stdin_words(stdin: PipeData) -> list[Word]:
     if stdin.source is DataSource.NUMBER:
         return [Word("0", is_exact=False, pattern=True, is_computed=True, is_number=True)]
     if stdin.source is DataSource.LISTING:
-        return [Word(stdin.text or ".", is_exact=False, pattern=True, is_computed=True)]
+        return [Word(stdin.text or ".", False, pattern=True, is_computed=True, any_name=stdin.any_name)]
     origin = stdin.violation if stdin.source in _CODE else None
     return [Word("$input", is_exact=False, is_computed=True, origin=origin, splits=True)]
 

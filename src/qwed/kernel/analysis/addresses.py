@@ -24,6 +24,8 @@ _PART, _REST = r"(?:0x[0-9a-f]{1,8}|\d{1,10})", r"(?::\d{1,5})?(?:/\S*)?"
 _IPV4 = re.compile(rf"{_PART}(?:\.{_PART}){{3}}{_REST}", re.IGNORECASE)
 _ONE_NUMBER = re.compile(rf"(?:0x[0-9a-f]{{8}}|0[0-7]{{10,11}}){_REST}", re.IGNORECASE)
 _IPV6 = re.compile(rf"\[[0-9a-f:.%]{{2,64}}\]{_REST}|(?=[^:]*:[^:]*:)[0-9a-f:]{{3,39}}(?:%\w+)?", re.IGNORECASE)
+_RESOLVED = re.compile(r"[\w.*-]{1,255}:\d{1,5}:(\[?[0-9a-fA-F.:]{3,45}\]?|[\w.-]{1,255}:\d{1,5})")
+"""Host, port and the address to use for them, as in `curl --resolve`."""
 _CLOCK = re.compile(r"\d{1,2}:\d{2}:\d{2}")
 _NAME = re.compile(
     r"(?:[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,62})\.){1,10}(xn--[a-z0-9-]{1,59}|[A-Za-z]{2,24})\.?(:\d{1,5})?(?:/\S*)?"
@@ -88,6 +90,9 @@ def whole_host(text: str) -> str | None:
         return text
     if _IPV6.fullmatch(text) and not _CLOCK.fullmatch(text):
         return text if text.startswith("[") else f"[{text}]"
+    resolved = _RESOLVED.fullmatch(text)
+    if resolved is not None:
+        return resolved[1]
     login = _LOGIN.fullmatch(text)
     if login is not None:
         return login[1]

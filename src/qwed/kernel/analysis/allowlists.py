@@ -88,7 +88,7 @@ def _openable_texts(case: Case) -> Iterable[tuple[str, str]]:
     if not resolved_action.is_tool or (resolved_action.analyzer == "shell" and not resolved_action.custom):
         return
     executable_text = resolved_action.executable_text
-    for path, text in strings_within(case.action.parameters):
+    for path, text, _complete in strings_within(case.action.parameters):
         if executable_text is None or (
             text not in (executable_text.original, executable_text.normalized)
             and not classify_name(name_at(path)).command

@@ -9,10 +9,12 @@ from qwed.kernel.case import Case
 from qwed.kernel.tool_verbs import words_of
 from qwed.kernel.tools import PATH, SHELL, SQL_TOOLS, text_of
 from qwed.model import Effect, EffectKind, Status, Verdict
-from qwed.model.tool_name import base_tool_name
+from qwed.model.tool_name import base_tool_name, server_of
 
 _E = EffectKind
-_MAIL_WORDS = frozenset({"email", "emails", "mail", "mails", "gmail", "smtp", "outlook", "sendgrid", "mailgun"})
+_MAIL_WORDS = frozenset(
+    {"email", "emails", "mail", "mails", "gmail", "smtp", "outlook", "sendgrid", "mailgun", "ses", "imap", "postmark"}
+)
 _DATABASE_CLIENT = re.compile(
     r"(?:^|[\s;&|(/`])(?:psql|mysql|mariadb|sqlite3?|duckdb|sqlcmd|cqlsh|bq|snowsql|clickhouse(?:-client)?|mongosh)"
     r"(?=[\s;|&)]|$)"
@@ -44,8 +46,12 @@ class _CallEffects(NamedTuple):
 
     def is_mail(self) -> bool:
         """Return True if a message leaves by mail."""
-        words = words_of(base_tool_name(self.case.resolved_action.name))
-        return _E.COMMUNICATE in self.kinds and not _MAIL_WORDS.isdisjoint(words)
+        name = self.case.resolved_action.name
+        words = (*words_of(base_tool_name(name)), *words_of(server_of(name) or ""))
+        is_mail = not _MAIL_WORDS.isdisjoint(words) or {"to", "subject"} <= {
+            key.lower() for key in self.case.action.parameters or {}
+        }
+        return _E.COMMUNICATE in self.kinds and is_mail
 
 
 _EQUIVALENTS: dict[str, Callable[[_CallEffects], bool]] = {

@@ -11,7 +11,7 @@ from typing import Any
 from qwed.kernel.analysis.parameter_kinds import classify_name
 
 _SUBCOMMAND = re.compile(r"(?:\w+_)?sub_?commands?|action|verb")
-_ARGUMENTS = re.compile(r"(?:\w+_)?(?:args?|arguments?|argv|params?|parameters|flags?|options|opts|switches)")
+ARGUMENTS = re.compile(r"(?:\w+_)?(?:args?|arguments?|argv|params?|parameters|flags?|options|opts|switches)")
 _DIRECTORY = re.compile(
     r"(?:\w+_)?cwd|work_?dir(?:ectory)?"
     r"|(?:(?:working|current|base|project|repo|root|run|start|exec)_)?(?:dir|directory|path|folder|root)|workspace"
@@ -35,14 +35,14 @@ def command_line_of(value: Any, *, several: bool) -> str | None:
 
 def has_arguments(siblings: Mapping[str, Any]) -> bool:
     """Return True if one of these members holds arguments of a program."""
-    return next(_values_named(siblings, _ARGUMENTS), None) is not None
+    return next(_values_named(siblings, ARGUMENTS), None) is not None
 
 
 def with_context(line: str, siblings: Mapping[str, Any]) -> str | None:
     """Return the command as it would run; None if another member decides what is executed in an unknown way."""
     if next(_values_named(siblings, _INPUT), None) is not None:
         return None
-    for value in (*_values_named(siblings, _SUBCOMMAND), *_values_named(siblings, _ARGUMENTS)):
+    for value in (*_values_named(siblings, _SUBCOMMAND), *_values_named(siblings, ARGUMENTS)):
         words = value if isinstance(value, str) else command_line_of(value, several=False)
         if words is None:
             return None

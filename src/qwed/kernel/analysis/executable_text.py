@@ -73,6 +73,7 @@ class ToolName(NamedTuple):
 
 _SQL_TEXT = """
 sql postgres postgresql pg mysql mariadb sqlite sqlite3 duckdb mssql tsql plsql bigquery snowflake redshift clickhouse
+bq oracle cockroach cockroachdb trino presto athena spanner databricks motherduck supabase neon planetscale turso libsql
 """
 _SQL_WORDS = frozenset(_SQL_TEXT.split())
 _DATABASE_WORDS = _SQL_WORDS | {"db", "database", "databases", "table", "tables"}
@@ -152,7 +153,7 @@ def _distinct(texts: Iterable[ExecutableText]) -> list[ExecutableText]:
 def _texts_by_form(action: Action, tool: ToolName) -> Iterator[ExecutableText]:
     """Yield statements and commands under names that do not imply them, at any depth."""
     path: JsonPath = ("parameters", EMBEDDED)
-    for where, text in strings_within(action.parameters):
+    for where, text, _complete in strings_within(action.parameters):
         if not may_be_executed(classify_name(name_at(where)), tool):
             continue
         if is_statement(text):

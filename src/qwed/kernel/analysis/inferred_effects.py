@@ -8,14 +8,15 @@ from typing import NamedTuple
 from qwed.guards import path as paths
 from qwed.guards.file_effects import file_effects
 from qwed.guards.url_reach import WEIGHT, Reach, reach_of
+from qwed.kernel.analysis.command_context import ARGUMENTS
 from qwed.kernel.analysis.content_scan import name_at
 from qwed.kernel.analysis.embedded_values import strings_within
 from qwed.kernel.analysis.executable_text import ToolName, may_be_executed, query_words, read_tool_name
 from qwed.kernel.analysis.parameter_kinds import ParameterName, classify_name
 from qwed.kernel.analysis.parameter_verbs import effects_of, parameter_verbs
 from qwed.kernel.analysis.query_mutations import mutations_in
-from qwed.kernel.analysis.text_forms import has_code
-from qwed.kernel.analysis.unjudged_queries import is_unproven_query
+from qwed.kernel.analysis.text_forms import has_code, has_options, is_serialized, is_substitution, reads_other_file
+from qwed.kernel.analysis.unjudged_queries import is_unproven_query, names_language
 from qwed.kernel.case import Case
 from qwed.kernel.tool_verbs import meaning_of, words_of
 from qwed.model import Effect, EffectKind, Verdict
@@ -52,6 +53,8 @@ _FILE_EFFECTS: tuple[tuple[frozenset[str], _FileEffects], ...] = (
 class _NamedText(NamedTuple):
     name: ParameterName
     text: str
+    complete: bool = True
+    """False if the text contains values beyond the limits, which are not read."""
 
 
 _PATH_AT_START = re.compile(
@@ -79,34 +82,72 @@ def inferred_effects(case: Case) -> tuple[Effect, ...]:
     texts = list(_texts(case))
     verbs = parameter_verbs(name, case.action)
     tool = read_tool_name(name)
-    changes = (kind for text in texts for kind in _changes_in(text, tool))
+    changes = [kind for text in texts for kind in _changes_in(text, tool)]
+    if case.resolved_action.executable_text is None and any(map(_is_argument, texts)):
+        changes.append(EffectKind.UNRESOLVED)  # options of a program that is not known
     by_verb = tuple(Effect(kind, name) for kind in dict.fromkeys((*effects_of(verbs), *changes)))
     return (*by_verb, *_file_and_address_effects(texts, file_words(name, verbs)))
 
 
+def _is_argument(named_text: _NamedText) -> bool:
+    return ARGUMENTS.fullmatch(named_text.name.plain) is not None and _OPTION.match(named_text.text) is not None
+
+
+_OPTION = re.compile(r"\s*--?[A-Za-z]")
+
+
 def _changes_in(named_text: _NamedText, tool: ToolName) -> Iterator[EffectKind]:
     """Yield the effects of a text that is a query of a language without an engine, or code under any name."""
-    name, text = named_text
+    name, text, complete = named_text
+    if not complete and (tool.takes_queries or not (name.content or name.stored)):
+        yield EffectKind.UNRESOLVED
     if name.content and not tool.takes_queries:
         return
-    yield from mutations_in(text)
+    yield from mutations_in(text, is_query=name.query and not tool.searches_text)
     if classify_name(text).plain == name.plain:
         return  # the parameter's name itself
+    if _does_more_than_name(name, text) or is_serialized(text) or reads_other_file(text):
+        yield EffectKind.UNRESOLVED
     executable = may_be_executed(name, tool)
     is_query = name.query or name.command or executable
     is_code = (name.code or executable) and has_code(text)
+    # In documents and on the web a query is what is looked for, unless the tool is named after its language.
+    is_query = is_query and not (tool.searches_text and not names_language(query_words(name, tool)))
     if is_code or (is_query and is_unproven_query(text, query_words(name, tool))):
         yield EffectKind.UNRESOLVED
+
+
+def _does_more_than_name(name: ParameterName, text: str) -> bool:
+    """Return True if a value is replaced, executed or taken for an option by the program that gets it."""
+    if is_substitution(text) and not name.query and not _SEARCHED.fullmatch(name.plain):
+        return True
+    if not (name.file or name.perhaps_file or _OPERAND.fullmatch(name.plain)):
+        return False
+    return has_options(text) or (len(text) < _LONGEST_NAME and has_code(text))
+
+
+_OPERAND = re.compile(
+    r"(?:\w+_)?(?:ref|refs|objects?|branch|revision|rev|commit|range|tag|sha|base|head|remote|repo|names?|ids?|host|container|pod"
+    r"|image|package|namespace)"
+)
+"""Names of what a program gets as an operand."""
+_LONGEST_NAME = 400
+_SEARCHED = re.compile(
+    r"(?:\w+_)?(?:search|terms?|keywords?|patterns?|regexp?|grep|q|filter|replacement|replace|quotes?|markdown)"
+)
 
 
 def file_words(name: str, verbs: Iterable[str] = ()) -> frozenset[str]:
     """Return the words that tell what a call does with a file; every word for writing or deleting adds that one."""
     names = (base_tool_name(name), *verbs)
-    meanings = (meaning_of(text).lower() for text in names)
-    return frozenset(word for text in names for word in words_of(text)).union(_FILE_VERBS.intersection(meanings))
+    meanings = {meaning_of(text).lower() for text in names}
+    words = frozenset(word for text in names for word in words_of(text))
+    # `extract_text` reads, `extract_archive` writes.
+    return words.difference(_PERHAPS_WRITING if meanings == {"read"} else ()).union(_FILE_VERBS & meanings)
 
 
 _FILE_VERBS = frozenset({"write", "delete"})
+_PERHAPS_WRITING = frozenset({"extract", "convert", "render", "record", "format"})
 
 
 def _file_and_address_effects(texts: list[_NamedText], words: frozenset[str]) -> tuple[Effect, ...]:
@@ -148,10 +189,10 @@ def _texts(case: Case) -> Iterator[_NamedText]:
     executed = () if executable_text is None else (executable_text.original, executable_text.normalized)
     if case.action.target:
         yield _NamedText(classify_name("target"), case.action.target)
-    for path, text in strings_within(case.action.parameters):
+    for path, text, complete in strings_within(case.action.parameters):
         name = classify_name(name_at(path))
         if text and text not in executed and not (executable_text is not None and name.command):
-            yield _NamedText(name, text)
+            yield _NamedText(name, text, complete)
 
 
 def _effects_on(files: list[_NamedText], words: frozenset[str]) -> Iterator[Effect]:
@@ -185,7 +226,7 @@ def _limited(effects: Iterable[Effect]) -> Iterator[Effect]:
 
 def names_file(named_text: _NamedText, words: frozenset[str] = frozenset()) -> bool:
     """Return True if a text names a file, by its parameter's name or by its form."""
-    name, text = named_text
+    name, text, _complete = named_text
     if len(text) > paths.MAX_LENGTH and not name.file:
         return False
     text = text if text.isascii() else normalize("NFKC", text)

@@ -30,7 +30,8 @@ _NOT_PROGRAM = (
 """Words before `code` that make it an identifier and not a program."""
 _CODE = (
     rf"(?!(?:\w*_)?(?:{_NOT_PROGRAM})_code\Z)(?:\w*_)?"
-    rf"(?:(?:js|py|source|script)?code|python3?|py|javascript|js|typescript|ts|program|snippet|eval|evaluate){_AS_TEXT}"
+    rf"(?:(?:js|py|source|script)?code|python3?|py|javascript|js|typescript|ts|program|snippet|eval|evaluate"
+    rf"|apex|groovy|lua|ruby|php|perl|vba|applescript|vbscript){_AS_TEXT}"
 )
 _CONTENT = (
     r"contents?|body|texts?|messages?|descriptions?|titles?|comments?|notes?|summary|markdown|html|str|string"

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
+from qwed.kernel.analysis.graphql import mutation_fields
 from qwed.kernel.tool_verbs import effect_of, meaning_of
 from qwed.model import EffectKind
 
@@ -12,13 +13,22 @@ _MOST_NAMES = 500
 _E = EffectKind
 
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*+"' + r"|'(?:[^'\\]|\\.)*+'")
-_MUTATION = re.compile(r"(?:^|\})\s*(?:#[^\n]*\n\s*)*mutation\b[^{}]{0,2000}\{", re.IGNORECASE)
-_TOKEN = re.compile(r"[A-Za-z_]\w{0,63}|[{}()]")
+_COMMENTS = re.compile(r"/\*.*?(?:\*/|\Z)|(?<!:)//[^\n\r]*", re.DOTALL)
+_NODE = r"\(\s*\w{0,64}\s*(?::[\w:|&!%`$ ]{1,200})?(?:\{[^{}]{0,400}\}\s*)?\)"
+_AFTER_NODE = (
+    r"\s*(?:[-<,;]|\Z|(?:where|return|set|detach|delete|remove|with|on|match|merge|create|optional|foreach|call|union|unwind"
+    r"|order)\b)"
+)
 _PATTERN = re.compile(
-    r"\s*(?:optional\s+)?(?:match|merge|create)\s*(?:\w+\s*=\s*)?\(|\s*unwind\s+\S+\s+as\s"
-    r"|\s*call\s+\w+\.[\w.]+|\s*load\s+csv\b|\s*(?:using\s+periodic|foreach)\s*\(?",
+    rf"(?<![\w.-])(?:match|merge|create)\s*(?:\w{{1,64}}\s*=\s*)?(?:\w{{1,32}}\s*)?(?:\(\s*)?{_NODE}{_AFTER_NODE}"
+    r"|\A\s*(?:(?:optional\s+)?(?:match|merge|create)\s*(?:\w+\s*=\s*)?\(|unwind\s+\S+\s+as\s|call\s+\w+\.[\w.]+"
+    r"|load\s+csv\s+(?:with\s+headers\s+)?from\b|using\s+periodic\s+commit\b|foreach\s*\(\s*\w+\s+in\b)",
     re.IGNORECASE,
 )
+"""A pattern with a node anywhere, because hints and other clauses may stand before it; or another clause first."""
+_MATCHES = re.compile(r"(?<![\w.-])match\b[^()]{0,60}\(\s*\w{0,64}\s*[:{)]", re.IGNORECASE)
+"""A pattern in a text that is a query, in whatever form."""
+_DIRECTORY_CHANGE = re.compile(r"^changetype:\s*(?:delete|modify|add|modr?dn)\b", re.IGNORECASE | re.MULTILINE)
 _OPAQUE = re.compile(
     r"\bcall\s+(?!db\.(?:labels|relationshiptypes|propertykeys|schema\.\w+|indexes|constraints|info|ping)\b|apoc\.meta\.)\w"
     r"|\bload\s+csv\b|\bforeach\b|\busing\s+periodic\b",
@@ -38,30 +48,37 @@ _OPERATORS = {
 }
 
 
-def mutations_in(text: str) -> Iterator[EffectKind]:
-    """Yield the effects of the text if it is a query of such a language."""
+def is_graph_pattern(text: str) -> bool:
+    """Return True if the text has a graph pattern, whose effects `mutations_in` yields."""
+    return _PATTERN.search(_plain(text)) is not None
+
+
+def _plain(text: str) -> str:
+    """Return the text without strings and comments."""
+    return _COMMENTS.sub(" ", _QUOTED.sub('""', text))
+
+
+def mutations_in(text: str, *, is_query: bool = False) -> Iterator[EffectKind]:
+    """Yield the effects of the text if it is a query of such a language; `is_query` if a name says so."""
     if text in _OPERATORS:
         yield _OPERATORS[text]
-    begins = text[:_LONGEST]
-    if "mutation" not in begins.lower() and not _PATTERN.match(begins):
-        return
-    plain = _QUOTED.sub('""', begins)
-    if _MUTATION.search(plain):
+    if _DIRECTORY_CHANGE.search(text[:_LONGEST]):
+        yield EffectKind.ADMIN
+    fields = mutation_fields(text) if "mutation" in text and "{" in text else None
+    if fields is not None:
         yield EffectKind.WRITE
-        effects = (effect_of(meaning_of(name)) for name in islice(_operations_in(plain), _MOST_NAMES))
+        effects = (effect_of(meaning_of(name)) for name in islice(fields, _MOST_NAMES))
         yield from (effect for effect in effects if effect not in (None, EffectKind.READ))
-    elif _PATTERN.match(plain):
-        yield from (kind for words, kind in _CHANGES if words.search(plain))
-        if _OPAQUE.search(plain):
-            yield EffectKind.UNRESOLVED
+    elif _BEGINS_PATTERN.search(text):
+        plain = _plain(text)
+        if _PATTERN.search(plain) or (is_query and _MATCHES.search(plain)):
+            yield from _changes_of_pattern(plain)
 
 
-def _operations_in(plain: str) -> Iterator[str]:
-    """Yield the fields of the outermost level of a mutation: each is an operation, named like a tool."""
-    depth = brackets = 0
-    for match in _TOKEN.finditer(plain):
-        piece = match[0]
-        depth += (piece == "{") - (piece == "}")
-        brackets += (piece == "(") - (piece == ")")
-        if depth == 1 and brackets <= 0 and piece not in "{}()":
-            yield piece
+_BEGINS_PATTERN = re.compile(r"\b(?:match|merge|create|unwind|call|load|using|foreach)\b", re.IGNORECASE)
+
+
+def _changes_of_pattern(plain: str) -> Iterator[EffectKind]:
+    yield from (kind for words, kind in _CHANGES if words.search(plain))
+    if _OPAQUE.search(plain):
+        yield EffectKind.UNRESOLVED

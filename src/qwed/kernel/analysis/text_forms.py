@@ -57,7 +57,8 @@ _CODE = re.compile(
     |^\s*(?:javascript|vbscript)\s*:|\bthis\s*\.\s*constructor\b|\bconstructor\s*\.\s*constructor\b
     |\b(?:Runtime\s*\.\s*getRuntime|System\s*\.\s*(?:exit|getenv)|T\s*\(\s*java\.|ProcessBuilder|Files\s*\.\s*write)
     |\{\{[^{}]{0,400}(?:__class__|__globals__|__subclasses__|config\.|cycler|lipsum)
-    |<\?php\b|<script\b|<%=?\s*\w+\s*[.(]|\#\{\s*[`\w]+\s*[.(]""",
+    |<\?php\b|<script\b|<%=?\s*(?:`|\w+\s*[.(])|!!(?:python|ruby|java)\b|!ruby/|tag:yaml\.org,2002:python
+    |(?:^|[=(,;])\s*(?:WEBSERVICE|IMPORT(?:XML|DATA|HTML|FEED|RANGE)|FILTERXML|DDE|REGISTER\.ID)\s*\(|\#\{\s*[`\w]+\s*[.(]""",
     re.VERBOSE | re.IGNORECASE | re.MULTILINE,
 )
 
@@ -66,7 +67,16 @@ def is_command(text: str) -> bool:
     """Return True if a text has the form of a shell command: a known program with options, a path or shell syntax."""
     if len(text) > _LONGEST:
         return False
-    return any(map(_is_one_command, (text, *_SEPARATOR.split(text, _MOST_PARTS)[1:])))
+    return _is_injection(text) or any(map(_is_one_command, (text, *_SEPARATOR.split(text, _MOST_PARTS)[1:])))
+
+
+_INJECTION = re.compile(r"\s*[\w.:/@-]{0,128}['\")]{0,2}\s{0,4}(?:;|&&?|\|\|?|\n)\s{0,4}([\w./\\-]{1,128})\s+[^\s=]")
+
+
+def _is_injection(text: str) -> bool:
+    """Return True if a command follows one word: `pod; kubectl delete ns prod`."""
+    match = _INJECTION.match(text)
+    return match is not None and _program_of(match[1]) in _PROGRAMS
 
 
 def _is_one_command(text: str) -> bool:
@@ -97,6 +107,47 @@ def are_command_words(words: object) -> bool:
     if not isinstance(words, list | tuple) or len(words) < 2 or not all(isinstance(word, str) for word in words):
         return False
     return _program_of(words[0]) in _PROGRAMS and is_command(" ".join(words[:100]))
+
+
+def is_substitution(text: str) -> bool:
+    """Return True if a shell would replace the text, or a word of it, with the output of a command: `$(id)`."""
+    return len(text) <= _LONGEST and _SUBSTITUTION.fullmatch(text) is not None
+
+
+_SUBSTITUTION = re.compile(
+    r"\s*[\w./:@-]{0,128}(?:`[^`\n]{1,400}`|\$\([^()\n]{1,400}\)|\$\{IFS\}|[<>]\([^()\n]{1,400}\))[\w./:@-]{0,128}\s*"
+)
+
+
+def reads_other_file(text: str) -> bool:
+    """Return True if the text is markup that includes a file or an address, or an image that executes a script."""
+    return _ENTITY.search(text, 0, _LONGEST) is not None or _SCRIPTED_IMAGE.search(text, 0, _LONGEST) is not None
+
+
+_SCRIPTED_IMAGE = re.compile(
+    r"<svg\b[^<>]{0,400}>.{0,2000}?<script\b|<svg\b[^<>]{0,400}\bon\w+\s*=", re.IGNORECASE | re.DOTALL
+)
+
+
+_ENTITY = re.compile(
+    r"<!ENTITY\s[^<>]{0,200}?\b(?:SYSTEM|PUBLIC)\s|<xi:include\s|<(?:iframe|object|embed|img|image|use|link|frame)\b[^<>]{0,400}?(?:src|href|data)\s*=\s*[\"']?\s*(?:file|jar|php|ftp):|<!DOCTYPE\s[^<>\[]{0,200}?\bSYSTEM\s+[\"'](?!about:)"
+)
+
+
+def is_serialized(text: str) -> bool:
+    """Return True if the text is an object of Python, Java or .NET in base64, whose reader executes what it names."""
+    return _SERIALIZED.fullmatch(text) is not None
+
+
+_SERIALIZED = re.compile(r"(?:gAS[UVW]|gAN[jc]|gAJ[jc]|rO0AB|AAEAAAD/{2,8})[A-Za-z0-9+/_-]{12,}={0,2}")
+
+
+def has_options(text: str) -> bool:
+    """Return True if an operand has an option, or would be run: `--output=x`, `HEAD --ext-diff`, `|id`."""
+    return _OPTIONS.search(text) is not None
+
+
+_OPTIONS = re.compile(r"(?:\A|\s)--[a-z][\w-]+|\A\s*\|\s*\w|\w\s*\|\s*\Z")
 
 
 def has_code(text: str) -> bool:

@@ -66,6 +66,9 @@ _STATEMENT = re.compile(
     r"|delete\s+\w+\s+where\s+\w+\s*[=<>]|update\s+(?:\S+|[\"`\[][^=;]{1,80})\s+(?:as\s+)?\w+\s+set\s+\S+\s*=|shutdown\s*;?\s*$|shutdown\s+with\s"
     r"|if\s+(?:exists\b|not\b|object_id\b|[(@\d])[^;]{0,200}?[\s)](?:drop\s+table|delete\s+from|truncate\s+table)\s|(?:backup|restore)\s+database\s+\S+\s+(?:to|from)\s+\w+\s*="
     r"|prepare\s+\w+\s+from\s+['@]|prepare\s+\w+(?:\s*\([^)]*\))?\s+as\s+(?:select|insert|update|delete|values)\b|[\\.](?:!|shell\b|system\b|copy\s|import\s|read\s)"
+    r"|export\s+data\b|(?:force\s+)?install\s+\w+\s*(?:from\b|;|$)|unload\s*\(|put\s+'?file:|kill\s+(?:query\s+|connection\s+)?\d+\s*;?$"
+    r"|detach\s+(?:database\s+)?\w+\s*;?$|optimize\s+table\s|reassign\s+owned\b|discard\s+all\b|purge\s+(?:binary|tables?)\b"
+    r"|undrop\s+\w+\s|comment\s+on\s+(?:table|column)\s|import\s+foreign\s|create\s+or\s+replace\s"
     r"|merge\s+\w+\s+using\b|begin\s+(?:drop|delete|truncate|insert|alter)\s)",
     re.IGNORECASE | re.DOTALL,
 )

@@ -7,9 +7,10 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from qwed.kernel.analysis.query_mutations import is_graph_pattern
+
 _LONGEST = 20_000
 _STRINGS = re.compile(r'"(?:[^"\\]|\\.)*+"' + r"|'(?:[^'\\]|\\.)*+'|`[^`]*+`")
-_COMMENTS = re.compile(r"/\*.*?\*/|//[^\n]*|#[^\n]*", re.DOTALL)
 _CALL = re.compile(r"(\w{1,64})\s*\(")
 _WORD = re.compile(r"[A-Za-z_]\w{0,63}")
 
@@ -54,6 +55,13 @@ _SPL_CHANGES = re.compile(
 )
 
 
+_LOG_STAGES = _words(
+    """fields filter stats sort limit parse display dedup pattern unnest diff anomaly filterindex source
+    where project summarize extend order take top count distinct join union render mv-expand make-series"""
+)
+_STAGE = re.compile(r"(?:\A|\|)\s*([\w-]+)")
+
+
 def _reads_gremlin(text: str) -> bool:
     plain = _STRINGS.sub('""', text)
     called = frozenset(_CALL.findall(plain))
@@ -68,7 +76,8 @@ def _reads_mongo(text: str) -> bool:
 
 
 def _reads_sparql(text: str) -> bool:
-    plain = re.sub(r"<[^<>\s]*>", "<>", _STRINGS.sub('""', _COMMENTS.sub(" ", text)))
+    # A reference may have a `#` or a `//` in it, so references come before comments.
+    plain = re.sub(r"#[^\n\r]*", " ", re.sub(r"<[^<>\s]*>", "<>", _STRINGS.sub('""', text)))
     # `ex:load` is a name, not a verb.
     words = {word.lower() for word in _WORD.findall(re.sub(r"(?<![\w-])[\w-]{0,64}+:[\w.-]++|[?$]\w++", " ", plain))}
     return not words & _SPARQL_CHANGES and "service" not in words
@@ -97,8 +106,28 @@ class _Language(NamedTuple):
     reads: Callable[[str], bool]
 
 
+_CYPHER_CHANGES = re.compile(
+    r"\b(?:delete|remove|set|create|merge|drop|foreach|load|call|alter|grant)\b", re.IGNORECASE
+)
+
+
+def _reads_cypher(text: str) -> bool:
+    """Return True for a read, and for a pattern, which is judged by its clauses."""
+    return is_graph_pattern(text) or _CYPHER_CHANGES.search(_STRINGS.sub('""', text)) is None
+
+
+_BEGINNING = r"(?:\A|(?<=[;\n}|(/])) ?"
+"""Where a clause of a condensed text may begin: comments, hints and other statements may stand before it."""
+
+
+def _condensed(text: str) -> str:
+    """Return the text with one blank or one line end in place of several, so that a form need not look for them."""
+    lines = (" ".join(line.split()) for line in text.splitlines())
+    return "\n".join(line for line in lines if line)
+
+
 def _form(pattern: str) -> re.Pattern[str]:
-    return re.compile(rf"\s*(?:{pattern})", re.IGNORECASE)
+    return re.compile(rf"{_BEGINNING}(?:{pattern})", re.IGNORECASE)
 
 
 _LANGUAGES = (
@@ -107,12 +136,23 @@ _LANGUAGES = (
         _form(r"(?:graph\.traversal\(\)|g)\s*\.\s*(?:V|E|addV|addE|inject|tx|io|call|with\w*|merge[VE])\s*\("),
         _reads_gremlin,
     ),
-    _Language(_words("mongosh mongoshell"), _form(r"(?:db|rs|sh)\s*[.\[]\s*['\"\w$-]+[\]'\"]*\s*[.(]"), _reads_mongo),
+    _Language(
+        _words("cypher neo4j memgraph falkordb kuzu"),
+        _form(
+            r"call\s*(?:\([^)]{0,200}\)\s*)?\{|create\s+(?:\w+\s+)?(?:constraint|index)\b[^;]{0,200}\b(?:for|on)\s*[(:]"
+        ),
+        _reads_cypher,
+    ),
+    _Language(
+        _words("mongosh mongoshell"),
+        _form(r"(?:db|rs|sh)\s*[.\[]\s*['\"\w$-]+[\]'\"]*\s*[.(]|(?:let|var|const)\s+\w+\s*=\s*db\b"),
+        _reads_mongo,
+    ),
     _Language(
         _words("sparql rdf wikidata"),
         _form(
             r"(?:(?:prefix\s+\w*:|base)\s*<[^>]*>\s*){1,50}\w|(?:select|construct|describe|ask)\b[^;{}]{0,400}(?:where\s*)?\{\s*"
-            r"|(?:insert|delete)\s+(?:data\s*|where\s*)?\{|with\s+<[^>]*>\s*(?:insert|delete)"
+            r"|(?:insert|delete)\s+(?:data|where)\s*\{|(?:insert|delete)\s*\{\s*(?:[?$<_}]|\w*:)|with\s+<[^>]*>\s*(?:insert|delete)"
             r"|(?:clear|drop|load|create|copy|move|add)\s+(?:silent\s+)?(?:graph|default|named|all|<)"
         ),
         _reads_sparql,
@@ -126,24 +166,39 @@ _LANGUAGES = (
     _Language(
         _words("redis valkey keydb"),
         _form(
-            r"(?:flushall|flushdb|config\s+set|debug\s+\w+|script\s+(?:load|flush)|slaveof\s|replicaof\s|eval\s+[\"'])"
+            r"(?:flush(?:all|db)\s*(?:a?sync\s*)?(?:\Z|\n|;)|config\s+set\s+(?:[a-z]+-[\w-]+|dir|dbfilename|requirepass|masterauth"
+            r"|maxmemory|save|logfile|bind|port|timeout|loglevel|appendonly|appendfsync)\s|debug\s+(?:sleep|segfault|object|reload)"
+            r"|script\s+(?:load|flush)|(?:slave|replica)of\s+\S+\s+\S+\s*(?:\Z|\n)|eval\s+[\"'])"
         ),
         _reads_redis,
     ),
     _Language(
         _words("kql kusto adx"),
         _form(r"\.(?:drop|delete|purge|alter|set|append|create|execute|clear)\b"),
-        lambda text: not text.lstrip().startswith("."),
+        lambda text: re.search(rf"{_BEGINNING}\.(?!\d)", _condensed(text)) is None,
     ),
-    _Language(_words("spl splunk"), None, lambda text: _SPL_CHANGES.search(text) is None),
+    _Language(
+        _words("spl splunk"),
+        _form(
+            r"(?:search\s+)?(?:index|source|sourcetype)\s*=|[^|\n]{0,400}\|\s*(?:delete\s*\Z|(?:outputlookup|sendemail|collect)\b)"
+        ),
+        lambda text: _SPL_CHANGES.search(text) is None,
+    ),
     _Language(
         _words("aql arangodb arango"),
-        _form(r"for\s+\w+\s+in\s+\w+\b[^;]{0,2000}\b(?:insert|update|replace|remove|upsert)\b"),
+        _form(
+            r"for\s+\w+\s+in\s+\w+\b[^;]{0,400}\b(?:insert|update|replace|remove|upsert)\b[^;]{0,400}\b(?:in|into|with)\s|let\s+\w+\s*=[^;]{0,400}\bfor\s"
+            r"|remove\s+(?:['\"{]\S*|\w+\.\S+)\s+in\s+\w+|(?:insert|upsert|replace)\s*\{\s*['\"\w]+\s*:"
+        ),
         _has_none_of("insert", "update", "replace", "remove", "upsert"),
     ),
     _Language(
         _words("surreal surrealdb surrealql"),
-        _form(r"remove\s+(?:table|database|namespace|index|field|user)\b"),
+        _form(
+            r"remove\s+(?:table|database|namespace|index|field|user)\b|relate\s+\S+->"
+            r"|(?:delete|update|upsert|create)\s+\w+:[\w\u27e8]\S*\s*(?:\Z|;|(?:set|content|merge|patch|replace|unset|return|where)\b)"
+            r"|delete\s+\w+\s*[);]|let\s+\$\w+\s*="
+        ),
         _begins_with("select", "info", "return", "show"),
     ),
     _Language(
@@ -153,7 +208,15 @@ _LANGUAGES = (
     ),
     _Language(_words("datalog datomic"), None, _has_none_of("transact", "retract", "retractEntity", "excise")),
     _Language(
-        _words("dax mdx jql promql logql traceql lucene sosl"),
+        _words("cloudwatch insights"),
+        None,
+        lambda text: _LOG_STAGES.issuperset(stage.lower() for stage in _STAGE.findall(_STRINGS.sub('""', text))),
+    ),
+    _Language(
+        _words(
+            "dax mdx jql promql logql traceql lucene sosl prometheus prom thanos mimir victoriametrics loki"
+            " tempo nrql honeycomb"
+        ),
         None,
         _has_none_of("create", "alter", "drop", "delete", "insert", "update", "refresh", "process"),
     ),
@@ -165,13 +228,14 @@ def is_unproven_query(text: str, names: frozenset[str]) -> bool:
 
     `names` are the words of the tool and the parameter, which may name the language.
     """
-    if len(text) > _LONGEST:
-        return any(not language.names.isdisjoint(names) for language in _LANGUAGES)
-    for language in _LANGUAGES:
-        is_named = not language.names.isdisjoint(names)
-        if is_named or (language.form is not None and language.form.match(text)):
-            return not language.reads(text)
-    return False
+    condensed = _condensed(text)
+    concerned = (language for language in _LANGUAGES if _concerns(language, condensed, names))
+    return any(len(text) > _LONGEST or not language.reads(text) for language in concerned)
+
+
+def _concerns(language: _Language, condensed: str, names: frozenset[str]) -> bool:
+    """Return True if the text is in this language, by a name or by its form."""
+    return not language.names.isdisjoint(names) or (language.form is not None and bool(language.form.search(condensed)))
 
 
 def names_language(names: frozenset[str]) -> bool:

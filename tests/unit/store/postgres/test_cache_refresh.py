@@ -198,7 +198,11 @@ def test_connections_that_were_cut_while_nobody_used_them_are_nobodys_affair(one
     one.commit(agent_of(), 1)
     assert len(one.store.activities(ActivityQuery("agent_1", 10))) == 1
     with psycopg.connect(one.url, autocommit=True) as outside:
-        outside.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'qwed'")
+        # Of this database only: the other test process has its own on the same server.
+        outside.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE application_name = 'qwed' AND datname = current_database()"
+        )
     one.prefetch()
     assert one.store.take_token(ORGANISATION, "pair", 1, 0.0) == 0.0
     assert one.commit(agent_of(), 2).log_index == 1

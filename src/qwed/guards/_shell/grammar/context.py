@@ -28,7 +28,7 @@ class RoleContext:
 
     def add(self, kind: EffectKind, target: str = "") -> None:
         """Add an effect on something that is not a file; the target is the command line unless given."""
-        self.analysis.report.add_effect(kind, target or self.call.line)
+        self.analysis.report.add_effect(kind, target or self.call.line, self.call.line)
 
     def add_file(self, kind: EffectKind, word: Word) -> None:
         """Add an effect on a file, relative to the directory of the command."""

@@ -1,10 +1,12 @@
 """Effects of a command line by the grammar of its program."""
 
+import re
+
 from qwed.guards._shell.command_model import CommandCall, DataSource, ShellAnalysis, Violation, Word
 from qwed.guards._shell.grammar.context import RoleContext
 from qwed.guards._shell.grammar.loader import program
-from qwed.guards._shell.grammar.model import Command
-from qwed.guards._shell.grammar.parser import ParsedCommand, parse
+from qwed.guards._shell.grammar.model import REST_ROLES, Command
+from qwed.guards._shell.grammar.parser import Argument, ParsedCommand, parse
 from qwed.guards._shell.grammar.roles import ROLES
 from qwed.model import EffectKind
 
@@ -15,6 +17,9 @@ _LINE_EFFECTS = {
 }
 _STDIN_EFFECTS = {"stdin-escape": Violation.ESCAPE, "stdin-schedule": Violation.PERSISTENCE, "stdin-script": None}
 """Violations if the standard input holds commands for the program; None for that of the origin of the text."""
+_OPTION = re.compile(r"--?[A-Za-z].*", re.DOTALL)
+_DASHED_ROLES = REST_ROLES | {"display-arguments"}
+"""Roles of values that are commands or arguments of another program."""
 _FILE_EFFECTS = {"write": EffectKind.WRITE, "delete": EffectKind.DELETE}
 
 
@@ -42,6 +47,7 @@ def report_parsed(context: RoleContext) -> None:
     """Report the effects of the values, the options and the operands, and then those of the command."""
     parsed = context.parsed
     for value in parsed.values:
+        _require_value(context, value)
         ROLES[value.role](context, value)
         if value.role in ("directory", "target"):
             context.directory = value.word
@@ -50,6 +56,14 @@ def report_parsed(context: RoleContext) -> None:
     effects = [effect for option in parsed.options for effect in option.effects]
     for effect in dict.fromkeys([*parsed.outcome.effects, *effects]):
         _report_effect(context, effect)
+
+
+def _require_value(context: RoleContext, value: Argument) -> None:
+    """Report a value that looks like an option: a version of the program that takes no value there obeys it."""
+    is_pattern = any(option.kind == "give" for option in context.parsed.options if option.name == value.option)
+    is_word = value.role not in _DASHED_ROLES and value.word in context.call.arguments
+    if is_word and not is_pattern and _OPTION.fullmatch(value.word.text):
+        context.unresolved(f"`{value.word.text[:64]}` after `{value.option}` may be an option")
 
 
 def _report_effect(context: RoleContext, effect: str) -> None:
@@ -67,7 +81,7 @@ def _report_effect(context: RoleContext, effect: str) -> None:
     elif effect == "escape":
         context.escape(context.call.line)
     elif effect == "unresolved":
-        context.unresolved(f"the effect of `{context.parsed.command.name}` is not known")
+        context.unresolved(f"the effect of `{context.parsed.name}` is not known")
 
 
 def _report_bang(context: RoleContext) -> None:

@@ -15,13 +15,17 @@ EFFECTS = names_in(
 """Effects of a command. `-` and `read` add nothing to the effects of options and operands; `write` and `delete` change
 files below the current directory, `change` and `remove` objects that are not files."""
 
-TRAITS = names_in("abbrev bool-values bundle go no-options number open posix unparsed verb-abbrev words")
+TRAITS = names_in(
+    "abbrev at-files bool-values bundle go leading no-options number open posix unparsed verb-abbrev words"
+)
 """Syntax of a command:
 
 - `abbrev`: long options may be abbreviated, as by getopt_long
+- `at-files`: `@file` stands for the options and operands in a file
 - `bool-values`: flags may have a value, as in `--wait=false`
 - `bundle`: the first word holds short options without a dash, as in `tar xzf`
 - `go`: one or two dashes make no difference, and flags may have a value
+- `leading`: an option after an operand is an operand, or an error
 - `no-options`: every word is an operand
 - `number`: a dash and digits are an option, as in `head -20`
 - `open`: options that are not listed are accepted as parameters
@@ -32,8 +36,8 @@ TRAITS = names_in("abbrev bool-values bundle go no-options number open posix unp
 """
 
 
-REST_ROLES = frozenset({"command", "command-for-each", "script"})
-"""Roles of a command or script that is made of all the remaining words."""
+REST_ROLES = frozenset({"command", "command-for-each", "script", "mlr-files"})
+"""Roles of a command, a script or a list of files that is made of all the remaining words."""
 
 
 class Slot(NamedTuple):

@@ -30,6 +30,8 @@ class ParsedCommand:
     program: Command
     path: list[Command] = field(default_factory=list)
     """The program and its subcommands."""
+    verbs: list[str] = field(default_factory=list)
+    """The subcommands as they are written; several names may have one grammar."""
     outcome: Outcome = NO_OUTCOME
     options: list[Option] = field(default_factory=list)
     values: list[Argument] = field(default_factory=list)
@@ -46,6 +48,11 @@ class ParsedCommand:
     def command(self) -> Command:
         """The innermost subcommand, or the program."""
         return self.path[-1]
+
+    @property
+    def name(self) -> str:
+        """The program and its subcommands as they are written."""
+        return " ".join((self.program.name, *self.verbs))
 
     def has(self, *names: str) -> bool:
         """Return True if one of these options, or options of this kind, is present."""
@@ -91,6 +98,8 @@ class _Level:
         rest = deque(self._unbundle(arguments))
         while rest:
             word = rest.popleft()
+            if "at-files" in self.command.traits and word.text.startswith("@"):
+                self._report(f"the options in `{word.text[:64]}` are not known")
             if self.only_operands or not self._is_option(word):
                 if self._descends(word):
                     return list(rest)
@@ -111,11 +120,13 @@ class _Level:
         if not self.command.subcommands or self.parsed.operands:
             return False
         if not word.is_exact:
-            self._report(f"the subcommand `{word.text[:64]}` of `{self.command.name}` is known only at run time")
+            self._report(f"the subcommand `{word.text[:64]}` of `{self.parsed.name}` is known only at run time")
             return False
         self.next_command = self.command.subcommand(word.text)
-        if self.next_command is None and not self._takes_operands():
-            self._report(f"`{word.text[:64]}` is not a known subcommand of `{self.command.name}`")
+        if self.next_command is not None:
+            self.parsed.verbs.append(word.text[:64])
+        elif not self._takes_operands():
+            self._report(f"`{word.text[:64]}` is not a known subcommand of `{self.parsed.name}`")
         return self.next_command is not None
 
     def _takes_operands(self) -> bool:
@@ -151,6 +162,8 @@ class _Level:
 
     def _option(self, word: Word, rest: deque[Word]) -> None:
         text, traits = word.text, self.command.traits
+        if "leading" in traits and self.parsed.operands:
+            self._report(f"`{text[:64]}` of `{self.parsed.name}` comes after an operand")
         name = text.partition("=")[0]
         if any(mark in name for mark in "$`*?[") and not word.is_exact:
             self._report(f"`{text[:64]}` is known only at run time")
@@ -169,7 +182,7 @@ class _Level:
         elif has_value and not option.roles:
             plain = not (option.effects or option.outcomes or option.kind) or value == "true"
             if not (plain and {"go", "bool-values"} & self.command.traits):
-                self._report(f"`{name[:64]}` of `{self.command.name}` has no value")
+                self._report(f"`{name[:64]}` of `{self.parsed.name}` has no value")
             self._use(option, [])
         else:
             attached = word._replace(text=value) if has_value else None
@@ -184,7 +197,7 @@ class _Level:
             return option
         matches = [option for known, option in options.items() if known.startswith(name)]
         if len({option.meaning for option in matches}) > 1:
-            self._report(f"`{name[:64]}` of `{self.command.name}` is ambiguous")
+            self._report(f"`{name[:64]}` of `{self.parsed.name}` is ambiguous")
         return matches[0] if matches else None
 
     def _unknown(self, word: Word, rest: deque[Word]) -> None:
@@ -219,7 +232,7 @@ class _Level:
         while rest and not option.optional and self._wants_more(option, values, rest[0]):
             values.append(rest.popleft())
         if len(values) < len(option.roles) and not option.optional:
-            self._report(f"`{option.name}` of `{self.command.name}` needs a value")
+            self._report(f"`{option.name}` of `{self.parsed.name}` needs a value")
         self._use(option, values)
 
     def _wants_more(self, option: Option, values: list[Word], following: Word) -> bool:
@@ -238,7 +251,7 @@ class _Level:
 
     def _report_unknown(self, word: Word) -> None:
         if "unparsed" not in self.command.traits:
-            self._report(f"`{word.text[:64]}` is not a known option of `{self.command.name}`")
+            self._report(f"`{word.text[:64]}` is not a known option of `{self.parsed.name}`")
 
     def _report(self, reason: str) -> None:
         self.parsed.problems[reason] = None
@@ -248,7 +261,7 @@ def _choose_outcome(parsed: ParsedCommand) -> None:
     """Choose the effects by the modes and the number of operands, and give each operand its role."""
     modes = list(dict.fromkeys(option.outcomes for option in parsed.options if option.outcomes))
     if len(modes) > 1:
-        parsed.problems[f"`{parsed.command.name}` is given options that contradict each other"] = None
+        parsed.problems[f"`{parsed.name}` is given options that contradict each other"] = None
     outcomes = [outcome for mode in modes or [parsed.command.outcomes] for outcome in mode]
     given = sum(option.kind == "give" for option in parsed.options) > 0
     count = len(parsed.operands) + given
@@ -263,7 +276,7 @@ def _choose_outcome(parsed: ParsedCommand) -> None:
 
 
 def _missing(parsed: ParsedCommand, count: int) -> str:
-    name = parsed.command.name
+    name = parsed.name
     if not parsed.command.outcomes:
         return f"`{name}` without a subcommand is not known"
     return f"`{name}` with {count} operands is not known"
@@ -284,5 +297,7 @@ def _assign(slots: tuple[Slot, ...], operands: list[Word]) -> list[Argument]:
         if not words and slot.default:
             words = [Word(slot.default)]
         arguments += [Argument(role, word) for word in words for role in slot.roles]
+        later = [role for other in after for role in other.roles if not other.takes_rest]
+        arguments += [Argument(role, word) for word in words if word.is_several for role in later]
     # Operands beyond the slots have been reported; they may be files.
     return arguments + [Argument("text", word) for word in rest]
