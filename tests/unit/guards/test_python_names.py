@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from qwed.guards._python import module_names, syntax
+from qwed.guards._python import argument_rules, module_names, syntax
 from qwed.guards._python.library_rules import HARMLESS, RULES, UNKNOWN
 from qwed.guards._python.report import rule_of
 from qwed.guards.code_guard import CodeGuard
@@ -47,6 +47,27 @@ def test_no_module_of_the_data_is_one_that_acts():
         while prefix and prefix not in RULES:
             prefix = prefix.rpartition(".")[0]
         assert not prefix or RULES[prefix] in (HARMLESS, UNKNOWN) or module not in module_names._ROWS, module
+
+
+def test_no_listed_name_has_a_rule_with_an_effect():
+    for file in module_names.FILES:
+        for module, names in module_names.read_rows(file).items():
+            acting = [name for name in names.split() if rule_of(f"{module}.{name}") != HARMLESS]
+            assert acting == [], module
+
+
+def test_each_module_is_listed_in_one_file():
+    first, second = (module_names.read_rows(file).keys() for file in module_names.FILES)
+    assert first & second == set()
+
+
+DECORATORS = ("click.", "typer.")
+"""Commands are also decorated with the bare name; what their arguments name is checked in every call."""
+
+
+def test_a_name_whose_arguments_are_checked_acts_where_it_is_only_mentioned():
+    for path in argument_rules.BY_NAME:
+        assert path.startswith(DECORATORS) or rule_of(path) != HARMLESS, path
 
 
 @pytest.mark.parametrize(

@@ -3,15 +3,15 @@
 import ast
 import importlib.util
 import re
-import sys
 from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 import pytest
 
+from qwed.guards._python import module_names
 from qwed.guards._python.calls import BY_NAME
-from qwed.guards._python.library_rules import HARMLESS, RULES
+from qwed.guards._python.library_rules import HARMLESS
 from qwed.guards._python.name_resolution import canonical_path
 from qwed.guards._python.report import rule_of
 
@@ -25,41 +25,30 @@ EXCUSED = {
     "opens no file given by the caller": """
         argparse.ArgumentParser.parse_args argparse.ArgumentParser.parse_intermixed_args
         argparse.ArgumentParser.parse_known_args argparse.ArgumentParser.parse_known_intermixed_args
-        platform.freedesktop_os_release platform.mac_ver xml.etree.ElementTree.dump xml.etree.ElementTree.tostring
-        xml.etree.ElementTree.tostringlist gettext.dgettext gettext.dngettext gettext.dnpgettext gettext.dpgettext
-        gettext.gettext gettext.ngettext gettext.npgettext gettext.pgettext shlex.shlex.get_token
+        xml.etree.ElementTree.dump xml.etree.ElementTree.tostring xml.etree.ElementTree.tostringlist
+        gettext.gettext gettext.ngettext gettext.npgettext gettext.pgettext
         """,
     "runs a fixed command to query the system": """
         platform.machine platform.node platform.platform platform.processor platform.release platform.system
         platform.uname platform.version platform.win32_ver
         """,
     "runs text that it composes of checked names": """
-        collections.namedtuple dataclasses.dataclass unittest.mock.create_autospec
+        dataclasses.dataclass unittest.mock.create_autospec
         """,
     "imports modules of its own": """
-        ctypes.DllCanUnloadNow ctypes.DllGetClassObject sysconfig.get_config_h_filename sysconfig.get_config_var
-        sysconfig.get_config_vars sysconfig.get_makefile_filename sysconfig.get_path sysconfig.get_paths
-        sysconfig.get_platform xml.sax.parseString
+        sysconfig.get_config_h_filename sysconfig.get_config_var sysconfig.get_config_vars
+        sysconfig.get_makefile_filename sysconfig.get_path sysconfig.get_paths sysconfig.get_platform
+        xml.sax.parseString
         """,
     "evaluates annotations only on request": "inspect.getcallargs inspect.getfullargspec",
-    "reads counts of a run that was checked": "trace.Trace.results",
 }
 
 
-WINDOWS = ("tkinter", "turtle", "curses")
-"""User interface modules; a person at a screen decides what they do."""
-
-
 def harmless_modules() -> Iterator[tuple[str, Path]]:
-    for name, rule in RULES.items():
-        standard = name.partition(".")[0] in sys.stdlib_module_names and "(" not in name
-        spec = found(name) if rule == HARMLESS and standard and name not in WINDOWS else None
-        if spec is None or not (spec.origin or "").endswith(".py") or "site-packages" in (spec.origin or ""):
-            continue
-        path = Path(spec.origin or "")
-        yield name, path
-        if path.name == "__init__.py":
-            yield from ((f"{name}.{file.stem}", file) for file in path.parent.glob("*.py") if file != path)
+    for name in module_names.read_rows("stdlib.txt"):
+        spec = found(name)
+        if spec is not None and (spec.origin or "").endswith(".py") and "site-packages" not in (spec.origin or ""):
+            yield name, Path(spec.origin or "")
 
 
 def found(name: str) -> ModuleSpec | None:

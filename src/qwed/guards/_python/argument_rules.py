@@ -30,13 +30,25 @@ WRITE mpmath.plot mpmath.cplot mpmath.splot mpmath.mp.plot mpmath.mp.cplot mpmat
 WRITE pint.registry.UnitRegistry: cache_folder
 READ pint.registry.UnitRegistry: filename@0
 READ matplotlib.pyplot.rc_context: fname@1
+WRITE platformdirs.user_data_dir platformdirs.user_config_dir platformdirs.user_cache_dir: ensure_exists
+WRITE platformdirs.user_state_dir platformdirs.user_log_dir platformdirs.site_data_dir: ensure_exists
+WRITE platformdirs.site_config_dir platformdirs.site_cache_dir platformdirs.PlatformDirs: ensure_exists
+WRITE platformdirs.user_data_path platformdirs.user_config_path platformdirs.user_cache_path: ensure_exists
+WRITE platformdirs.user_state_path platformdirs.user_log_path platformdirs.site_data_path: ensure_exists
+WRITE platformdirs.site_config_path: ensure_exists
 WRITE pygments.formatters.HtmlFormatter pygments.formatters.html.HtmlFormatter: cssfile
 WRITE pygments.formatters.get_formatter_by_name: cssfile
 WRITE lark.lark.Lark: cache
 UNRESOLVED lark.lark.Lark: source_path import_paths
-WRITE sklearn.pipeline.Pipeline sklearn.pipeline.make_pipeline sklearn.pipeline.FeatureUnion: memory
-WRITE sklearn.cluster.AgglomerativeClustering sklearn.cluster.FeatureAgglomeration sklearn.cluster.HDBSCAN: memory
-WRITE imblearn.pipeline.Pipeline imblearn.pipeline.make_pipeline: memory
+WRITE numba.jit numba.njit numba.vectorize numba.guvectorize: cache
+WRITE optuna.create_study: storage@0
+WRITE optuna.load_study: storage
+UNRESOLVED faker.Faker: providers includes
+UNRESOLVED wrapt.decorator: adapter@3
+READ lightgbm.Booster: model_file@1
+READ lightgbm.train: init_model
+READ xgboost.Booster: model_file@2
+READ xgboost.train: xgb_model
 """
 """Lines `EFFECT name ...: argument@position ...`: calls that act if one of the arguments is given."""
 
@@ -53,6 +65,7 @@ _SCHEMA_CALLS = words("""
 validate Draft3Validator Draft4Validator Draft6Validator Draft7Validator Draft201909Validator Draft202012Validator
 validators.validate
 """)
+_VALIDATORS = frozenset(f"jsonschema.{name}" for name in _SCHEMA_CALLS)
 _BACKENDS = r"(?i)agg|svg|pdf|ps|pgf|cairo|template|tkagg|qt5?agg|qtcairo|gtk[34]agg|wxagg|macosx|inline"
 _STYLES = r"""(?x)classic|default|fast|ggplot|bmh|dark_background|fivethirtyeight|grayscale|Solarize_Light2
 |tableau-colorblind10|petroff\d+|seaborn(?:-[\w-]+)?|_mpl-gallery(?:-nogrid)?"""
@@ -61,9 +74,17 @@ _FORMATTERS = r"""(?xi)html|latex|tex|terminal|terminal256|256|console256|termin
 _EXTENSIONS = r"""(?x)(?:markdown\.extensions\.)?(?:abbr|admonition|attr_list|codehilite|def_list|extra|fenced_code
 |footnotes|legacy_attrs|legacy_em|md_in_html|meta|nl2br|sane_lists|smarty|tables|toc|wikilinks)"""
 
+_DATA_CALLS = words("lightgbm.Dataset xgboost.DMatrix xgboost.QuantileDMatrix")
+_FRAME_OPTIONS = re.compile(r"(?:display|mode|compute|future|styler|io)\.[\w.]+")
+
 NAMED_THINGS: dict[str, tuple[str, int, str]] = {
     "importlib.util.find_spec": ("name", 0, r"\w+"),
     **dict.fromkeys(("matplotlib.use", "matplotlib.pyplot.switch_backend"), ("backend", 0, _BACKENDS)),
+    "jinja2.Environment": ("extensions", _ELSEWHERE, r"jinja2\.ext\.\w+"),
+    **dict.fromkeys(
+        (f"sklearn.feature_extraction.text.{name}Vectorizer" for name in ("Count", "Tfidf", "Hashing")),
+        ("input", _ELSEWHERE, "content|file"),
+    ),
     "dateutil.tz.gettz": ("name", 0, r"[A-Z]\w*(?:/[A-Z][\w+-]*)*"),
     **dict.fromkeys(("markdown.core.markdown", "markdown.core.Markdown"), ("extensions", _ELSEWHERE, _EXTENSIONS)),
 }
@@ -113,6 +134,25 @@ def _acts_if_given(rows: list[Arguments]) -> Handler:
 def _unless_in_memory(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> None:
     if not (node.args and is_in_memory(analysis, node.args[0], scope)):
         analysis.report.add_rule(path, rule_of(path), node.lineno, analysis.targets(node.func, scope))
+
+
+def _data(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> None:
+    """Report data that is given as the name of a file."""
+    texts = [text for part in (*node.args[:1], *_keyword(node, "data")) for text in analysis.folder.texts(part, scope)]
+    if texts or has_unpacking(node):
+        analysis.report.add_access(EffectKind.READ, next(iter(texts), path), node.lineno)
+
+
+def _keyword(node: ast.Call, name: str) -> list[ast.expr]:
+    return [word.value for word in node.keywords if word.arg == name]
+
+
+def _frame_options(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> None:
+    """Check the options of data frames: that of the plotting library is the name of a module."""
+    names = [name for part in node.args[::2] for name in analysis.folder.possible(part, scope)]
+    known = all(isinstance(name, str) and _FRAME_OPTIONS.fullmatch(name) for name in names)
+    if not known or node.keywords or has_unpacking(node):
+        analysis.report.add_effect(EffectKind.UNRESOLVED, path, node.lineno)
 
 
 _IMAGE_FORMATS = re.compile(r"(?i)png|svg|svgz|pdf|ps|eps|jpe?g|tiff?|webp|gif|avif|raw|rgba")
@@ -219,9 +259,35 @@ def _domain(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -
 def _schema(analysis: PythonAnalysis, node: ast.Call, scope: Scope, path: str) -> None:
     """Report a JSON schema that is not known, or that refers to another document."""
     schema = argument_of(node, "schema", 1 if path.endswith("validate") else 0)
-    values = analysis.folder.possible(schema, scope) if schema is not None else (UNKNOWN,)
+    values = _documents(analysis, schema, scope) if schema is not None else [UNKNOWN]
     if has_unpacking(node) or not all(map(_is_closed_schema, values)):
         analysis.report.add_effect(EffectKind.UNRESOLVED, path, node.lineno)
+
+
+def _documents(analysis: PythonAnalysis, schema: ast.expr, scope: Scope) -> list[Any]:
+    """Return the possible values of a schema; a literal with a name counts if it is only passed to validators."""
+    if isinstance(schema, ast.Name) and not _is_only_validated(analysis, schema.id):
+        return [*analysis.folder.possible(schema, scope)]
+    return [_literal(value) for value in bound_values(analysis, schema, scope)]
+
+
+def _literal(node: ast.expr) -> Any:
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError, MemoryError, RecursionError):
+        return UNKNOWN
+
+
+def _is_only_validated(analysis: PythonAnalysis, name: str) -> bool:
+    """Return True if nothing can change the value of a name: every use of it is an argument of a validator."""
+    validated = {
+        id(part)
+        for node, scope in analysis.program.visits
+        if isinstance(node, ast.Call) and analysis.values.paths(node.func, scope) & _VALIDATORS
+        for part in (*node.args, *(word.value for word in node.keywords))
+    }
+    uses = (node for node, _ in analysis.program.visits if isinstance(node, ast.Name) and node.id == name)
+    return all(id(node) in validated or isinstance(node.ctx, ast.Store) for node in uses)
 
 
 def _is_closed_schema(value: Any) -> bool:
@@ -346,15 +412,40 @@ def _is_font(analysis: PythonAnalysis, node: ast.expr, scope: Scope) -> bool:
     return all(text is None or (isinstance(text, str) and _FONT_NAME.fullmatch(text)) for text in texts)
 
 
+_LEARNING = words("sklearn imblearn hdbscan")
+_PLOTTING_LIBRARIES = re.compile("matplotlib|plotly|bokeh|hvplot|holoviews|loky|threading|multiprocessing")
+
+
+def _check_caches(analysis: PythonAnalysis, node: ast.Call, scope: Scope) -> None:
+    """Report the directory of a cache of models, documents given by file name, and modules that are to plot."""
+    for word in node.keywords:
+        texts = analysis.folder.possible(word.value, scope) if word.arg in ("input", "backend") else ()
+        if word.arg == "memory" and analysis.program.roots & _LEARNING and _is_given(analysis, word.value, scope):
+            analysis.report.add_access(EffectKind.WRITE, analysis.target(word.value, scope) or "memory", node.lineno)
+        elif word.arg == "input" and analysis.program.roots & _LEARNING and "filename" in texts:
+            analysis.report.add_access(EffectKind.READ, "input", node.lineno)
+        elif word.arg == "backend" and "pandas" in analysis.program.roots and not all(map(_is_plotting_library, texts)):
+            analysis.report.add_effect(EffectKind.UNRESOLVED, "backend of a plot", node.lineno)
+
+
+def _is_plotting_library(text: Any) -> bool:
+    return text is None or (isinstance(text, str) and _PLOTTING_LIBRARIES.fullmatch(text) is not None)
+
+
 _PLOTTING = words("matplotlib seaborn pandas mpl_toolkits")
 _COMMANDS = words("click typer")
-_ENVIRONMENT_WORDS = words("envvar auto_envvar_prefix env")
+_ENVIRONMENT_WORDS = words("env")
+
+
+ACTING_KEYWORDS = _FONT_WORDS | _ENVIRONMENT_WORDS | words("context_settings memory input backend")
+"""Keywords that are checked in any call."""
 
 
 def check_keywords(analysis: PythonAnalysis, node: ast.Call, scope: Scope) -> None:
     """Check arguments that are known by their keyword, in any call."""
     _check_environment_words(analysis, node, scope)
     _check_fonts(analysis, node, scope)
+    _check_caches(analysis, node, scope)
 
 
 def _check_environment_words(analysis: PythonAnalysis, node: ast.Call, scope: Scope) -> None:
@@ -376,11 +467,13 @@ BY_NAME: dict[str, Handler] = {
     **dict.fromkeys(("unittest.mock.patch", "unittest.mock.patch.multiple"), _patch),
     "unittest.mock.patch.dict": _patch_mapping,
     "email.utils.make_msgid": _domain,
+    **dict.fromkeys(_DATA_CALLS, _data),
+    **dict.fromkeys(("pandas.set_option", "pandas.option_context"), _frame_options),
     "pygments.formatters.get_formatter_by_name": _all(
         _ACTING["pygments.formatters.get_formatter_by_name"], _named("_alias", 0, _FORMATTERS)
     ),
     **dict.fromkeys(("matplotlib.pyplot.savefig", "matplotlib().savefig"), _all(_unless_in_memory, _image_format)),
-    **dict.fromkeys((f"jsonschema.{name}" for name in _SCHEMA_CALLS), _schema),
+    **dict.fromkeys(_VALIDATORS, _schema),
     "lark.lark.Lark": _all(_ACTING["lark.lark.Lark"], _grammar),
     **dict.fromkeys(("matplotlib.style.use", "matplotlib.style.context"), _style),
     **dict.fromkeys((f"{name}.update" for name in _SETTINGS), _settings),

@@ -94,6 +94,7 @@ sys.stdin sys.stdout sys.stderr sys.argv sys.excepthook sys.displayhook sys.unra
 sys.dont_write_bytecode sys.ps1 sys.ps2 threading.excepthook logging.raiseExceptions logging.lastResort
 warnings.formatwarning warnings.showwarning json.encoder.FLOAT_REPR matplotlib.rcParams
 torch.backends.cudnn.deterministic torch.backends.cudnn.benchmark torch.backends.cudnn.enabled
+mpmath.mp.dps mpmath.mp.prec mpmath.mp.pretty mpmath.mp.trap_complex mpmath.iv.dps mpmath.iv.prec
 """)
 """Names of modules that programs set. Replacing any other changes what the code of libraries calls."""
 
@@ -102,7 +103,12 @@ dataclasses.fields dataclasses.Field attr.fields attr.fields_dict attr.Attribute
 """)
 """Names that give access to the fields of a class: libraries compose code of the name of a field."""
 
-ASSIGNED_EFFECTS = {"shlex": {"source": EffectKind.READ}}
+ASSIGNED_EFFECTS = {
+    "shlex": {"source": EffectKind.READ},
+    "argparse": {"fromfile_prefix_chars": EffectKind.READ},
+    "click": {"auto_envvar_prefix": EffectKind.SECRET, "envvar": EffectKind.SECRET},
+    "typer": {"auto_envvar_prefix": EffectKind.SECRET, "envvar": EffectKind.SECRET},
+}
 """Attributes, by library, that have an effect when a program assigns them."""
 
 CLASS_DATA = words("__annotations__ __match_args__ __annotate__ __type_params__ __dataclass_fields__ __prepare__")

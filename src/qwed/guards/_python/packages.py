@@ -39,14 +39,12 @@ WRITE : pandas.ExcelWriter pandas.HDFStore numpy().tofile numpy().dump polars().
  networkx.write_graphml networkx.write_gexf loguru.logger.add filelock portalocker dotenv.set_key joblib.dump
  geopandas().to_file xarray().to_netcdf moviepy().write_videofile gtts tinydb diskcache sqlitedict lmdb plyvel rocksdb
  leveldb git dulwich nltk.download spacy().to_disk gensim().save qrcode().save rich().save_html rich().export_html
- click.open_file typer.open_file pydub().export appdirs platformdirs.user_data_path send2trash pyfakefs ansible
+ click.open_file typer.open_file pydub().export send2trash pyfakefs ansible
  watchgod
 UNKNOWN : appdirs platformdirs
-HARMLESS platformdirs.: user_data_dir user_config_dir user_cache_dir user_state_dir user_log_dir user_documents_dir
- user_downloads_dir user_pictures_dir user_videos_dir user_music_dir user_desktop_dir site_data_dir site_config_dir
- site_cache_dir PlatformDirs AppDirs __version__ user_data_path user_config_path user_cache_path user_state_path
- user_log_path user_documents_path user_downloads_path user_pictures_path user_videos_path user_music_path
- user_desktop_path site_data_path site_config_path site_cache_path
+HARMLESS platformdirs.: user_documents_dir user_downloads_dir user_pictures_dir user_videos_dir user_music_dir
+ user_desktop_dir AppDirs __version__ user_documents_path user_downloads_path user_pictures_path user_videos_path
+ user_music_path user_desktop_path
 HARMLESS appdirs.: user_data_dir user_config_dir user_cache_dir user_state_dir user_log_dir site_data_dir
  site_config_dir site_cache_dir AppDirs __version__
 READ+WRITE : aiofiles click.File h5py.File smart_open jsonlines.open fsspec duckdb aiosqlite anyio.open_file
@@ -216,17 +214,13 @@ HARMLESS yaml.: safe_load safe_load_all safe_dump dump SafeLoader CSafeLoader YA
 UNKNOWN : matplotlib.rcParams matplotlib.pyplot.rcParams matplotlib.rc matplotlib.pyplot.rc matplotlib.pyplot.rc_context
  matplotlib.use matplotlib.pyplot.switch_backend matplotlib.style matplotlib.rcParamsDefault matplotlib.rcParamsOrig
  matplotlib.pyplot.rcParamsDefault matplotlib.pyplot.rcParamsOrig
-HARMLESS matplotlib.style.: available
-UNKNOWN : numpy.lib.stride_tricks.as_strided platformdirs importlib_metadata
+HARMLESS : matplotlib.style.available faker.Faker.seed
+UNKNOWN : numpy.lib.stride_tricks.as_strided importlib_metadata
 HARMLESS numpy.lib.stride_tricks.: sliding_window_view broadcast_to broadcast_arrays
 HARMLESS numpy.testing.: assert_ assert_allclose assert_almost_equal assert_approx_equal assert_array_almost_equal
  assert_array_almost_equal_nulp assert_array_equal assert_array_less assert_array_max_ulp assert_equal
  assert_no_warnings assert_raises assert_raises_regex assert_string_equal assert_warns suppress_warnings
 HARMLESS pandas.testing.: assert_extension_array_equal assert_frame_equal assert_index_equal assert_series_equal
-HARMLESS platformdirs.: user_data_dir user_config_dir user_cache_dir user_state_dir user_log_dir user_documents_dir
- user_downloads_dir user_pictures_dir user_videos_dir user_music_dir user_desktop_dir user_runtime_dir site_data_dir
- site_config_dir site_cache_dir __version__
-UNKNOWN platformdirs().: user_data_path user_config_path user_cache_path
 READ pyparsing().: parseFile
 READ lark().: open open_from_package
 DESERIALISE : lark.Lark.load lark.lark.Lark.load
@@ -257,6 +251,61 @@ WRITE matplotlib().: print_raw print_rgba print_svgz print_pgf print_jpeg print_
 READ lxml().: parse
 UNKNOWN lxml().: xslt relaxng xmlschema
 READ : lxml.etree.ElementTree
+UNKNOWN PIL().: toqimage toqpixmap
+UNKNOWN : altair.Chart.serve altair.Chart.open_editor altair.Chart.show
+NETWORK astropy().: from_name radial_velocity_correction get_constellation
+UNKNOWN : jinja2.PackageLoader jinja2.Environment.compile_templates jinja2.Environment.compile
+ jinja2.Environment.compile_expression jinja2.Environment.add_extension jinja2.Environment.overlay
+UNKNOWN jinja2().: overlay
+READ jax.numpy.: load fromfile
+WRITE jax.numpy.: save savez
+UNKNOWN : jax.numpy.from_dlpack urllib3.util langchain.prompts langchain.schema psycopg2.extensions aiohttp.web
+ torch.compile
+HARMLESS urllib3.util.: Retry Timeout retry.Retry timeout.Timeout parse_url url.parse_url
+HARMLESS aiohttp.web.: Application Request Response json_response RouteTableDef HTTPException HTTPNotFound
+ HTTPBadRequest HTTPFound HTTPUnauthorized HTTPForbidden get post put delete patch middleware
+UNKNOWN celery().: config_from_object config_from_envvar autodiscover_tasks start worker_main
+EXECUTE keras().: from_config compile_from_config
+EXECUTE tensorflow().: from_config compile_from_config
+READ docx().: add_picture
+READ+EXECUTE gensim().: load load_binary_data load_fasttext_format
+READ+EXECUTE statsmodels().: load
+READ+EXECUTE pytorch_lightning().: load_from_checkpoint
+READ+EXECUTE lightning().: load_from_checkpoint
+EXECUTE sqlglot().: load
+READ+EXECUTE tslearn().: from_pickle from_json from_hdf5
+WRITE tslearn().: to_pickle to_json to_hdf5
+READ geopandas().: from_file from_postgis
+WRITE geopandas().: to_postgis to_csv to_json to_excel to_hdf to_html to_sql to_stata to_orc to_xml to_latex to_markdown
+ to_pickle to_clipboard to_string
+WRITE loguru.logger.: configure start
+READ : loguru.logger.parse
+READ mip().: read
+WRITE mip().: write
+WRITE polars().: write_ipc_stream sink_delta sink_iceberg save_to_file
+READ polars().: sql load_from_file
+EXECUTE polars().: show_graph
+READ pulp().: fromMPS fromJson from_json
+WRITE pulp().: toJson
+EXECUTE pulp().: sequentialSolve
+EXECUTE plotly().: to_image
+UNKNOWN : plotly.io.to_image plotly.io.kaleido plotly.io.renderers pandas.options.plotting pandas.set_option
+ pandas.option_context
+READ pandas().: from_custom_template
+DYNAMIC pyparsing().: set_break setBreak
+READ rich().: open
+UNKNOWN fastapi().: frontend
+READ unidiff().: from_filename
+WRITE workalendar().: export_to_ical
+READ xlsxwriter().: insert_image embed_image set_background
+UNKNOWN xarray().: eval query
+WRITE ahocorasick().: save
+UNKNOWN pydantic.: BaseModel.parse_raw BaseModel.parse_file RootModel.parse_raw RootModel.parse_file
+UNKNOWN : faker.Faker jinja2.Environment numba.jit numba.njit numba.vectorize numba.guvectorize wrapt.decorator
+ optuna.create_study optuna.load_study sklearn.feature_extraction.text.CountVectorizer hdbscan.HDBSCAN
+ sklearn.feature_extraction.text.TfidfVectorizer sklearn.feature_extraction.text.HashingVectorizer
+ lightgbm.Booster lightgbm.Dataset lightgbm.train lightgbm.cv xgboost.Booster xgboost.DMatrix xgboost.QuantileDMatrix
+ xgboost.train
 """
 
 _FIGURES = "figure() subplots() gcf() gca()"

@@ -9,6 +9,7 @@ import re
 
 from qwed.guards._python.analysis import OBFUSCATORS, has_module_name
 from qwed.guards._python.annotations import can_hold_code
+from qwed.guards._python.argument_rules import ACTING_KEYWORDS
 from qwed.guards._python.attributes import CLASS_DATA, INTERNALS
 from qwed.guards._python.calls import ENVIRONMENT_WORDS, KEYWORD_VIOLATIONS
 from qwed.guards._python.formats import TEXT_SETTINGS, is_reaching_format
@@ -38,6 +39,7 @@ MAX_FORMULA_BINDINGS, MAX_FORMULA_LOOPS = 400, 50
 RISKY_KEYWORDS = (
     KEYWORD_VIOLATIONS.keys()
     | ENVIRONMENT_WORDS
+    | ACTING_KEYWORDS
     | words("printer these formula field_transformer fromfile_prefix_chars")
 )
 _TEXT_LIBRARIES = {path.partition(".")[0] for path in CONSTANTS}

@@ -137,7 +137,6 @@ DYNAMIC : optparse().read_file optparse().read_module optparse.Values().read_fil
 READ : traceback.FrameSummary traceback.StackSummary.from_list traceback.format_list traceback.print_list
  warnings.formatwarning warnings.showwarning warnings.warn_explicit warnings.WarningMessage zoneinfo.reset_tzpath
 UNKNOWN : unittest().target
-HARMLESS : unittest.mock.patch.dict
 SECRET : cgi.print_environ cgi.test wsgiref.handlers.read_environ wsgiref.handlers.CGIHandler
  wsgiref.handlers.BaseCGIHandler wsgiref.handlers.IISCGIHandler wsgiref.handlers.BaseHandler
  wsgiref.handlers.SimpleHandler
