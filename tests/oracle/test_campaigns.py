@@ -50,22 +50,18 @@ def batches(texts: tuple[str, ...], size: int = 500) -> Iterator[list[str]]:
         yield list(texts[start : start + size])
 
 
-@pytest.mark.drill
 def test_commands_do_what_was_predicted() -> None:
     assert_covered(shell_figures(101, 1600))
 
 
-@pytest.mark.drill
 def test_programs_do_what_was_predicted() -> None:
     assert_covered(python_figures(101, 600))
 
 
-@pytest.mark.drill
 def test_statements_do_what_was_predicted() -> None:
     assert_covered(sql_figures(101, 300))
 
 
-@pytest.mark.drill
 def test_every_database_can_be_started() -> None:
     missing = sql_execution.missing_databases()
     if missing:
