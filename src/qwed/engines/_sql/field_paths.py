@@ -15,6 +15,8 @@ _READER = re.compile(
 )
 _BUILDER = re.compile(r"build|construct|agg|jsonobject$|jsonarray$|^tojson|^parsejson$|delete|remove|set$|insert$")
 _FIELD = re.compile(r"[A-Za-z_]\w*")
+_ESCAPE = re.compile(r"\\u(?:\{([0-9a-fA-F]{1,6})\}|([0-9a-fA-F]{4}))|\\x([0-9a-fA-F]{2})")
+_FIRST_BEYOND_UNICODE = 0x110000
 _KEY_COLUMNS = frozenset({"key", "k"})
 _COMPARISONS = (exp.EQ, exp.Like, exp.ILike, exp.In)
 _JOINED = (exp.DPipe, exp.Concat)
@@ -27,7 +29,12 @@ _READS_OF_JSON = (
 def fields_in(texts: Iterator[str]) -> Iterator[str]:
     """Yield the names of the fields in paths and keys."""
     for text in texts:
-        yield from _FIELD.findall(text)
+        yield from _FIELD.findall(_ESCAPE.sub(_unescaped, text))
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    code = int(escape[1] or escape[2] or escape[3], 16)
+    return chr(code) if code < _FIRST_BEYOND_UNICODE else ""
 
 
 @cache
@@ -49,6 +56,15 @@ def _path_of_operator(operator: exp.Expr) -> Iterator[str]:
     for argument in operator.iter_expressions():
         if argument is not operator.this:
             yield from _texts(argument)
+
+
+def _subscripts(bracket: exp.Expr) -> Iterator[str]:
+    yield from (text for key in bracket.expressions for text in _texts(key))
+
+
+def _text_names(reference: exp.Expr) -> Iterator[str]:
+    """Yield names in quotes of a text, which SQLite accepts beside a dot."""
+    yield from (text for side in (reference.this, reference.expression) for text in _texts(side))
 
 
 def _keys_in_lambda(function: exp.Expr) -> Iterator[str]:
@@ -104,6 +120,8 @@ _READERS: tuple[tuple[tuple[type[exp.Expr], ...], Callable[[exp.Expr], Iterator[
     ((exp.Literal,), _path),
     ((exp.PathColumnConstraint,), _path_of_column),
     (_READS_OF_JSON, _path_of_operator),
+    ((exp.Bracket,), _subscripts),
+    ((exp.Dot,), _text_names),
     ((exp.Lambda,), _keys_in_lambda),
     (_COMPARISONS, _compared_key),
     ((exp.Select,), _settings_of),
