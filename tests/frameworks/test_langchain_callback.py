@@ -35,6 +35,7 @@ from tests.support.polling import until
 
 SEARCH: CallSpec = ("search_web", {"query": "oslo"})
 OTHER: CallSpec = ("search_web", {"query": "bergen"})
+THIRD: CallSpec = ("search_web", {"query": "tromso"})
 DELETE: CallSpec = ("delete_database", {"name": "prod"})
 EMAIL: CallSpec = ("send_email", {"to": "a@example.com", "body": "hello"})
 CLOSED = "http://127.0.0.1:9"
@@ -162,8 +163,9 @@ def test_a_tool_node_that_swallows_the_refusal_does_not_run_the_tool_either(
 def test_calls_made_at_once_are_asked_about_one_by_one_however_alike(
     way: str, agent: QWEDAgentClient, ran: list[CallSpec]
 ) -> None:
-    WAYS[way](QWEDVerificationCallback(client=agent), scripted([SEARCH, OTHER, SEARCH], [OTHER, SEARCH]), toolbox(ran))
-    assert sorted(map(str, ran)) == sorted(map(str, [SEARCH, OTHER, SEARCH, OTHER, SEARCH]))
+    # In any order of each turn, no call comes three times in a row.
+    WAYS[way](QWEDVerificationCallback(client=agent), scripted([SEARCH, OTHER, SEARCH], [OTHER, THIRD]), toolbox(ran))
+    assert sorted(map(str, ran)) == sorted(map(str, [SEARCH, OTHER, SEARCH, OTHER, THIRD]))
     entries = agent.get_activity()
     assert len(entries) == 5
     assert len({entry.conversation_id for entry in entries}) == 1

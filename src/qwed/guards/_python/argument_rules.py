@@ -272,10 +272,16 @@ def _documents(analysis: PythonAnalysis, schema: ast.expr, scope: Scope) -> list
 
 
 def _literal(node: ast.expr) -> Any:
-    try:
-        return ast.literal_eval(node)
-    except (ValueError, TypeError, MemoryError, RecursionError):
+    """Return the value of constants in lists and mappings, or UNKNOWN."""
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.List | ast.Tuple):
+        items = [_literal(item) for item in node.elts]
+        return UNKNOWN if UNKNOWN in items else items
+    if not isinstance(node, ast.Dict) or not all(isinstance(key, ast.Constant) for key in node.keys):
         return UNKNOWN
+    values = [_literal(value) for value in node.values]
+    return UNKNOWN if UNKNOWN in values else dict(zip(map(_literal, filter(None, node.keys)), values, strict=True))
 
 
 def _is_only_validated(analysis: PythonAnalysis, name: str) -> bool:
