@@ -28,11 +28,12 @@ _SERVICE_SOCKETS = (
 _OWN_SECRETS = {
     "ssh": (".ssh/id_ed25519",),
     "wget": (".netrc",),
+    "chage": ("/etc/shadow",),
     "git-remote-https": (".netrc",),
     "git-remote-http": (".netrc",),
     **dict.fromkeys(("psql", "pg_isready", "pg_dump", "pg_restore"), (".pgpass", "/etc/shadow")),
 }
-"""Files a program reads without showing them: it authenticates with them, or only hashes their content."""
+"""Files a program reads without showing them: it authenticates with them, or only shows dates or sums of their content."""
 _LOOKUPS = frozenset({"hostname", "hostid", "curl"})
 """Programs that look up the name of this machine; curl does it for `--version`."""
 _OWN_SIGNALS = ("SIGPIPE", "SIGPIPE ", "SIGABRT", "SIGABRT ")
@@ -80,6 +81,7 @@ _HELPERS = {
     "sdiff": {"diff"},
     "less": {"sh", "lesspipe"},
     "watch": {"sh"},
+    "tomlq": {"jq"},
     "yq": {"jq"},
     **dict.fromkeys(("zless", "bzless", "xzless", "lzless"), _UNPACKING_PAGERS),
     **dict.fromkeys(("zmore", "bzmore", "xzmore", "lzmore"), _UNPACKING_PAGERS),
@@ -112,8 +114,8 @@ def observed_effects(observation: ShellObservation, predicted: Prediction) -> tu
 def _is_side_effect(row: tuple[str, str], programs: set[str], predicted: Prediction) -> bool:
     """Return True for a file that a program keeps for itself and that holds nothing of the command's."""
     kind, path = row
-    if path.startswith(("/home/dev/.gnupg", "/tmp/tmux-")):
-        return bool(programs & {"gpg", "tmux"})
+    if path.startswith(("/home/dev/.gnupg", "/tmp/tmux-", "/tmp/hsperfdata_")):
+        return bool(programs & {"gpg", "tmux", "java", "javac", "jar"})
     if path.startswith("/srv/remote.git") and predicted.kinds & _OUTBOUND:
         return kind != "removed"
     if "/.git/" in path and predicted.kinds & _OUTBOUND:
