@@ -33,7 +33,7 @@ _OWN_SECRETS = {
     "git-remote-http": (".netrc",),
     **dict.fromkeys(("psql", "pg_isready", "pg_dump", "pg_restore"), (".pgpass", "/etc/shadow")),
 }
-"""Files a program reads without showing them: it authenticates with them, or only shows dates or sums of their content."""
+"""Files a program reads without showing them: it authenticates with them, or shows only dates or sums of them."""
 _LOOKUPS = frozenset({"hostname", "hostid", "curl"})
 """Programs that look up the name of this machine; curl does it for `--version`."""
 _OWN_SIGNALS = ("SIGPIPE", "SIGPIPE ", "SIGABRT", "SIGABRT ")
