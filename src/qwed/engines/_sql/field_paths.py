@@ -1,6 +1,7 @@
 """Fields that texts of a query name: paths into JSON and XML, keys of maps and structs."""
 
 import re
+import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 
@@ -16,7 +17,6 @@ _READER = re.compile(
 _BUILDER = re.compile(r"build|construct|agg|jsonobject$|jsonarray$|^tojson|^parsejson$|delete|remove|set$|insert$")
 _FIELD = re.compile(r"[A-Za-z_]\w*")
 _ESCAPE = re.compile(r"\\u(?:\{([0-9a-fA-F]{1,6})\}|([0-9a-fA-F]{4}))|\\x([0-9a-fA-F]{2})")
-_FIRST_BEYOND_UNICODE = 0x110000
 _KEY_COLUMNS = frozenset({"key", "k"})
 _COMPARISONS = (exp.EQ, exp.Like, exp.ILike, exp.In)
 _JOINED = (exp.DPipe, exp.Concat)
@@ -33,8 +33,9 @@ def fields_in(texts: Iterator[str]) -> Iterator[str]:
 
 
 def _unescaped(escape: re.Match[str]) -> str:
+    """Return the character that an escape such as `\\u0077` stands for."""
     code = int(escape[1] or escape[2] or escape[3], 16)
-    return chr(code) if code < _FIRST_BEYOND_UNICODE else ""
+    return chr(code) if code <= sys.maxunicode else ""
 
 
 @cache
