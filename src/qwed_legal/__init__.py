@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from qwed.model.lazy_import import lazy_getattr
+from qwed.model.lazy_import import lazy_names
 
 if TYPE_CHECKING:
     from qwed_legal.citation import CitationGuard
@@ -37,8 +37,4 @@ __all__ = [
     "StatuteOfLimitationsGuard",
 ]
 
-__getattr__ = lazy_getattr(__name__, _HOME)
-
-
-def __dir__() -> list[str]:
-    return [*__all__]
+__getattr__, __dir__ = lazy_names(__name__, _HOME)

@@ -16,8 +16,8 @@ from qwed.engines._logic.types import Term, TermKind
 from qwed.engines._math.assumptions import Fact, values_for
 from qwed.engines._math.interval import QUICK_PRECISIONS, THOROUGH_PRECISIONS, sign_of
 from qwed.engines._math.notation import normalize_notation
+from qwed.engines._math.parser import parse
 from qwed.engines._math.smt import is_theorem
-from qwed.engines._math.syntax import parse
 from qwed.engines._math.syntax_tree import BINDERS, Claim, MathNode, MathRefusalError, free_names, subtract
 from qwed.engines._math.syntax_tree import iter_nodes as nodes
 from qwed.engines._math.units import verify_units

@@ -12,7 +12,7 @@ from qwed.engines._math.messages import (
     refused_verdict,
     zero_to_the_zero,
 )
-from qwed.engines._math.syntax import parse
+from qwed.engines._math.parser import parse
 from qwed.engines._math.syntax_tree import MathNode, MathRefusalError, Number, ParseLimits
 from qwed.model import Verdict
 
@@ -53,7 +53,7 @@ def evaluate_rational(node: MathNode) -> Number:
     operation = _OPERATIONS.get(node.kind)
     if operation is None:
         raise NotPlainArithmeticError
-    value = operation(*[evaluate_rational(arg) for arg in node.args])
+    value = operation(*[arg.value if arg.kind == "number" else evaluate_rational(arg) for arg in node.args])
     if value.numerator.bit_length() > MAX_BITS or value.denominator.bit_length() > MAX_BITS:
         raise NotPlainArithmeticError
     return value

@@ -17,7 +17,7 @@ ENGINE = "consensus"
 DEFAULT_CONFIDENCE = 0.8
 MODES = {"single": 1, "high": 2, "maximum": 2}
 """Minimum number of agreeing methods; `maximum` runs every method."""
-_METHODS: dict[str, tuple[Method, ...]] = {"math": MATH, "logic": LOGIC}
+METHODS: dict[str, tuple[Method, ...]] = {"math": MATH, "logic": LOGIC}
 
 
 class MethodResult(NamedTuple):
@@ -35,7 +35,7 @@ def verify(request: EngineRequest) -> Verdict:
         return parsed
     mode, least = parsed
     routed = route(request.query)
-    methods = _METHODS.get(routed.engine if routed else "", ())
+    methods = METHODS.get(routed.engine if routed else "", ())
     if not methods:
         message = "independent methods are known for formulas and logic only: write a claim such as `2+2 = 4`"
         return _verdict(Status.INCONCLUSIVE, message, failed=("claim_understood",))

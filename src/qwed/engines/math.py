@@ -17,7 +17,7 @@ from qwed.engines._math.claims import undecided
 from qwed.engines._math.messages import refused_verdict
 from qwed.engines._math.notation import normalize_notation
 from qwed.engines._math.operations import OPERATION_ALIASES, OPERATIONS, run_operation
-from qwed.engines._math.syntax import parse
+from qwed.engines._math.parser import parse
 from qwed.engines._math.syntax_tree import MathRefusalError, clip, free_names
 from qwed.engines._math.time_limit import TimeLimitExceededError, clear_limits, run_within
 from qwed.engines._math.tokens import ARITY

@@ -1,37 +1,12 @@
 """Names of SQL dialects."""
 
 from qwed.engines._sql.lexer import rules_by_dialect
+from qwed.model.data_files import read_mapping
 
 KNOWN_DIALECTS = tuple(sorted(rules_by_dialect().keys() - {""}))
 ALIASES = {
-    "": "",
-    "generic": "",
-    "ansi": "",
-    "sql": "",
-    "standard": "",
-    "postgresql": "postgres",
-    "pg": "postgres",
-    "psql": "postgres",
-    "cockroachdb": "postgres",
-    "timescaledb": "postgres",
-    "greenplum": "postgres",
-    "mssql": "tsql",
-    "sqlserver": "tsql",
-    "sql server": "tsql",
-    "t-sql": "tsql",
-    "transact-sql": "tsql",
-    "azuresql": "tsql",
-    "synapse": "tsql",
-    "mariadb": "mysql",
-    "sqlite3": "sqlite",
-    "plsql": "oracle",
-    "pl/sql": "oracle",
-    "sparksql": "spark",
-    "pyspark": "spark",
-    "delta": "databricks",
-    "amazonathena": "athena",
-    "google": "bigquery",
-    "googlesql": "bigquery",
+    **dict.fromkeys(("", "generic", "ansi", "sql", "standard"), ""),
+    **read_mapping(__file__, "dialect_aliases.txt"),
 }
 
 

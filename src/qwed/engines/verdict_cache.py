@@ -1,6 +1,5 @@
 """Verdicts from exact arithmetic, from the cache, or from an engine worker."""
 
-from collections import OrderedDict
 from collections.abc import Callable
 from threading import Lock
 from typing import NamedTuple, Protocol
@@ -13,6 +12,7 @@ from qwed.engines.protocol import DataPolicy, EngineRequest
 from qwed.engines.registry import ENGINES
 from qwed.futures import Future
 from qwed.model import Status, Verdict
+from qwed.model.lru_cache import LruCache
 
 MAX_ENTRIES = 10_000
 QUIET_SECONDS = 3.0
@@ -67,11 +67,14 @@ class VerdictCache:
     def __init__(self, pool: EnginePool, seconds: float) -> None:
         self._pool = pool
         self._seconds = seconds
-        self._known: OrderedDict[Key, Verdict] = OrderedDict()
+        self._known: LruCache[Key, Verdict] = LruCache(MAX_ENTRIES)
         self._waited_for: dict[tuple[Key, str], PendingVerdict] = {}
         self._lock = Lock()
         self.on_submit: Callable[[str, PendingVerdict], None] | None = None
         """Called in the submitting thread with the engine and the pending verdict of each request sent to a worker."""
+
+    def __len__(self) -> int:
+        return len(self._known)
 
     def start(self) -> None:
         """Start the workers; the first request does it otherwise."""
@@ -98,7 +101,7 @@ class VerdictCache:
                 return quick
         key = _key(request)
         with self._lock:
-            verdict = self._known.get(key) or self._shared(key, request)
+            verdict = self._known.use(key) or self._shared(key, request)
         return self._submit(key, request) if verdict is None else verdict
 
     def _shared(self, key: Key, request: VerdictRequest) -> Future[Verdict] | None:
@@ -149,8 +152,6 @@ class VerdictCache:
             return
         with self._lock:
             self._known[_key(request)] = verdict
-            if len(self._known) > MAX_ENTRIES:
-                self._known.popitem(last=False)
 
     def close(self) -> None:
         """End the workers."""

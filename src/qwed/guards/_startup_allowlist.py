@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from qwed.guards._python.syntax import require_depth
+from qwed.model.data_files import read_mapping
 
 _MAX_DEPTH = 100
 """Levels of the syntax tree; a tree is dumped recursively."""
@@ -67,56 +68,11 @@ _NAMESPACE = (
 _NAMESPACE_CHILD = ";m and setattr(sys.modules[{parent!r}], {child!r}, m)"
 _NAMESPACE_NAME = re.compile(r"sys\.modules\.setdefault\('([A-Za-z_][\w.]{0,200})'")
 
-_FINDER_MODULES = frozenset(
-    {
-        *(
-            "__future__",
-            "collections",
-            "contextlib",
-            "functools",
-            "importlib",
-            "itertools",
-            "os",
-            "pathlib",
-            "re",
-            "sys",
-        ),
-        *("threading", "traceback", "types", "typing", "warnings", "editables", "distutils", "setuptools", "ensurepip"),
-    }
-)
-_OS_MEMBERS = frozenset({"environ", "path", "getenv", "fspath", "sep", "pathsep"})
-_FORBIDDEN_NAMES = frozenset(
-    {
-        "exec",
-        "eval",
-        "compile",
-        "open",
-        "__import__",
-        "globals",
-        "vars",
-        "breakpoint",
-        "input",
-        "delattr",
-        "__builtins__",
-    }
-)
-_FORBIDDEN_MEMBERS = frozenset(
-    {
-        *("system", "popen", "Popen", "fork", "execv", "execve", "spawn", "spawnv", "startfile", "run", "check_output"),
-        *("write_text", "write_bytes", "read_text", "read_bytes", "open", "unlink", "rmtree", "rename", "symlink_to"),
-        *(
-            "urlopen",
-            "socket",
-            "connect",
-            "loads",
-            "__dict__",
-            "__globals__",
-            "__builtins__",
-            "__subclasses__",
-            "__code__",
-        ),
-    }
-)
+_FINDERS = {kind: frozenset(names.split()) for kind, names in read_mapping(__file__, "import_finders.txt").items()}
+_FINDER_MODULES = _FINDERS["modules"]
+_OS_MEMBERS = _FINDERS["os members"]
+_FORBIDDEN_NAMES = _FINDERS["forbidden names"]
+_FORBIDDEN_MEMBERS = _FINDERS["forbidden members"]
 _IMPORTED_BY_NAME = ("setuptools", "distutils", "importlib")
 
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from qwed.guards._pii import check_digits
 from qwed.guards._pii.labelled_numbers import MAX_CANDIDATES, find_labelled_numbers
 from qwed.guards.deobfuscation import find_in_decoded
-from qwed.guards.text_scan import MAX_SCANNED, UNSCANNED, TextFinding, lower_same_length
+from qwed.guards.text_scan import MAX_SCANNED, UNSCANNED, TextFinding, is_plain, lower_same_length
+from qwed.model.data_files import read_rules
 
 __all__ = ["MAX_CANDIDATES", "find_pii"]
 
@@ -63,36 +64,15 @@ _CODE = re.compile(
     r")"
 )
 _NEVER_NINO = ("BG", "GB", "KN", "NK", "NT", "TN", "ZZ")
-_IBAN_LENGTHS = {
-    country: int(length)
-    for length, countries in (
-        ("15", "NO"),
-        ("16", "BE"),
-        ("18", "DK FI FO GL NL SD"),
-        ("19", "MK SI"),
-        ("20", "AT BA EE KZ LT LU MN XK"),
-        ("21", "CH HR LI LV"),
-        ("22", "BG BH CR DE GB GE IE ME RS VA"),
-        ("23", "AE GI IL IQ OM SO TL"),
-        ("24", "AD CZ DZ ES MD PK RO SA SE SK TN VG"),
-        ("25", "LY PT ST"),
-        ("26", "IS TR"),
-        ("27", "BF BI CF DJ FR GR IT KM MC MG MR SM"),
-        ("28", "AL AZ BJ BY CI CM CY DO GA GQ GT HN HU LB MA ML MZ NI PL PS QA SN SV TD TG UA"),
-        ("29", "BR EG"),
-        ("30", "JO KW MU YE"),
-        ("31", "MT SC"),
-        ("32", "LC"),
-        ("33", "RU"),
-    )
-    for country in countries.split()
-}
+_IBAN_LENGTHS = {country: int(length) for country, length in read_rules(__file__, "iban_lengths.txt").items()}
 _SHORTEST_CARD = 13
 _GROUPING = str.maketrans("", "", " -./\u00a0()")
 
 
 def find_pii(text: str) -> tuple[TextFinding, ...]:
     """Return the personal data in the first MAX_SCANNED characters, in order; the rest is one `unscanned` finding."""
+    if is_plain(text):
+        return ()
     scanned = text if len(text) <= MAX_SCANNED else text[:MAX_SCANNED]
     findings = find_in_decoded(scanned, _find_all)
     if len(text) > MAX_SCANNED:

@@ -13,15 +13,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from qwed.guards._python.check import check
-from qwed.guards._python.library_rules import ASSUMED, BUILTINS
-from qwed.guards._python.precheck import RISKY_KEYWORDS, is_plain
+from qwed.guards._python.relevant_words import RELEVANT_WORDS
 from qwed.guards._python.report import PythonReport
-from qwed.guards._python.safe_imports import RISKY_ATTRIBUTES, RISKY_NAMES, SAFE_BUILTINS
 from qwed.guards._python.scope_builder import build_program
 from qwed.guards._python.scopes import TooComplexError
-from qwed.guards._python.syntax import NestingError, parse, unknown_kinds
+from qwed.guards._python.syntax import NestingError, parse
 from qwed.guards.code_findings import CodeFindings, ViolationKind
 from qwed.model.unicode_normal import MAX_COMBINING_MARKS, limit_combining_marks
+
+__all__ = ["MAX_BYTES", "MAX_NODES", "RELEVANT_WORDS", "findings"]
 
 MAX_BYTES = 250_000
 MAX_NODES = 120_000
@@ -30,25 +30,11 @@ _COOKIE = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _PLAIN_ENCODINGS = frozenset({"utf-8", "utf8", "ascii", "us-ascii", "latin-1", "iso-8859-1", "utf-8-sig"})
 
 
-RELEVANT_WORDS = RISKY_NAMES | RISKY_ATTRIBUTES | RISKY_KEYWORDS | ASSUMED.keys() | (BUILTINS - SAFE_BUILTINS)
-"""Words by which a program that imports nothing can have a known effect; without any of them it only computes or calls
-unknown names."""
-
-
 def findings(code: str) -> CodeFindings:
     """Return what `code` would do; never runs it and never raises."""
     with _collector_paused():
         tree = _read(code)
-        return tree if isinstance(tree, CodeFindings) else _analyze(tree, len(code))
-
-
-def quick_findings(code: str) -> CodeFindings | None:
-    """Return the findings if parsing and one pass suffice; None if names have to be followed, which takes longer."""
-    with _collector_paused():
-        tree = _read(code)
-        if isinstance(tree, CodeFindings):
-            return tree
-        return CodeFindings() if is_plain(tree, len(code)) else None
+        return tree if isinstance(tree, CodeFindings) else _analyze(tree)
 
 
 @contextmanager
@@ -111,35 +97,23 @@ def _with_examples(tree: ast.Module) -> ast.Module:
 
 _EXAMPLE = re.compile(r"^[ \t]*>>> (.*(?:\n[ \t]*\.\.\.(?: .*)?$)*)", re.MULTILINE)
 _PROMPT = re.compile(r"^[ \t]*\.\.\. ?", re.MULTILINE)
-_NODES_OF_CHARACTER = 4
-"""Upper bound of syntax nodes per character of source."""
 
 
-def _analyze(tree: ast.Module, length: int) -> CodeFindings:
-    if length * _NODES_OF_CHARACTER > MAX_NODES and _has_too_many_nodes(tree):
-        return CodeFindings(syntax_error=f"more than {MAX_NODES} syntax nodes, split it")
-    if is_plain(tree, length):
-        return CodeFindings()
-    return _full_check(tree)
-
-
-def _full_check(tree: ast.Module) -> CodeFindings:
+def _analyze(tree: ast.Module) -> CodeFindings:
     try:
-        unknown = unknown_kinds(tree)
-        if unknown:
-            report = PythonReport()
-            report.add_lookup(f"syntax {unknown[0]}", 0)
-            return report.findings()
         program = build_program(tree)
         if "doctest" in program.roots:
             program = build_program(_with_examples(tree))
+        if len(program.visits) > MAX_NODES // 3 and program.count() > MAX_NODES:
+            return CodeFindings(syntax_error=f"more than {MAX_NODES} syntax nodes, split it")
+        if program.unknown:
+            report = PythonReport()
+            report.add_lookup(f"syntax {min(program.unknown)}", 0)
+            return report.findings()
         report = check(program)
+        program.free_bindings()
     except NestingError as error:
         return CodeFindings(syntax_error=f"{error}, simplify the code")
     except (TooComplexError, RecursionError, MemoryError):
         return CodeFindings(syntax_error="names are bound in a way that cannot be followed, simplify the code")
     return report.findings()
-
-
-def _has_too_many_nodes(tree: ast.Module) -> bool:
-    return sum(1 for _ in zip(ast.walk(tree), range(MAX_NODES + 1), strict=False)) > MAX_NODES

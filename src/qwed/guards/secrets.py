@@ -23,7 +23,7 @@ from qwed.guards._secrets.value_heuristics import is_real_value
 from qwed.guards._secrets.wallets import find_key_files, find_seed_phrases
 from qwed.guards.deobfuscation import find_in_decoded
 from qwed.guards.homoglyphs import latin_letters
-from qwed.guards.text_scan import MAX_SCANNED, UNSCANNED, TextFinding, lower_same_length
+from qwed.guards.text_scan import MAX_SCANNED, UNSCANNED, TextFinding, is_plain, lower_same_length
 
 __all__ = ["MAX_CANDIDATES", "MAX_NESTING", "find_secrets", "mask"]
 
@@ -39,6 +39,8 @@ _ANY_VENDOR = "vendor_key"
 
 def find_secrets(text: str) -> tuple[TextFinding, ...]:
     """Return every secret in the first MAX_SCANNED characters, in order; the rest is one `unscanned` finding."""
+    if is_plain(text):
+        return ()
     scanned = text if len(text) <= MAX_SCANNED else text[:MAX_SCANNED]
     findings = find_in_decoded(scanned, _find_all)
     if len(text) > MAX_SCANNED:

@@ -16,6 +16,12 @@ MAX_DEPTH = 64
 # A card number sent as a JSON number is as readable as one sent as text.
 _LONG_NUMBERS = (10**12, 10**19)
 
+is_plain = re.compile(r"[a-z_]{1,15}|(?=.{0,15}\Z)(?:[ +*/().^=<>-]*[0-9]){0,7}[ +*/().^=<>-]*").fullmatch
+"""Match a text too short and plain to hold a secret or personal data: one word, or a calculation of few digits.
+
+Every name, prefix and label that the guards search for needs a letter beside a sign or a digit; every token, encoding
+and number without one is longer.
+"""
 
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufff9-\ufffb"
@@ -63,6 +69,9 @@ class Strings:
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         return iter(self.pairs)
+
+
+NO_STRINGS = Strings((), complete=True)
 
 
 def strings_in(parameters: Any) -> Strings:

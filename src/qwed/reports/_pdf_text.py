@@ -1,12 +1,13 @@
-"""Fonts and text of the PDF report; characters without a glyph are printed as U+XXXX."""
+"""Fonts and text of the PDF report; characters that the font cannot print are printed as U+XXXX."""
 
+import re
 import threading
 import unicodedata
 from collections.abc import Iterator
 from functools import cache
 from html import escape
-from itertools import groupby
-from typing import Any, cast
+from pathlib import Path
+from typing import Any, Final
 
 from reportlab.lib import colors
 from reportlab.lib.enums import TA_RIGHT
@@ -17,29 +18,31 @@ from reportlab.platypus import Flowable
 from reportlab.platypus import Paragraph as Plain
 
 from qwed.model.unicode_normal import normalize
-from qwed.reports._pdf_accents import add_accents, has_glyph
 from qwed.reports.yield_gil import yield_gil
 
 Story = list[Flowable]
 
-PLAIN, BOLD, MONO = "QwedVera", "QwedVeraBold", "Courier"
+PLAIN, BOLD, MONO = "QwedDejaVu", "QwedVeraBold", "Courier"
 INK, FAINT, RULE, BAND = (colors.HexColor(code) for code in ("#1f2933", "#627080", "#cbd2d9", "#f1f4f7"))
 MAX_CELL_LENGTH = 700
 """Characters per table cell; more would make a row taller than a page."""
 BLANK = "\u2013"
 """Placeholder for a missing value."""
 TRUNCATED = " … (cut here; the JSON report has all of it)"
-_FILES = {PLAIN: "Vera.ttf", BOLD: "VeraBd.ttf"}
+_FONT_FILE: Final = Path(__file__).parent / "fonts" / "DejaVuSans.ttf"
+_CONTROL = re.compile(r"[\s\x00-\x1f\x7f-\x9f]")
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+_RIGHT_TO_LEFT = ("R", "AL", "AN")
 _lock = threading.Lock()
 
 
 @cache
 def _load() -> Any:
-    for name, file in _FILES.items():
-        font = TTFont(name, file)
-        add_accents(font.face)
-        pdfmetrics.registerFont(font)
-    return cast("TTFont", pdfmetrics.getFont(PLAIN)).face
+    font = TTFont(PLAIN, _FONT_FILE)
+    pdfmetrics.registerFont(font)
+    # Bold is for our own headings; reportlab ships the Latin part of the same design.
+    pdfmetrics.registerFont(TTFont(BOLD, "VeraBd.ttf"))
+    return font.face.charToGlyph
 
 
 def load_fonts() -> None:
@@ -48,27 +51,27 @@ def load_fonts() -> None:
         _load()
 
 
-def _kind(character: str) -> str:
-    if character.isspace() or unicodedata.category(character) == "Cc":
-        return "blank"
-    return "shown" if has_glyph(_load(), ord(character)) else "escaped"
-
-
 def printable(text: str) -> str:
-    """Return the text with `[U+4E2D U+6587]` for characters without a glyph."""
+    """Return the text with `[U+4E2D U+6587]` for characters that cannot be printed."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(_pieces(normalize("NFC", text)))
+    return _NOT_ASCII.sub(_escape, _CONTROL.sub(" ", normalize("NFC", text)))
 
 
-def _pieces(text: str) -> Iterator[str]:
-    for kind, characters in groupby(text, _kind):
-        if kind == "blank":
-            yield " "
-        elif kind == "shown":
-            yield from characters
-        else:
-            yield "[" + " ".join(f"U+{ord(character):04X}" for character in characters) + "]"
+def _escape(run: re.Match[str]) -> str:
+    marked = (c if _is_shown(c) else f"[U+{ord(c):04X}]" for c in run[0])
+    return "".join(marked).replace("][", " ")
+
+
+def _is_shown(character: str) -> bool:
+    """Return True if the font prints it readably; right-to-left scripts and combining marks need shaping."""
+    category = unicodedata.category(character)
+    return (
+        ord(character) in _load()
+        and character.isprintable()
+        and category[0] != "M"
+        and unicodedata.bidirectional(character) not in _RIGHT_TO_LEFT
+    )
 
 
 def truncate(text: str, most: int = MAX_CELL_LENGTH) -> str:

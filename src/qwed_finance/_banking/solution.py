@@ -4,109 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
+from qwed.model.data_files import read_lists, read_table
 from qwed_finance._decimal import Computation
 
-LABELS: Mapping[str, Sequence[str]] = {
-    "payment": (
-        "monthly payment",
-        "monthly payments",
-        "monthly mortgage payment",
-        "monthly loan payment",
-        "monthly instalment",
-        "monthly installment",
-        "payment per month",
-        "emi",
-        "payment",
-        "pmt",
-    ),
-    "total_interest": ("total interest paid", "total interest", "interest paid", "interest cost"),
-    "total_paid": (
-        "total paid",
-        "total payments",
-        "total repayment",
-        "total amount paid",
-        "total cost",
-        "total repaid",
-    ),
-    "amount": (
-        "final amount",
-        "future value",
-        "maturity value",
-        "maturity amount",
-        "final value",
-        "total amount",
-        "accumulated amount",
-        "final balance",
-        "ending balance",
-        "total value",
-        "amount",
-        "grows to",
-        "grow to",
-        "balance",
-    ),
-    "interest": ("compound interest", "simple interest", "interest earned", "total interest", "interest"),
-    "npv": ("net present value", "npv"),
-    "irr": ("internal rate of return", "irr"),
-    "balance": (
-        "final balance",
-        "new balance",
-        "remaining balance",
-        "closing balance",
-        "ending balance",
-        "resulting balance",
-        "available balance",
-        "account balance",
-        "balance",
-    ),
-    "ratio": (
-        "debt-to-income ratio",
-        "debt to income ratio",
-        "debt-to-income",
-        "dti ratio",
-        "dti",
-        "loan-to-value ratio",
-        "loan to value ratio",
-        "loan-to-value",
-        "ltv ratio",
-        "ltv",
-        "ratio",
-    ),
-    "fee": ("total fee", "transaction fee", "fees", "fee", "commission", "surcharge"),
-    "change": ("percentage change", "percent change", "percentage increase", "percentage decrease", "change"),
-    "effective_rate": ("effective annual rate", "annual percentage yield", "effective rate", "apy", "ear"),
-    "remaining": ("remaining limit", "remaining balance", "remaining", "available limit"),
-    "sum": ("grand total", "total amount", "total", "sum"),
-}
+LABELS: Mapping[str, Sequence[str]] = read_lists(__file__, "labels.txt")
 """Labels of each quantity in a reasoning."""
-OTHER_LABELS = (
-    "interest rate",
-    "annual interest rate",
-    "monthly interest rate",
-    "monthly rate",
-    "annual rate",
-    "periodic rate",
-    "discount rate",
-    "rate",
-    "principal",
-    "loan amount",
-    "number of payments",
-    "monthly income",
-    "monthly debt",
-    "income",
-    "debt",
-    "term",
-    "discount factor",
-    "growth factor",
-    "factor",
-    "limit",
-    "threshold",
-    "maximum",
-    "initial balance",
-    "opening balance",
-    "starting balance",
-    "property value",
-    "initial investment",
-)
+OTHER_LABELS = tuple(read_table(__file__, "other_labels.txt").splitlines())
 """Labels of intermediate values in a reasoning."""
 
 

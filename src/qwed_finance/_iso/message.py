@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from qwed.model.strict_json import rejected, unique_members
 from qwed.packs.result import UnreadableInputError, unknown_name_error
 from qwed_finance._iso.json_reader import namespace_of, parse_json_message
 from qwed_finance._iso.node import Element, MessageIssues
@@ -161,7 +162,7 @@ def _load_json(text: str) -> Any:
     if len(text) > MAX_BYTES:
         raise UnreadableInputError(f"a message of more than {MAX_BYTES:,} characters is not accepted")
     try:
-        return json.loads(text, object_pairs_hook=_object_with_unique_keys, parse_constant=_reject_constant)
+        return _decode(text)
     except RecursionError:
         raise UnreadableInputError("the message is nested too deeply") from None
     except ValueError as error:
@@ -170,12 +171,7 @@ def _load_json(text: str) -> Any:
         raise UnreadableInputError("`message` is neither XML nor JSON") from None
 
 
-def _object_with_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        raise UnreadableInputError("the message names a member twice in one object")
-    return members
-
-
-def _reject_constant(name: str) -> Any:
-    raise UnreadableInputError(f"`{name}` is not a number")
+_decode = json.JSONDecoder(
+    object_pairs_hook=unique_members(lambda _: UnreadableInputError("the message names a member twice in one object")),
+    parse_constant=rejected(lambda text: UnreadableInputError(f"`{text}` is not a number")),
+).decode

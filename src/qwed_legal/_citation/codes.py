@@ -1,5 +1,7 @@
 """Names of state codes that reporters-db lacks, or lists without subjects (The Bluebook, table T1.3)."""
 
+from qwed.model.data_files import read_table
+
 BY_SECTION = """
 La. Rev. Stat.|La. Rev. Stat. Ann.|La. R.S.|A.R.S.|C.R.S.|O.C.G.A.|N.J.S.A.|N.J.S.|K.S.A.|KRS|RSMo|RCW|ORS|NRS|MCL
 MCLA|M.C.L.|N.D.C.C.|NDCC|SDCL|MCA|R.C.|O.R.C.|RSA|HRS|T.C.A.|G.L.|Iowa Code|Utah Code|N.C.G.S.|C.G.S.|S.C. Code
@@ -15,17 +17,7 @@ Unemp. Ins.|Veh.|Water|Welf. & Inst.|Civil|Evidence|Family|Vehicle|Government|Pr
 Business & Professions|Business and Professions|Insurance|Elections|Education|Welfare & Institutions
 Welfare and Institutions|Health and Safety
 """
-NEW_YORK = """
-Aband. Prop.|Agric. & Mkts.|Alco. Bev. Cont.|Arts & Cult. Aff.|Banking|Bus. Corp.|Civ. Rights|Civ. Serv.
-Coop. Corps.|Correct.|County|Crim. Proc.|Debt. & Cred.|Dom. Rel.|Econ. Dev.|Educ.|Elec.|Em. Dom. Proc.|Energy
-Envtl. Conserv.|Est. Powers & Trusts|Exec.|Gen. Ass'ns|Gen. Bus.|Gen. City|Gen. Constr.|Gen. Mun.|Gen. Oblig.|High.
-Indian|Ins.|Jud.|Lab.|Lien|Ltd. Liab. Co.|Local Fin.|Mental Hyg.|Mil.|Mult. Dwell.|Mult. Resid.|Mun. Home Rule|Nav.
-Not-for-Profit Corp.|P'ship|Parks Rec. & Hist. Preserv.|Penal|Pers. Prop.|Priv. Hous. Fin.|Pub. Auth.|Pub. Health
-Pub. Hous.|Pub. Lands|Pub. Off.|Pub. Serv.|R.R.|Real Prop.|Real Prop. Acts.|Real Prop. Tax|Relig. Corp.
-Retire. & Soc. Sec.|Soc. Serv.|State|State Fin.|Tax|Town|Transp.|Transp. Corp.|Veh. & Traf.|Village|Workers' Comp.
-Sport|Educ|Exec|General Business|Labor|Vehicle and Traffic|Vehicle & Traffic|Executive|Civil Rights
-Domestic Relations
-"""
+NEW_YORK = read_table(__file__, "new_york_laws.txt")
 TEXAS = """
 Agric.|Alco. Bev.|Bus. & Com.|Bus. Orgs.|Civ. Prac. & Rem.|Educ.|Elec.|Est.|Fam.|Fin.|Gov't|Health & Safety
 Hum. Res.|Ins.|Lab.|Loc. Gov't|Nat. Res.|Occ.|Parks & Wild.|Penal|Prob.|Prop.|Spec. Dists.|Tax|Transp.|Util.|Water

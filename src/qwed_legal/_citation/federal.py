@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from datetime import date
 from typing import Any, NamedTuple
 
+from qwed.model.data_files import read_patterns
 from qwed_legal._citation.citation_types import CitationCore
 from qwed_legal._citation.sections import SECTION, SIGN
 
@@ -32,7 +33,7 @@ class FederalForm(NamedTuple):
 
 def parse_federal(text: str, start: int, today: date) -> Iterator[CitationCore]:
     """Yield the federal law cited at this position."""
-    for form in FORMS:
+    for form in _FORMS:
         match = form.pattern.match(text, start)
         if match is None:
             continue
@@ -138,155 +139,25 @@ def _check_rule(parts: dict[str, str], _today: date) -> FederalCheck:
     return [], None, (f"the Federal Rules ({body}) run from {first} to {last}",)
 
 
-def _make_form(
-    kind: str, reporter: str, pattern: str, check: Callable[[dict[str, str], date], FederalCheck], rule: str
-) -> FederalForm:
-    return FederalForm(kind, reporter, re.compile(rf"(?:{pattern})(?![0-9A-Za-z])"), check, rule)
+_CHECKS = {
+    "-": _accept_any,
+    "code": _title_check(_CODE_TITLES, "the United States Code", _RESERVED_TITLE),
+    "regulations": _title_check(_REGULATION_TITLES, "the Code of Federal Regulations"),
+    "congress": _check_congress,
+    "statutes_at_large": _check_statutes_at_large,
+    "federal_register": _check_federal_register,
+    "constitution": _check_constitution,
+    "rule": _check_rule,
+}
 
 
-_USC = r"U\. ?S\. ?C\.(?: ?[ASU]\.)?|USC[AS]?|U\.S\. Code|United States Code(?: Annotated)?"
-_SUBSECTIONS = r"(?: ?\([0-9A-Za-z]{1,5}\)){0,8}"
-FORMS = (
-    _make_form(
-        "statute",
-        "U.S.C.",
-        (
-            rf"(?:[Tt]itle )?(?P<title>[0-9]{{1,4}}),? (?P<code>{_USC}),?(?: [Aa]pp\.(?: [0-9]{{1,2}})"
-            rf"?)? {SIGN}?{SECTION}"
-        ),
-        _title_check(_CODE_TITLES, "the United States Code", _RESERVED_TITLE),
-        "the United States Code is cited by title and section (1 U.S.C.; The Bluebook, rule 12.3)",
-    ),
-    _make_form(
-        "statute",
-        "U.S.C.",
-        (
-            rf"(?P<title>[0-9]{{1,4}}),? (?P<code>{_USC}),? (?:[Cc]h(?:apter|s?\.) "
-            rf"?[0-9]{{1,4}}[A-Z]?(?:-[0-9]{{1,3}}[A-Z]?)?|[Pp]t\. [A-Z0-9]{{1,4}})"
-        ),
-        _title_check(_CODE_TITLES, "the United States Code", _RESERVED_TITLE),
-        "the United States Code is cited by title (1 U.S.C.; The Bluebook, rule 12.3)",
-    ),
-    _make_form(
-        "statute",
-        "I.R.C.",
-        rf"(?:I\.R\.C\.|IRC|Internal Revenue Code|Int\. Rev\. Code) {SIGN}?{SECTION}",
-        _accept_any,
-        "the Internal Revenue Code is cited by section (The Bluebook, rule 12.9.1)",
-    ),
-    _make_form(
-        "regulation",
-        "C.F.R.",
-        (
-            rf"(?P<title>[0-9]{{1,4}}),? (?P<code>C\. ?F\. ?R\.|CFR|Code of Federal Regulations),? "
-            rf"(?:(?:[Pp]ts?\.?|[Pp]arts?) (?P<part>[0-9]{{1,5}}(?:-[0-9]{{1,5}})?)(?:,? "
-            rf"(?:[Ss]ub(?:pt|part)\.? [A-Z]{{1,3}}|app\. [A-Z]))?|{SIGN}?{SECTION})"
-        ),
-        _title_check(_REGULATION_TITLES, "the Code of Federal Regulations"),
-        ("the Code of Federal Regulations is cited by title and section (44 U.S.C. s. 1510; The Bluebook, rule 14.2)"),
-    ),
-    _make_form(
-        "regulation",
-        "Treas. Reg.",
-        rf"(?:Treas\. Reg\.|Temp\. Treas\. Reg\.|Prop\. Treas\. Reg\.) {SIGN}{SECTION}",
-        _accept_any,
-        "Treasury regulations are cited by section (The Bluebook, rule 14.5.1)",
-    ),
-    _make_form(
-        "public_law",
-        "Pub. L.",
-        (
-            rf"(?:Pub\. ?L\.|P\. ?L\.|PL|Public Law)(?: (?:Nos?\.?|Number))? (?P<congress>[0-9]{{1,3}})"
-            rf"-(?P<number>[0-9]{{1,5}})(?:, (?:div\. [A-Z]{{1,2}}, )?(?:tit\. [IVX]{{1,6}}, )"
-            rf"?{SIGN}{SECTION})?"
-        ),
-        _check_congress,
-        (
-            "a public law is numbered within its Congress, and a Congress has two years (1 U.S.C. s. "
-            "106a; 20th Amendment)"
-        ),
-    ),
-    _make_form(
-        "session_law",
-        "Stat.",
-        r"(?P<volume>[0-9]{1,4}) Stat\. (?P<page>[0-9]{1,5}[A-Z]?(?:-[0-9]{1,4})?)",
-        _check_statutes_at_large,
-        "the Statutes at Large have one volume for each year since 1938 (1 U.S.C. s. 112)",
-    ),
-    _make_form(
-        "register",
-        "Fed. Reg.",
-        (
-            r"(?P<volume>[0-9]{1,4}) (?:Fed\. ?Reg\.|F\. ?R\.|FR) (?P<page>[0-9]{1,3}(?:,[0-9]{3})|"
-            r"[0-9]{1,6})"
-        ),
-        _check_federal_register,
-        "the Federal Register has one volume for each year since 1936 (44 U.S.C. ch. 15)",
-    ),
-    _make_form(
-        "constitution",
-        "U.S. Const.",
-        (
-            r"U\. ?S\. ?(?:Const\.|CONST\.|Constitution,?)(?: (?:(?:[Aa]rt\.|[Aa]rticle) "
-            r"(?P<article>[IVXL]{1,8}|[0-9]{1,3})|(?:[Aa]mends?\.|[Aa]mendment) "
-            r"(?P<amendment>[IVXL]{1,9}|[0-9]{1,3})|pmbl\.))?(?:, (?:\u00a7{1,2}|sec\.|section) "
-            r"?(?P<section>[0-9]{1,2})(?:, (?:cl\.|clause) ?(?P<clause>[0-9]{1,2}))?|, cl\. "
-            r"?[0-9]{1,2})?"
-        ),
-        _check_constitution,
-        "the Constitution has seven articles and twenty-seven amendments",
-    ),
-    _make_form(
-        "rule",
-        "Fed. R.",
-        (
-            rf"(?:Fed\. ?R\. ?|Federal Rules? of |F\. ?R\. ?)(?P<body>Civ\. ?P\.|Crim\. ?P\.|App\. "
-            rf"?P\.|Evid\.|Bankr\. ?P\.) ?(?P<rule>[0-9]{{1,5}})(?:\.[0-9]{{1,2}})?{_SUBSECTIONS}(?: advisory "
-            rf"committee(?:'s)? notes?)?"
-        ),
-        _check_rule,
-        "the Federal Rules are cited by body and number (28 U.S.C. s. 2072; The Bluebook, rule 12.9.3)",
-    ),
-    _make_form(
-        "rule",
-        "Sup. Ct. R.",
-        rf"Sup\. ?Ct\. ?R\. (?P<rule>[1-9]|[1-4][0-9]){_SUBSECTIONS}(?:\.[0-9]{{1,2}}){{0,2}}{_SUBSECTIONS}",
-        _accept_any,
-        "rules of the Supreme Court 1 to 49",
-    ),
-    _make_form(
-        "model_code",
-        "U.C.C.",
-        rf"(?:U\.C\.C\.|UCC) {SIGN}?(?P<section>(?:[1-9]|2A|4A|12)-[0-9]{{3}}[A-Z]?){_SUBSECTIONS}",
-        _accept_any,
-        "the Uniform Commercial Code is cited by article and section",
-    ),
-    _make_form(
-        "guideline",
-        "U.S.S.G.",
-        (
-            rf"(?:U\.S\.S\.G\.|USSG|U\.S\. Sentencing Guidelines Manual) "
-            rf"{SIGN}(?P<section>[1-8][A-Z][0-9]\.[0-9]{{1,2}}){_SUBSECTIONS}"
-        ),
-        _accept_any,
-        "the Sentencing Guidelines have chapters 1 to 8",
-    ),
-    _make_form(
-        "restatement",
-        "Restatement",
-        (
-            rf"Restatement(?: \((?:First|Second|Third)\))? (?:of )?(?:the )?(?:Law of )?(?:Law "
-            rf"Governing )?[A-Z][A-Za-z&.,: ]{{2,60}}? {SIGN}{SECTION}(?:(?:,)? (?:cmts?\.|illus\.|"
-            rf"reporters' note) ?[a-z0-9]{{0,3}})?"
-        ),
-        _accept_any,
-        "Restatements are cited by subject and section (The Bluebook, rule 12.9.4)",
-    ),
-    _make_form(
-        "order",
-        "Exec. Order",
-        r"(?:Exec\.|Executive) Order(?: No\.)? (?P<number>[0-9]{1,2},?[0-9]{3}|[0-9]{1,5})",
-        _accept_any,
-        "executive orders are cited by number (The Bluebook, table T1.2)",
-    ),
+def _form(heading: str, pattern: str) -> FederalForm:
+    kind, reporter, check, rule = heading.split("\t")
+    return FederalForm(kind, reporter, re.compile(rf"(?:{pattern})(?![0-9A-Za-z])"), _CHECKS[check], rule)
+
+
+_FORMS = tuple(
+    _form(heading, pattern)
+    for heading, patterns in read_patterns(__file__, "federal_forms.txt", {"SIGN": SIGN, "SECTION": SECTION})
+    for pattern in patterns
 )

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from datetime import date
 from typing import NamedTuple
 
+from qwed.model.data_files import read_table
 from qwed_legal._citation.citation_types import CitationCore
 
 RULE = (
@@ -26,34 +27,9 @@ class LawReport(NamedTuple):
 
 
 # Numbered within the year: first year, last year or 0, maximum volumes of a year, 1 if the volume must be named.
-_SQUARE_TABLE = """
-AC: 1891 0 3 0 | QB: 1891 0 3 0 | KB: 1901 0 3 0 | Ch: 1891 0 3 0 | P: 1891 1971 1 0 | Fam: 1972 0 2 0
-WLR: 1953 0 4 1 | All ER: 1936 0 4 1 | All ER (Comm): 1999 0 2 1 | All ER (EC): 1995 2013 1 0
-All ER (D): 1998 0 12 0 | Lloyd's Rep: 1951 0 3 1 | Lloyd's Rep IR: 1998 0 1 0 | BCLC: 1983 0 2 0
-BCC: 1983 0 1 0 | Cr App R: 1995 0 2 1 | Cr App R (S): 1995 0 2 1 | ICR: 1972 0 1 0 | IRLR: 1972 0 1 0
-FSR: 1963 0 1 0 | RPC: 1884 0 1 0 | EMLR: 1990 0 1 0 | FLR: 1980 0 3 1 | FCR: 1987 0 4 1 | STC: 1973 0 1 0
-RTR: 1970 0 1 0 | PIQR: 1992 0 1 0 | CMLR: 1962 0 5 0 | ECR: 1954 2011 12 0 | EGLR: 1985 0 3 1 | NI: 1925 0 1 0
-Crim LR: 1954 0 1 0 | SCR: 1923 0 4 0 | PNLR: 1996 0 1 0 | BLR: 1976 0 1 0 | WTLR: 2000 0 1 0 | INLR: 1997 0 1 0
-Imm AR: 1972 0 1 0 | HLR: 1981 0 1 0 | P & CR: 1996 0 3 0 | Bus LR: 2006 0 2 0 | PTSR: 2008 0 2 0
-SC: 1907 0 1 0 | SLT: 1893 0 1 0 | IR: 1894 0 4 0 | ILRM: 1976 0 2 0 | NZLR: 1883 0 3 1 | WLUK: 1900 0 12 1
-Costs LR: 1997 0 6 0 | ELR: 1994 0 1 0 | LGR: 1990 0 1 0
-"""
+_SQUARE_TABLE = read_table(__file__, "law_reports_square.txt")
 # Numbered throughout: first year, last year or 0, maximum volumes.
-_ROUND_TABLE = """
-App Cas: 1875 1891 15 | QBD: 1875 1891 25 | Ch D: 1875 1891 45 | ChD: 1875 1891 45 | CPD: 1875 1881 5
-Ex D: 1875 1881 5 | PD: 1875 1891 15 | Exch: 1847 1856 11 | Ex: 1847 1876 11 | H & N: 1856 1862 7
-H & C: 1862 1866 4 | E & B: 1851 1858 8 | El & Bl: 1851 1858 8 | B & S: 1861 1871 10 | M & W: 1836 1847 16
-Cl & Fin: 1831 1846 12 | Cl & F: 1831 1846 12 | HL Cas: 1847 1866 11 | HLC: 1847 1866 11 | ER: 1220 1873 178
-CB: 1845 1856 18 | CBNS: 1856 1865 20 | CB (NS): 1856 1865 20 | LR HL: 1866 1875 7 | LR QB: 1865 1875 10
-LR CP: 1865 1875 10 | LR Ex: 1865 1875 10 | LR Eq: 1865 1875 20 | LR Ch App: 1865 1875 10 | LR PC: 1865 1875 6
-LR P & D: 1865 1875 3 | LR Ch: 1865 1875 10 | LR CCR: 1865 1875 2 | St Tr: 1163 1820 34 | TLR: 1884 1952 68
-LT: 1859 1947 177 | LJKB: 1901 1952 999 | Cr App R: 1908 1994 99 | Cr App R (S): 1979 1994 16
-P & CR: 1949 0 99 | EHRR: 1979 0 90 | TC: 1875 0 90 | JP: 1837 0 199 | HLR: 1976 0 60 | BMLR: 1992 0 220
-LGR: 1903 1990 99 | Con LR: 1985 0 250 | SCC: 1969 0 20 | CLR: 1903 0 300 | ALR: 1973 0 450 | ALJR: 1927 0 110
-NSWLR: 1971 0 130 | FCR: 1984 0 330 | DLR: 1912 0 400 | Co Rep: 1572 1616 13 | Burr: 1756 1772 5
-Taunt: 1807 1819 8 | East: 1800 1812 16 | TR: 1785 1800 8 | Bing: 1822 1834 10 | Hare: 1841 1853 11
-Beav: 1838 1866 36 | Ves: 1789 1817 20
-"""
+_ROUND_TABLE = read_table(__file__, "law_reports_round.txt")
 
 
 def _parse_table(table: str) -> dict[str, tuple[int, ...]]:

@@ -6,6 +6,7 @@ from datetime import date
 from functools import cache
 from typing import NamedTuple
 
+from qwed.model.data_files import read_rows
 from qwed_legal._citation.citation_types import CitationCore
 
 RULE = (
@@ -30,68 +31,6 @@ class NeutralCourt(NamedTuple):
     square: bool = True
 
 
-_EWHC = (
-    "Admin",
-    "Ch",
-    "QB",
-    "KB",
-    "Fam",
-    "Comm",
-    "Admlty",
-    "TCC",
-    "Pat",
-    "IPEC",
-    "SCCO",
-    "Costs",
-    "Mercantile",
-    "COP",
-    "Senior Courts Costs Office",
-)
-# first year, last year or 0, most judgments of a year, divisions before, divisions behind, whether one is required
-_BRITISH: dict[str, tuple[int, int, int, tuple[str, ...], tuple[str, ...], bool]] = {
-    "UKSC": (2009, 0, 150, (), (), False),
-    "UKHL": (2001, 2009, 120, (), (), False),
-    "UKPC": (2001, 0, 150, (), (), False),
-    "EWCA": (2001, 0, 4_000, ("Civ", "Crim"), (), False),
-    "EWHC": (2001, 0, 5_000, (), _EWHC, True),
-    "EWFC": (2014, 0, 1_000, (), ("B",), False),
-    "EWCOP": (2014, 0, 500, (), ("T1", "T2", "T3"), False),
-    "EWCC": (2012, 0, 500, (), (), False),
-    "EAT": (2021, 0, 500, (), (), False),
-    "UKUT": (2009, 0, 1_000, (), ("AAC", "IAC", "LC", "TCC"), True),
-    "UKFTT": (2009, 0, 3_000, (), ("TC", "GRC", "HESC", "PC", "WPAFCC", "IAC"), True),
-    "UKAIT": (2005, 2010, 300, (), (), False),
-    "UKIAT": (2000, 2005, 9_999, (), (), False),
-    "CAT": (2002, 0, 200, (), (), False),
-    "CSIH": (2005, 0, 300, (), (), False),
-    "CSOH": (2005, 0, 500, (), (), False),
-    "HCJAC": (2005, 0, 300, (), (), False),
-    "HCJ": (2005, 0, 200, (), (), False),
-    "SAC": (2015, 0, 100, (), ("Civ", "Crim"), True),
-    "NICA": (2001, 0, 300, (), (), False),
-    "NIQB": (2001, 2022, 400, (), (), False),
-    "NIKB": (2022, 0, 400, (), (), False),
-    "NICh": (2001, 0, 200, (), (), False),
-    "NIFam": (2001, 0, 200, (), (), False),
-    "NICC": (2001, 0, 200, (), (), False),
-    "NIMaster": (2003, 0, 200, (), (), False),
-    "IESC": (2001, 0, 400, (), (), False),
-    "IECA": (2014, 0, 600, (), (), False),
-    "IEHC": (2001, 0, 1_500, (), (), False),
-    "HCA": (1903, 0, 200, (), (), False),
-    "NZSC": (2004, 0, 400, (), (), False),
-    "NZCA": (2001, 0, 900, (), (), False),
-    "NZHC": (2012, 0, 5_000, (), (), False),
-    "ZACC": (1995, 0, 100, (), (), False),
-    "ZASCA": (1999, 0, 400, (), (), False),
-    "SGCA": (2000, 0, 300, (), ("I",), False),
-    "SGHC": (2000, 0, 500, (), ("A", "I"), False),
-    "HKCFA": (1997, 0, 300, (), (), False),
-    "HKCA": (1997, 0, 2_000, (), (), False),
-    "HKCFI": (1997, 0, 5_000, (), (), False),
-    "MHC": (2006, 0, 1_000, (), (), False),
-    "INSC": (1950, 0, 2_000, (), (), False),
-}
 _AUSTRALIAN = (
     "FCA FCAFC FamCA FamCAFC FedCFamC1A FedCFamC2F FCCA NSWCA NSWCCA NSWSC NSWLEC NSWDC VSC "
     "VSCA VCC QCA QSC QDC SASC SASCFC SASCA SADC "
@@ -104,10 +43,15 @@ _CANADIAN = (
 )
 
 
+def _court(first: str, last: str, most: str, before: str, behind: str, required: str) -> NeutralCourt:
+    ahead, after = (tuple(filter(None, text.split("|"))) for text in (before, behind))
+    return NeutralCourt(int(first), int(last) or 9999, int(most), ahead, after, required=required == "yes")
+
+
 @cache
 def bracket_courts() -> dict[str, NeutralCourt]:
     """Return the courts whose citations have the year in square brackets."""
-    rows = {name: NeutralCourt(row[0], row[1] or 9999, *row[2:]) for name, row in _BRITISH.items()}
+    rows = {name: _court(*row) for name, *row in read_rows(__file__, "neutral_courts.txt", 7)}
     return {name: NeutralCourt(1998, 9999, 5_000) for name in _AUSTRALIAN.split()} | rows
 
 

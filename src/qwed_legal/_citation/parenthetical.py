@@ -4,6 +4,8 @@ import re
 from functools import cache
 from typing import NamedTuple
 
+from qwed.model.data_files import read_table
+
 _NUMBER = r"(?:\*{0,2}[0-9]{1,8}[a-zA-Z]?|[ivxlc]{1,7})"
 _RANGE = rf"{_NUMBER}(?: ?- ?\*{{0,2}}[0-9]{{1,8}})?"
 _NOTE = r"(?: ?(?:& |and )?nn?\. ?[0-9]{1,4}(?: ?- ?[0-9]{1,4})?(?:(?:, | & )[0-9]{1,4})*)"
@@ -48,22 +50,7 @@ _REMARK = re.compile(
     r"""|by |statement |[0-9] ?-[0-9]|dissent|concurr|original |on |abrogat|revers|affirm|CCH|West|LexisNexis"""
     r"""|BNA|codified)"""
 )
-_HISTORY = """
-aff'd|affirmed|aff'd in part|aff'd in part, rev'd in part|aff'd mem.|aff'd per curiam|aff'd sub nom.
-aff'd on other grounds|aff'd as modified|aff'd by an equally divided court
-aff'd by an equally divided Court|aff'g|rev'd|reversed|rev'd per curiam
-rev'd mem.|rev'd sub nom.|rev'd in part|rev'd on other grounds|rev'd in part on other grounds|rev'g|cert. denied
-cert. denied sub nom.|cert. granted|cert. granted sub nom.|cert. dismissed|cert. filed|certiorari denied|vacated
-vacated as moot|vacated and remanded|vacated on other grounds|vacated in part|vacating|remanded|reh'g denied
-reh'g granted|reh'g en banc granted|reh'g en banc denied|appeal dismissed|appeal denied|appeal docketed
-appeal filed|overruled by|overruled in part by|overruled on other grounds by|overruled|abrogated by
-abrogated on other grounds by|abrogated in part by|abrogated|superseded by|superseded by statute|modified
-modified on other grounds|modified on reh'g|amended|as amended|withdrawn|on remand|enforced|enforcing
-review denied|review granted|petition for cert. filed|prob. juris. noted|mandamus denied|stay granted
-stay denied|leave to appeal denied|appeal after remand|superseded on other grounds by|disapproved of by
-disapproved by|disapproved on other grounds by|superseded by rule|affirming|reversing|cited with approval in
-quoted in|reprinted in|accord
-"""
+_HISTORY = read_table(__file__, "history_phrases.txt")
 """Phrases of case history (The Bluebook, table T8) and of treatment by other cases."""
 
 

@@ -4,6 +4,7 @@ import re
 from functools import cache
 from typing import Any, NamedTuple
 
+from qwed.model.data_files import read_mapping, read_table
 from qwed.packs.countries import COUNTRIES, NAMES, find_country
 from qwed.packs.result import UnreadableInputError, unknown_name_error
 from qwed.packs.value_parsing import text_of
@@ -27,105 +28,8 @@ CA Quebec|Saskatchewan
 AU New South Wales|Victoria|Queensland|South Australia|Western Australia|Tasmania|Australian Capital Territory
 AU Northern Territory
 """
-_ALIASES = {
-    "england": "England and Wales",
-    "wales": "England and Wales",
-    "england & wales": "England and Wales",
-    "english": "England and Wales",
-    "welsh": "England and Wales",
-    "london": "England and Wales",
-    "scots": "Scotland",
-    "scottish": "Scotland",
-    "edinburgh": "Scotland",
-    "northern irish": "Northern Ireland",
-    "belfast": "Northern Ireland",
-    "new york city": "New York",
-    "manhattan": "New York",
-    "wilmington": "Delaware",
-    "delawarean": "Delaware",
-    "californian": "California",
-    "texan": "Texas",
-    "floridian": "Florida",
-    "los angeles": "California",
-    "san francisco": "California",
-    "chicago": "Illinois",
-    "boston": "Massachusetts",
-    "houston": "Texas",
-    "dallas": "Texas",
-    "miami": "Florida",
-    "d.c.": "District of Columbia",
-    "d.c": "District of Columbia",
-    "washington, d.c": "District of Columbia",
-    "washington, d.c.": "District of Columbia",
-    "washington dc": "District of Columbia",
-    "québec": "Quebec",
-    "toronto": "Ontario",
-    "vancouver": "British Columbia",
-    "montreal": "Quebec",
-    "sydney": "New South Wales",
-    "melbourne": "Victoria",
-    "nsw": "New South Wales",
-}
-_ADJECTIVES = """
-AE Emirati|UAE|U.A.E|Dubai|Abu Dhabi
-AR Argentine|Argentinian|Buenos Aires
-AT Austrian|Vienna
-AU Australian
-BE Belgian|Brussels
-BG Bulgarian
-BR Brazilian|Sao Paulo
-CA Canadian
-CH Swiss|Zurich|Geneva|Lausanne
-CL Chilean
-CN Chinese|PRC|P.R.C.|Beijing|Shanghai|Mainland China
-CO Colombian
-CY Cypriot
-CZ Czech|Prague
-DE German|Berlin|Frankfurt|Munich|Hamburg
-DK Danish|Copenhagen
-EE Estonian
-EG Egyptian|Cairo
-ES Spanish|Madrid|Barcelona
-FI Finnish|Helsinki
-FR French|Paris
-GB British
-GR Greek|Athens
-HR Croatian
-HU Hungarian|Budapest
-ID Indonesian|Jakarta
-IE Irish|Dublin
-IL Israeli|Tel Aviv
-IN Indian|Mumbai|Delhi|New Delhi|Bangalore|Bengaluru
-IT Italian|Rome|Milan
-JP Japanese|Tokyo
-KE Kenyan|Nairobi
-KR Korean|South Korean|Seoul
-LT Lithuanian
-LU Luxembourgish
-LV Latvian
-MX Mexican|Mexico City
-MY Malaysian|Kuala Lumpur
-NG Nigerian|Lagos
-NL Dutch|Amsterdam|Rotterdam|The Hague
-NO Norwegian|Oslo
-PH Philippine|Filipino|Manila
-PK Pakistani
-PL Polish|Warsaw
-PT Portuguese|Lisbon
-RO Romanian|Bucharest
-RU Russian|Moscow
-SA Saudi|Saudi Arabian|Riyadh
-SE Swedish|Stockholm
-SG Singaporean|Singapore City
-SI Slovenian
-SK Slovak
-TH Thai|Bangkok
-TR Turkish|Istanbul
-TW Taiwanese|Taipei
-UA Ukrainian|Kyiv
-VN Vietnamese|Hanoi
-ZA South African|Johannesburg
-"""
+_ALIASES = read_mapping(__file__, "place_names.txt")
+_ADJECTIVES = read_table(__file__, "adjectives.txt")
 SEVERAL_LAWS = frozenset({"US", "GB", "CA", "AU"})
 """Countries whose parts each have their own law of contract."""
 _UNION = "AT BE BG HR CY CZ DK EE FI FR DE GR HU IE IT LV LT LU MT NL PL PT RO SK SI ES SE"

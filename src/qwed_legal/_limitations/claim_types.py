@@ -3,34 +3,12 @@
 import re
 from datetime import date
 
+from qwed.model.data_files import read_mapping
 from qwed.packs.result import UnreadableInputError, unknown_name_error
 from qwed_legal._limitations.places import PLACES
 from qwed_legal._limitations.table import ROWS, LimitationRow
 
-_NAMES = {
-    "breach_of_contract": (
-        "contract contracts written_contract written_contracts contract_written written_agreement contract_breach "
-        "breach_of_written_contract breach_of_contract_written breach_of_agreement contract_dispute"
-    ),
-    "breach_of_oral_contract": (
-        "oral_contract oral_contracts contract_oral oral_agreement verbal_contract verbal_agreement unwritten_contract "
-        "breach_of_contract_oral"
-    ),
-    "personal_injury": "personal_injuries bodily_injury injury injury_to_person injury_to_the_person",
-    "medical_malpractice": "medical_negligence clinical_negligence med_mal medmal malpractice",
-    "property_damage": (
-        "damage_to_property damage_to_personal_property personal_property_damage injury_to_property "
-        "injury_to_personal_property"
-    ),
-    "fraud": "deceit civil_fraud common_law_fraud fraudulent_misrepresentation",
-    "defamation": (
-        "libel_slander libel_and_slander libel_or_slander slander_libel slander_and_libel defamation_libel_slander"
-    ),
-    "product_liability": "products_liability product_defect defective_product strict_product_liability",
-    "sale_of_goods": "ucc_sale_of_goods breach_of_warranty",
-    "open_account": "account open_accounts debt debt_collection",
-    "specialty": "deed contract_under_seal",
-}
+_NAMES = read_mapping(__file__, "claim_names.txt")
 _ALIASES = {also: claim for claim, names in _NAMES.items() for also in names.split()}
 _LESS_EXACT = {"libel": "defamation", "slander": "defamation"}
 _EXACT = {"defamation_libel": "libel", "defamation_slander": "slander"}

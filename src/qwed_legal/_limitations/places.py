@@ -3,61 +3,10 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from qwed.model.data_files import read_mapping, read_table
 from qwed.packs.result import UnreadableInputError, unknown_name_error
 
-_STATES = """
-AL Alabama
-AK Alaska
-AZ Arizona
-AR Arkansas
-CA California
-CO Colorado
-CT Connecticut
-DE Delaware
-DC District of Columbia
-FL Florida
-GA Georgia
-HI Hawaii
-ID Idaho
-IL Illinois
-IN Indiana
-IA Iowa
-KS Kansas
-KY Kentucky
-LA Louisiana
-ME Maine
-MD Maryland
-MA Massachusetts
-MI Michigan
-MN Minnesota
-MS Mississippi
-MO Missouri
-MT Montana
-NE Nebraska
-NV Nevada
-NH New Hampshire
-NJ New Jersey
-NM New Mexico
-NY New York
-NC North Carolina
-ND North Dakota
-OH Ohio
-OK Oklahoma
-OR Oregon
-PA Pennsylvania
-RI Rhode Island
-SC South Carolina
-SD South Dakota
-TN Tennessee
-TX Texas
-UT Utah
-VT Vermont
-VA Virginia
-WA Washington
-WV West Virginia
-WI Wisconsin
-WY Wyoming
-"""
+_STATES = read_table(__file__, "us_states.txt")
 _NAMES = {f"US-{line[:2]}": line[3:] for line in _STATES.strip().split("\n")} | {
     "US-FEDERAL": "US federal law",
     "GB-EAW": "England and Wales",
@@ -70,32 +19,7 @@ _NAMES = {f"US-{line[:2]}": line[3:] for line in _STATES.strip().split("\n")} | 
 PLACES: Mapping[str, str] = MappingProxyType(_NAMES)
 """English names by code."""
 
-_ALIASES = {
-    "us federal": "US-FEDERAL",
-    "federal": "US-FEDERAL",
-    "us fed": "US-FEDERAL",
-    "washington dc": "US-DC",
-    "uk": "GB-EAW",
-    "gb": "GB-EAW",
-    "gbr": "GB-EAW",
-    "united kingdom": "GB-EAW",
-    "great britain": "GB-EAW",
-    "england": "GB-EAW",
-    "england & wales": "GB-EAW",
-    "wales": "GB-EAW",
-    "gb-eng": "GB-EAW",
-    "gb-wls": "GB-EAW",
-    "ni": "GB-NIR",
-    "uk-sct": "GB-SCT",
-    "uk-nir": "GB-NIR",
-    "deu": "DE",
-    "ger": "DE",
-    "deutschland": "DE",
-    "federal republic of germany": "DE",
-    "fra": "FR",
-    "ind": "IN",
-    "republic of india": "IN",
-}
+_ALIASES = read_mapping(__file__, "place_names.txt")
 _COUNTRY = (
     ["united", "states", "of", "america"],
     ["united", "states"],

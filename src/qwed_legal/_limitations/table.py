@@ -15,11 +15,13 @@ from datetime import date
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from qwed_legal._limitations import non_us_states, states_a_to_i, states_k_to_n, states_n_to_o, states_p_to_w
+from qwed.model.data_files import read_table
 
 _DAYS = ("since", "before", "latest")
 _PERIODS = ("short", "long")
-_TABLES = (states_a_to_i, states_k_to_n, states_n_to_o, states_p_to_w, non_us_states)
+_FILES = tuple(
+    f"{name}.txt" for name in ("states_a_to_i", "states_k_to_n", "states_n_to_o", "states_p_to_w", "non_us_states")
+)
 
 
 class LimitationRow(NamedTuple):
@@ -85,8 +87,8 @@ def _parse_row(place: str, book: str, line: str) -> LimitationRow:
 
 def _parse_rows() -> Iterator[LimitationRow]:
     place = book = ""
-    for table in _TABLES:
-        for line in filter(None, table.TABLE.split("\n")):
+    for file in _FILES:
+        for line in filter(None, read_table(__file__, file).split("\n")):
             if line[0].isupper():
                 place, _, book = line.partition(" ")
             else:

@@ -4,41 +4,9 @@ from collections.abc import Mapping
 from fractions import Fraction
 from types import MappingProxyType
 
-_BASES = """
-1994 60600
-1995 61200
-1996 62700
-1997 65400
-1998 68400
-1999 72600
-2000 76200
-2001 80400
-2002 84900
-2003 87000
-2004 87900
-2005 90000
-2006 94200
-2007 97500
-2008 102000
-2009 106800
-2010 106800
-2011 106800
-2012 110100
-2013 113700
-2014 117000
-2015 118500
-2016 118500
-2017 127200
-2018 128400
-2019 132900
-2020 137700
-2021 142800
-2022 147000
-2023 160200
-2024 168600
-2025 176100
-2026 184500
-"""
+from qwed.model.data_files import read_table
+
+_BASES = read_table(__file__, "wage_bases.txt")
 WAGE_BASE: Mapping[int, int] = MappingProxyType(
     {int(year): int(base) for year, base in (line.split() for line in _BASES.split("\n") if line)}
 )

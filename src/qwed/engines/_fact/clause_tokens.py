@@ -17,35 +17,11 @@ from qwed.engines._fact.lexicon import (
 )
 from qwed.engines._fact.numbers import Quantity, ordinal_of, quantity_at
 from qwed.engines._fact.text import FactToken
+from qwed.model.data_files import read_table
 
 _PHRASES = {tuple(phrase.split()): words.split() for phrase, words in PHRASES.items()}
 _MAX_PHRASE_WORDS = max(map(len, _PHRASES))
-_PLAIN = frozenset(
-    [
-        "and",
-        "or",
-        "but",
-        "is",
-        "are",
-        "was",
-        "were",
-        "be",
-        "been",
-        "has",
-        "have",
-        "had",
-        "do",
-        "does",
-        "did",
-        "not",
-        "there",
-        "if",
-        "when",
-        "while",
-        "that",
-        "no",
-    ]
-)
+_PLAIN = frozenset(read_table(__file__, "clause_words.txt").split())
 _PUNCTUATION = frozenset(
     ".,;:!?'\"()[]{}*_`-\u2013\u2014\u2018\u2019\u201c\u201d\u2026\u00ab\u00bb\u2022\u00b7\u00ae\u2122\u00a9"
 )

@@ -3,6 +3,8 @@
 import re
 from typing import NamedTuple
 
+from qwed.model.data_files import read_mapping, read_table
+
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
@@ -36,26 +38,7 @@ PREPOSITIONS = _words(
     "in on at by for from to with since until during after before as near into onto over under through across "
     "against about within without between among toward towards via per despite"
 )
-BLOCKING = _words(
-    "if unless whether when while whereas although though because since until before after as that who whom whose "
-    "which where than or nor either neither may might could would should must can will shall plan plans planned "
-    "planning expect expects expected intend intends intended hope hopes hoped want wants wanted aim aims aimed "
-    "propose proposes proposed consider considers considered said says say stated states claim claims claimed "
-    "allege alleges alleged allegedly reportedly apparently supposedly purportedly likely unlikely probably "
-    "possibly perhaps maybe seem seems seemed appear appears appeared rumor rumour rumored rumoured suspected "
-    "believe believes believed think thinks thought argue argues argued suggest suggests suggested according "
-    "report reports reported denies denied deny doubt doubts false untrue myth fiction fictional imagine suppose "
-    "assume assuming hypothetical hypothetically pretend dream dreamed wish wishes almost nearly hardly barely "
-    "scarcely rarely seldom never not no none nobody nothing without except but predict predicts predicted "
-    "forecast forecasts estimate estimates estimated future goal target threatened tried attempted trying failed "
-    "refused declined unable both joke satire announced promised vowed pledged agreed dispute disputes disputed "
-    "contest contests contested question questions questioned debunked wrong incorrect mistaken error retracted "
-    "lie lies lied rejects rejected pending barring depending excluding virtually practically allegation "
-    "allegations hypothesis scenario draft proposal unconfirmed projected simulated simulation conspiracy hoax "
-    "misconception misconceptions rumors rumours myths incorrectly wrongly mistakenly falsely fake technically "
-    "effectively partly partially so-called pseudo near ostensibly theoretically disagree disagrees disagreed "
-    "contradict contradicts contradicted"
-)
+BLOCKING = _words(read_table(__file__, "blocking_words.txt"))
 """Words that prevent a sentence from being split: its clauses may not be asserted."""
 FRAMES = _words("suppose imagine assume consider hypothetically pretend picture say")
 """First words of a sentence that make its paragraph hypothetical."""
@@ -86,73 +69,13 @@ DENIALS = re.compile(
 NEGATORS = _words("not never cannot")
 FAILING = _words("fail refuse decline neglect")
 
-_IRREGULAR = """
-was=be were=be had=have did=do won=win bought=buy sold=sell rose=rise risen=rise fell=fall fallen=fall grew=grow
-grown=grow lost=lose made=make wrote=write written=write built=build held=hold led=lead met=meet paid=pay
-left=leave began=begin begun=begin became=become came=come went=go gone=go gave=give given=give took=take
-taken=take saw=see seen=see said=say told=tell found=find kept=keep spent=spend sent=send beat=beat beaten=beat
-drew=draw drawn=draw drove=drive driven=drive flew=fly flown=fly knew=know known=know ran=run spoke=speak
-spoken=speak stood=stand taught=teach thought=think wore=wear worn=wear born=bear bore=bear shot=shoot
-struck=strike stole=steal stolen=steal sank=sink sunk=sink swam=swim chose=choose chosen=choose broke=break
-broken=break brought=bring caught=catch cost=cost cut=cut hit=hit set=set put=put shut=shut fought=fight
-forgot=forget froze=freeze frozen=freeze got=get hid=hide hidden=hide hurt=hurt laid=lay lent=lend let=let
-lit=light meant=mean read=read rode=ride sang=sing sat=sit slept=sleep sought=seek swore=swear sworn=swear
-threw=throw thrown=throw understood=understand withdrew=withdraw withdrawn=withdraw shrank=shrink shrunk=shrink
-overtook=overtake overthrew=overthrow bound=bind fed=feed died=die tied=tie lied=lie felt=feel heard=hear
-forbidden=forbid forbade=forbid slid=slide spun=spin split=split spread=spread stuck=stick swept=sweep tore=tear
-torn=tear woke=wake wound=wind bent=bend bit=bite blew=blow dealt=deal dug=dig fled=flee
-rebuilt=rebuild rewrote=rewrite rewritten=rewrite overcame=overcome undertook=undertake undertaken=undertake
-upheld=uphold withheld=withhold foresaw=foresee
-"""
+_IRREGULAR = read_table(__file__, "irregular_verbs.txt")
 IRREGULAR = dict(pair.split("=") for pair in _IRREGULAR.split())
 _PRESENT = {"is": "be", "are": "be", "been": "be", "has": "have", "does": "do", "goes": "go"}
 _PLURALS = {"children": "child", "people": "person", "men": "man", "women": "woman", "feet": "foot", "mice": "mouse"}
 
-_SYNONYMS = """
-acquire buy purchase
-rise increase grow climb
-fall decrease drop decline shrink
-begin start commence
-end finish conclude
-big large
-small little
-film movie
-firm company
-kid child
-car automobile
-doctor physician
-found establish
-write author
-get receive
-show display
-halt stop
-headquarter base
-help assist
-sell
-quick fast
-ill sick
-join
-attorney lawyer
-begin
-"""
-_ANTONYMS = """
-rise|fall begin|end open|close win|lose accept|reject approve|reject allow|forbid allow|ban allow|prohibit
-permit|forbid legal|illegal succeed|fail pass|fail true|false alive|dead present|absent guilty|innocent
-profit|loss positive|negative high|low higher|lower highest|lowest more|less most|least larger|smaller
-bigger|smaller largest|smallest older|younger oldest|youngest early|late earlier|later first|last
-maximum|minimum include|exclude support|oppose confirm|deny join|leave arrive|depart enter|exit hire|fire
-enable|disable public|private male|female hot|cold warm|cold strong|weak stronger|weaker safe|dangerous
-safe|unsafe possible|impossible able|unable known|unknown available|unavailable valid|invalid
-successful|unsuccessful profitable|unprofitable faster|slower fast|slow longer|shorter long|short taller|shorter
-before|after above|below up|down on|off cheap|expensive cheaper|dearer rich|poor full|empty complete|incomplete
-active|inactive visible|invisible mandatory|optional required|optional compulsory|voluntary free|occupied
-married|single top|bottom left|right upward|downward gain|lose remember|forget import|export lend|borrow
-build|demolish create|destroy agree|disagree like|dislike appear|disappear lock|unlock fresh|stale clean|dirty
-wet|dry light|dark heavy|light better|worse best|worst expand|contract encrypt|decrypt encrypted|unencrypted
-vacant|occupied soluble|insoluble edible|poisonous solid|liquid permanent|temporary guilty|acquitted
-convict|acquit odd|even vegetarian|carnivorous am|pm increase|reduce raise|lower raise|cut widen|narrow
-strengthen|weaken improve|worsen conscious|unconscious mild|severe minor|major innocent|guilty ancient|modern
-"""
+_SYNONYMS = read_table(__file__, "synonyms.txt")
+_ANTONYMS = read_table(__file__, "antonyms.txt")
 _EXCLUSIVE = """
 red orange yellow green blue purple pink brown black white grey gray
 north south east west
@@ -277,31 +200,7 @@ SEQUENTIAL = stems(
 ) - stems("lose include")
 """Opposites that can both happen one after the other; they conflict only as states."""
 
-PHRASES = {
-    "chief executive officer": "ceo",
-    "chief executive": "ceo",
-    "chief financial officer": "cfo",
-    "chief technology officer": "cto",
-    "chief operating officer": "coo",
-    "united states of america": "us",
-    "united states": "us",
-    "united kingdom": "uk",
-    "european union": "eu",
-    "united nations": "un",
-    "new york city": "new york",
-    "passed away": "died",
-    "went up": "rose",
-    "went down": "fell",
-    "set up": "founded",
-    "took place": "was held",
-    "as well as": "and",
-    "in total": "indeed",
-    "a total of": "indeed",
-    "in fact": "indeed",
-    "in addition": "also",
-    "as a result": "thus",
-    "does not": "do not",
-}
+PHRASES = read_mapping(__file__, "phrases.txt")
 """Phrases and the words that replace them."""
 
 QUANTIFIERS = {

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from qwed.engines._fact.numerals import Numeral, numeral_of, plain_numeral
 from qwed.engines._fact.text import FactToken
+from qwed.model.data_files import read_table
 
 SAME, APART, UNSURE = "same", "apart", "unsure"
 
@@ -35,23 +36,7 @@ _CURRENCIES |= {
     "inr": "inr",
     "chf": "chf",
 }
-_UNIT_TEXT = """
-length metre:1 meter:1 metres:1 meters:1 m:1 km:1000 kilometre:1000 kilometer:1000 kilometres:1000 kilometers:1000
-length cm:1/100 centimetre:1/100 centimeter:1/100 centimetres:1/100 centimeters:1/100 mm:1/1000 millimetres:1/1000
-length millimeters:1/1000 mile:1609344/1000 miles:1609344/1000 yard:9144/10000 yards:9144/10000 foot:3048/10000
-length feet:3048/10000 ft:3048/10000 inch:254/10000 inches:254/10000
-mass gram:1 grams:1 g:1 kg:1000 kilogram:1000 kilograms:1000 mg:1/1000 milligrams:1/1000 tonne:1000000 tonnes:1000000
-mass pound:45359237/100000 pounds:45359237/100000 lb:45359237/100000 lbs:45359237/100000 ounces:45359237/1600000
-time second:1 seconds:1 minute:60 minutes:60 hour:3600 hours:3600 day:86400 days:86400 week:604800 weeks:604800
-time ms:1/1000 millisecond:1/1000 milliseconds:1/1000
-months month:1 months:1 year:12 years:12 decade:120 decades:120
-volume litre:1 liter:1 litres:1 liters:1 l:1 ml:1/1000 millilitres:1/1000 milliliters:1/1000
-celsius °c:1
-fahrenheit °f:1
-percent %:1 percent:1
-point percentage-points:1
-data byte:1 bytes:1 kb:1000 mb:1000000 gb:1000000000 tb:1000000000000
-"""
+_UNIT_TEXT = read_table(__file__, "units.txt")
 _UNITS = {
     name: (line.split()[0], Fraction(factor))
     for line in _UNIT_TEXT.strip().splitlines()

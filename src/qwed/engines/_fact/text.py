@@ -8,6 +8,7 @@ from typing import NamedTuple
 from qwed.engines._fact.lexicon import BACK_REFERENCES, BLOCKING, DENIALS, FALSEHOOD_TITLES, FORWARD_REFERENCES, FRAMES
 from qwed.engines._fact.numerals import RUN
 from qwed.guards.text_scan import has_invisible
+from qwed.model.data_files import read_table
 from qwed.model.unicode_normal import normalize
 
 MAX_CONTEXT = 200_000
@@ -29,58 +30,7 @@ _TOKEN = re.compile(
       | (?P<sign>[^\s\w]|_)""".replace("NUMERAL", RUN),
     re.VERBOSE,
 )
-_ABBREVIATIONS = frozenset(
-    [
-        "mr",
-        "mrs",
-        "ms",
-        "dr",
-        "prof",
-        "st",
-        "jr",
-        "sr",
-        "inc",
-        "corp",
-        "ltd",
-        "co",
-        "vs",
-        "etc",
-        "no",
-        "vol",
-        "fig",
-        "approx",
-        "est",
-        "dept",
-        "gen",
-        "gov",
-        "sen",
-        "rep",
-        "lt",
-        "col",
-        "sgt",
-        "jan",
-        "feb",
-        "mar",
-        "apr",
-        "jun",
-        "jul",
-        "aug",
-        "sep",
-        "sept",
-        "oct",
-        "nov",
-        "dec",
-        "e.g",
-        "i.e",
-        "u.s",
-        "u.k",
-        "a.m",
-        "p.m",
-        "ph.d",
-        "b.sc",
-        "m.sc",
-    ]
-)
+_ABBREVIATIONS = frozenset(read_table(__file__, "abbreviations.txt").split())
 _BREAK = re.compile(r"[.!?]+[\"'”\u2019)\]]*(?=\s)|\n(?=\s*(?:[-*•>#]|\d+[.)])\s)")
 DOUBTS = BLOCKING - frozenset(
     ["since", "as", "that", "who", "whose", "which", "where", "after", "before", "when", "while", "will", "can", "or"]

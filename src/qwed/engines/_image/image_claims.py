@@ -1,6 +1,7 @@
 """Claim grammar of the image engine: a table of patterns, each with its check."""
 
 import re
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from qwed.engines._image import claim_checks
@@ -8,109 +9,10 @@ from qwed.engines._image.claim_checks import ClaimCheck, require_plain_colours, 
 from qwed.engines._image.exif import EXIF_CLAIMS
 from qwed.engines._image.loader import Picture
 from qwed.engines._image.measures import BYTES, NUMBER, OPERATOR, ImageFinding
+from qwed.model.data_files import read_patterns
 
 MAX_CLAIM = 500
 MAX_PARTS = 10
-
-_MEASURE = "width|height|pixel count|number of pixels|megapixels|frame count|number of frames|aspect ratio"
-_COLOUR = r"(?P<colour>#[0-9a-f]{3}(?:[0-9a-f]{3})?|rgb\([^)]{5,20}\)|\(\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\)|[a-z]+)"
-_PX = r"\s*(?:px|pixels?)?"
-_COUNT = rf"(?:(?P<operator>{OPERATOR})\s*)?(?P<number>{NUMBER})\s*"
-_KIND = r"(?: (?:image|file|picture|photo|format))?"
-_PIXELS = r"(?: of)?(?: (?:the|its|all))*(?: (?:pixels?|image|area|picture))?(?: (?:is|are))? "
-_QUOTED = r"[\"'\u201c\u2018](?P<text>[^\"'\u201d\u2019]{1,200})[\"'\u201d\u2019]"
-
-_CLAIMS: tuple[tuple[str, ClaimCheck], ...] = (
-    (
-        r"(?:(?:size|dimensions?|resolution)\s*(?:=|:|is|are|of)?\s*)?"
-        rf"(?P<width>\d[\d,]{{0,9}}){_PX}\s*(?:x|\u00d7|by|\*)\s*(?P<height>\d[\d,]{{0,9}}){_PX}(?: large| in size)?",
-        require_upright(claim_checks.check_size),
-    ),
-    (
-        rf"(?P<measure>{_MEASURE}|frames|pixels)\s*(?P<operator>{OPERATOR})\s*"
-        rf"(?:(?P<number>{NUMBER})\s*(?:px|pixels?|mp|megapixels?|frames?)?|(?:the |its )?(?P<other>{_MEASURE}))",
-        require_upright(claim_checks.check_comparison),
-    ),
-    (
-        rf"{_COUNT}(?:px |pixels? )?(?P<measure>wide|high|tall|frames?|megapixels|mp)(?: in (?:all|total))?",
-        require_upright(claim_checks.check_extent),
-    ),
-    (
-        rf"(?P<measure>wider|taller|higher) than (?P<number>{NUMBER}){_PX}",
-        require_upright(claim_checks.check_longer_than),
-    ),
-    (
-        rf"aspect ratio\s*(?P<operator>{OPERATOR})\s*(?P<a>{NUMBER})\s*[:/]\s*(?P<b>[1-9]\d{{0,6}})",
-        require_upright(claim_checks.check_aspect_ratio),
-    ),
-    (
-        rf"(?:an? )?(?:in )?landscape(?: orientation)?{_KIND}|wider than (?:it is )?(?:tall|high)",
-        require_upright(claim_checks.check_landscape),
-    ),
-    (
-        rf"(?:an? )?(?:in )?portrait(?: orientation)?{_KIND}|(?:taller|higher) than (?:it is )?wide",
-        require_upright(claim_checks.check_portrait),
-    ),
-    (rf"(?:an? )?square{_KIND}", claim_checks.check_square),
-    (
-        rf"(?:file ?size|size|file)\s*(?P<operator>{OPERATOR})\s*(?P<number>{NUMBER})\s*{BYTES}",
-        claim_checks.check_file_size,
-    ),
-    (rf"{_COUNT}{BYTES}(?: (?:large|big|long|in size))?", claim_checks.check_file_size),
-    (r"(?:file )?(?:format|type)\s*(?:=|==|:|is|equals)\s*(?:an? )?(?P<format>[a-z]{3,6})", claim_checks.check_format),
-    (
-        rf"(?:in |saved as |encoded as )?(?:an? )?\.?(?P<format>png|jpe?g|gif|webp|bmp|tiff?|bitmap){_KIND}",
-        claim_checks.check_format,
-    ),
-    (r"(?:colou?r )?mode\s*(?:=|==|:|is|equals)\s*(?P<mode>[a-z0-9;]{1,6})", claim_checks.check_mode),
-    (r"(?P<mode>rgba?|cmyk|la?|p)(?: colou?r)?(?: mode| image)", claim_checks.check_mode),
-    (
-        r"(?P<colour>[a-z]+) is the (?:dominant|main|primary|most (?:common|frequent)) colou?r",
-        require_plain_colours(claim_checks.check_dominant_colour),
-    ),
-    (r"(?:an? )?animated(?: (?:image|gif|picture))?|an? animation", claim_checks.check_animated),
-    (rf"(?:an? )?(?:still|static){_KIND}", claim_checks.check_still),
-    (rf"(?:in |an? )*(?:gr[ae]y ?-?scale|gr[ae]y|monochrome){_KIND}", require_plain_colours(claim_checks.check_gray)),
-    (rf"(?:in |an? )*(?:colou?r|coloured|colored){_KIND}", require_plain_colours(claim_checks.check_coloured)),
-    (
-        r"(?:any )?(?:transparency|transparent pixels|(?:an? )?transparent (?:background|areas?|parts?))"
-        r"|(?:partly |partially )transparent",
-        require_plain_colours(claim_checks.check_transparent),
-    ),
-    (r"(?:fully |completely )?opaque", require_plain_colours(claim_checks.check_opaque)),
-    (r"(?:an? )?alpha(?: channel)?", claim_checks.check_alpha_channel),
-    (
-        r"(?:dominant|main|primary|most (?:common|frequent)) colou?r\s*(?:=|:|is)\s*(?P<colour>[a-z]+)",
-        require_plain_colours(claim_checks.check_dominant_colour),
-    ),
-    (
-        rf"(?:(?P<operator>{OPERATOR})\s*)?(?P<percent>{NUMBER})\s*(?:%|percent){_PIXELS}{_COLOUR}",
-        require_plain_colours(claim_checks.check_share),
-    ),
-    (
-        rf"(?:(?P<operator>{OPERATOR})\s*)?(?P<share>half|a third|a quarter|all){_PIXELS}{_COLOUR}",
-        require_plain_colours(claim_checks.check_share),
-    ),
-    (
-        rf"(?:every|each) pixel is {_COLOUR}|(?:only|all) {_COLOUR.replace('colour', 'only')} pixels",
-        require_plain_colours(claim_checks.check_share),
-    ),
-    (rf"(?:entirely|completely|fully|purely|solid|solidly) {_COLOUR}", require_plain_colours(claim_checks.check_share)),
-    (rf"(?:mostly|mainly|predominantly|largely) {_COLOUR}", require_plain_colours(claim_checks.check_mostly)),
-    (
-        rf"(?:any |some )?{_COLOUR} pixels?|some pixels? (?:is|are) {_COLOUR.replace('colour', 'some')}",
-        require_plain_colours(claim_checks.check_some_pixels),
-    ),
-    (
-        r"(?:the )?pixel (?:at )?\(?\s*(?P<x>\d{1,6})\s*,\s*(?P<y>\d{1,6})\s*\)?\s*"
-        rf"(?:==?|is|has (?:the )?colou?r)\s*{_COLOUR}",
-        require_plain_colours(claim_checks.check_pixel),
-    ),
-    (
-        rf"(?:the )?(?:text|words?|phrase) {_QUOTED}|(?:reads|says) {_QUOTED.replace('text', 'read')}",
-        claim_checks.check_text,
-    ),
-)
 
 
 class _ClaimPattern(NamedTuple):
@@ -118,8 +20,24 @@ class _ClaimPattern(NamedTuple):
     check: ClaimCheck
 
 
+_REQUIRE: dict[str, Callable[[ClaimCheck], ClaimCheck]] = {
+    "": lambda check: check,
+    "upright": require_upright,
+    "plain_colours": require_plain_colours,
+}
+
+
+def _claims() -> Iterator[tuple[str, ClaimCheck]]:
+    for heading, patterns in read_patterns(
+        __file__, "claims.txt", {"OPERATOR": OPERATOR, "NUMBER": NUMBER, "BYTES": BYTES}
+    ):
+        name, _, required = heading.partition(" ")
+        check = _REQUIRE[required](getattr(claim_checks, name))
+        yield from ((pattern, check) for pattern in patterns)
+
+
 _PATTERNS = tuple(
-    _ClaimPattern(re.compile(pattern, re.IGNORECASE), check) for pattern, check in (*_CLAIMS, *EXIF_CLAIMS)
+    _ClaimPattern(re.compile(pattern, re.IGNORECASE), check) for pattern, check in (*_claims(), *EXIF_CLAIMS)
 )
 
 _SUBJECT = re.compile(

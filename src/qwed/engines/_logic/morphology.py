@@ -2,6 +2,8 @@
 
 import re
 
+from qwed.model.data_files import read_table
+
 
 def _pairs(text: str) -> dict[str, str]:
     """Parse `men:man mice:mouse` as a table; a word without a partner maps to the empty string."""
@@ -12,19 +14,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_IRREGULAR = _pairs(
-    "people:person children:child mice:mouse geese:goose feet:foot teeth:tooth oxen:ox lice:louse "
-    "lies:lie ties:tie pies:pie movies:movie cookies:cookie zombies:zombie selfies:selfie calories:calorie "
-    "wolves:wolf knives:knife wives:wife lives:life calves:calf halves:half leaves:leaf thieves:thief elves:elf "
-    "shelves:shelf scarves:scarf loaves:loaf hooves:hoof selves:self "
-    "criteria:criterion phenomena:phenomenon alumni:alumnus cacti:cactus fungi:fungus nuclei:nucleus radii:radius "
-    "stimuli:stimulus syllabi:syllabus bacteria:bacterium larvae:larva vertebrae:vertebra "
-    "analyses:analysis crises:crisis theses:thesis hypotheses:hypothesis oases:oasis "
-    "indices:index matrices:matrix vertices:vertex axes:axe caches:cache aches:ache quizzes:quiz "
-    "buses:bus gases:gas viruses:virus bonuses:bonus statuses:status lenses:lens campuses:campus octopuses:octopus "
-    "walruses:walrus geniuses:genius circuses:circus shoes:shoe toes:toe foes:foe canoes:canoe "
-    "news species series physics mathematics athletics sheep fish deer aircraft overseas cosmos chaos atlas alias"
-)
+_IRREGULAR = _pairs(read_table(__file__, "irregular_nouns.txt"))
 _ENDINGS = (
     (re.compile(r"(?<=..)ies$"), "y"),
     (re.compile(r"men$"), "man"),
@@ -65,22 +55,7 @@ PREPOSITIONS = _words("of in on at to for with by from near under over into onto
 FUNCTION_WORDS = ARTICLES | PREPOSITIONS | frozenset({"the", "be", "have", "can", "do"})
 """Words that two unrelated phrases may share."""
 
-UNSUPPORTED_WORDS = _words(
-    "i me my mine we us our ours you your yours he him his she her hers it its they them their theirs "
-    "himself herself itself themselves myself yourself this these those who whom whose which that what when where "
-    "why how while because since although though however before after until during whether as "
-    "only most many few several almost nearly much more less fewer least enough exactly approximately "
-    "both either neither nor never always usually often sometimes rarely seldom hardly scarcely barely generally "
-    "typically normally mostly probably possibly perhaps maybe certainly necessarily supposedly allegedly "
-    "may might must shall should will would could ought was were been being be am had did done doing having "
-    "not no none nobody nothing nowhere all every each any some everyone everybody everything someone somebody "
-    "something anyone anybody anything except besides without unless if then and or but xor iff implies "
-    "there here such same other another else too also just still about yet again ever "
-    "one two three four five six seven eight nine ten dozen half hundred thousand zero first second third last "
-    "is are do does than so thus hence therefore believes believe thinks think knows know says say wants want "
-    "hopes hope "
-    "tomorrow yesterday now former fake alleged so-called supposed"
-)
+UNSUPPORTED_WORDS = _words(read_table(__file__, "unsupported_words.txt"))
 """Words that make a phrase unsupported: they may negate, quantify, refer elsewhere, or change the tense."""
 
 NOUN_AND_ADJECTIVE = _words(

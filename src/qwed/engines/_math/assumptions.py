@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
-from qwed.engines._math.syntax import parse
+from qwed.engines._math.parser import parse
 from qwed.engines._math.syntax_tree import (
     CONSTANT_NAMES,
     SMALL_LIMITS,

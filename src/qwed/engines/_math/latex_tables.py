@@ -1,4 +1,9 @@
-"""Tables of LaTeX commands that translate to one symbol each."""
+"""Tables of LaTeX commands and of signs that translate to one symbol each."""
+
+import tomllib
+from collections.abc import Mapping
+
+from qwed.model.data_files import read_table
 
 MATRICES = frozenset({"pmatrix", "bmatrix", "matrix", "vmatrix", "Bmatrix", "smallmatrix"})
 
@@ -7,44 +12,6 @@ _LETTERS = (
     "varphi chi psi omega Delta Sigma Omega Phi Psi Lambda Theta Gamma"
 )
 GREEK = frozenset(_LETTERS.split())
-SYMBOLS = {
-    "cdot": "*",
-    "times": "*",
-    "ast": "*",
-    "div": "/",
-    "le": "<=",
-    "leq": "<=",
-    "leqslant": "<=",
-    "ge": ">=",
-    "geq": ">=",
-    "geqslant": ">=",
-    "ne": " != ",
-    "neq": " != ",
-    "lt": "<",
-    "gt": ">",
-    "pi": " pi ",
-    "infty": " oo ",
-    "to": "->",
-    "rightarrow": "->",
-    "circ": "\u00b0",
-    "degree": "\u00b0",
-    "%": "%",
-    "bmod": " mod ",
-    "equiv": "\u2261",
-    **dict.fromkeys((",", ";", "!", ":", " ", "quad", "qquad", "big", "Big", "bigl", "bigr", "Bigl", "Bigr"), " "),
-    "lvert": "|",
-    "rvert": "|",
-    "vert": "|",
-    "mid": "|",
-    "{": "{",
-    "}": "}",
-    "partial": "d",
-    "lbrace": "{",
-    "rbrace": "}",
-    "lbrack": "[",
-    "rbrack": "]",
-    "top": "top",
-    "imath": " i ",
-    "dx": " dx ",
-    "emptyset": "{}",
-}
+_NOTATION: Mapping[str, Mapping[str, str]] = tomllib.loads(read_table(__file__, "notation.toml"))
+SYMBOLS = _NOTATION["latex"]
+SIGNS = str.maketrans(dict(_NOTATION["signs"]))

@@ -194,7 +194,7 @@ def _approximation(value: FormattedValue) -> dict[str, str]:
 
 def _shorten(value: FormattedValue) -> str:
     if len(value.exact) <= 80:
-        return str(value)
+        return str(value) if value.approximate else value.exact
     return (
         f"about {value.approximate}" if value.approximate else f"{value.exact[:60]}... ({len(value.exact)} characters)"
     )

@@ -3,6 +3,7 @@
 import re
 
 from qwed.engines._math.latex import from_latex, is_latex
+from qwed.engines._math.latex_tables import SIGNS
 from qwed.engines._math.syntax_tree import MathRefusalError
 
 _MAX = 4096
@@ -10,41 +11,6 @@ _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ", "012345678
 _RAISED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ]+")
 _SUBSCRIPTS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 _LOWERED = re.compile("[₀₁₂₃₄₅₆₇₈₉]+")
-_SIGNS = str.maketrans(
-    {
-        **dict.fromkeys("×·⋅∙", "*"),  # noqa: RUF001
-        **dict.fromkeys("÷∕", "/"),  # noqa: RUF001
-        **dict.fromkeys("−–‒", "-"),  # noqa: RUF001
-        "≤": "<=",
-        "≥": ">=",
-        "⩽": "<=",
-        "⩾": ">=",
-        "≠": " != ",
-        "∞": " oo ",
-        "→": "->",
-        "π": " pi ",
-        "½": "(1/2)",
-        "⅓": "(1/3)",
-        "¼": "(1/4)",
-        "¾": "(3/4)",
-        "⅔": "(2/3)",
-        "⅕": "(1/5)",
-        "⅛": "(1/8)",
-        "\u03b1": " alpha ",
-        "β": " beta ",
-        "\u03b3": " gamma ",
-        "δ": " delta ",
-        "ε": " epsilon ",
-        "θ": " theta ",
-        "λ": " lambda ",
-        "μ": " mu ",
-        "\u03c1": " rho ",
-        "\u03c3": " sigma ",
-        "τ": " tau ",
-        "φ": " phi ",
-        "ω": " omega ",
-    }
-)
 _LARGE_SIGNS = {"\u2211": "\\sum ", "\u220f": "\\prod ", "\u222b": "\\int "}
 _LARGE = re.compile("[\u2211\u220f\u222b]")
 _MIXED = re.compile(r"(?<![0-9.,])([0-9]+)\s?([½⅓¼¾⅔⅕⅛])")
@@ -117,7 +83,7 @@ def _from_unicode(text: str) -> str:
     text = re.sub("∛(?=\\()", "cbrt", text)
     text = re.sub("∛([0-9.]+|[A-Za-z])", r"cbrt(\1)", text)
     text = _MIXED.sub(r"(\1+\2)", text)
-    return text.translate(_SIGNS)
+    return text.translate(SIGNS)
 
 
 def _from_words(text: str) -> str:

@@ -7,8 +7,8 @@ from typing import Any
 
 from qwed.engines._math.assumptions import Facts
 from qwed.engines._math.notation import normalize_notation
+from qwed.engines._math.parser import parse
 from qwed.engines._math.solve import solve
-from qwed.engines._math.syntax import parse
 from qwed.engines._math.syntax_tree import (
     CONSTANT_NAMES,
     INFINITY,

@@ -1,15 +1,19 @@
-"""Recursive-descent parser of the math grammar; ambiguous input is refused."""
+"""Grammar of the math engine: text in, a small tree out. Standard library only, bounded, nothing is evaluated.
+
+Ambiguous input is refused instead of guessed: `2/3(4)`, `x^2y`, `5!=120`, `10 % 3`. `2(3)` is read as 6.
+"""
 
 import re
 
 from qwed.engines._math.calls import build_call
-from qwed.engines._math.cursor import Cursor
 from qwed.engines._math.syntax_tree import (
+    FULL_LIMITS,
     INFINITY,
     ONE,
+    Claim,
     MathNode,
     MathRefusalError,
-    add,
+    ParseLimits,
     ambiguous,
     call,
     clip,
@@ -24,13 +28,21 @@ from qwed.engines._math.tokens import (
     ARITY,
     BARE,
     CAPITALS,
+    END,
     INFINITE,
+    SIGNS,
     UNUSABLE,
+    Cursor,
     MathToken,
     canonical_function,
     is_letter,
     number_of,
+    split_names,
+    tokenize,
 )
+
+_PLAIN = str.maketrans({"×": "*", "·": "*", "÷": "/", "−": "-", "≤": "<=", "≥": ">=", "≠": " != ", "π": " pi "})  # noqa: RUF001
+_MAX_LINKS = 6
 
 _BASE = re.compile(r"log_?([0-9]{1,4})")
 _TIMES_OR_CHOOSE = re.compile(r"[xX]10(?:\^|\*\*)|[CP][0-9]+.*", re.DOTALL)
@@ -39,6 +51,9 @@ _ALSO_NAMES = frozenset(
     {"min", "sec", "gamma", "zeta", "rank", "trace", "mean", "median", "norm", "product", "root", "degrees"}
 )
 _WORDS = frozenset({"of", "mod"})
+_POSTFIXES = ("!", "\u00b0")
+_ENDS_PRODUCT = frozenset({"+", "-", ")", "]", "}", ",", "->", "^", "**", "!", "\u00b0", END, *SIGNS})
+"""Texts of tokens that start no factor."""
 
 
 class Parser(Cursor):
@@ -47,10 +62,10 @@ class Parser(Cursor):
     __slots__ = ()
 
     def expression(self) -> MathNode:
-        start = self.ahead.start
+        start = self.tokens[self.index].start
         terms = [self._product()]
         percents = [self.percent]
-        while (sign := self.ahead.text) in ("+", "-") and not self.is_limit_side():
+        while (sign := self.tokens[self.index].text) in ("+", "-") and not (self.arrow and self.is_limit_side()):
             self.index += 1
             term = self._product()
             percents.append(self.percent)
@@ -60,20 +75,20 @@ class Parser(Cursor):
         if True in percents and False in percents and not of_one:
             raise ambiguous("%", "`10% of 200` and the sum, or `10/100`", start)
         self.percent = False
-        return terms[0] if len(terms) == 1 else add(*terms)
+        return terms[0] if len(terms) == 1 else MathNode("sum", tuple(terms))
 
     def _product(self) -> MathNode:
         self.percent = False
         factors = [self._signed()]
         before, percent = "", False
-        while operator := self._operator(before):
+        while self.tokens[self.index].text not in _ENDS_PRODUCT and (operator := self._operator(before)):
             percent = operator == "percent" or (percent and operator != "*")
             factors.append(self._factor(operator))
             before = operator
             if operator == "mod":
                 factors = [call("mod", _join_factors(factors[:-1]), factors[-1])]
         self.percent = percent
-        return _join_factors(factors)
+        return factors[0] if len(factors) == 1 else MathNode("product", tuple(factors))
 
     def _factor(self, operator: str) -> MathNode:
         if operator == "percent":
@@ -100,7 +115,7 @@ class Parser(Cursor):
 
         It is `*`, `/`, `mod`, `percent`, `%` for "percent of", a space for implied multiplication, or the empty string.
         """
-        token = self.ahead
+        token = self.tokens[self.index]
         if token.text in ("*", "/", "mod"):
             self._refuse_half_argument(token)
             self.index += 1
@@ -173,7 +188,7 @@ class Parser(Cursor):
 
     def _signed(self) -> MathNode:
         negative = False
-        while (sign := self.ahead.text) in ("+", "-"):
+        while (sign := self.tokens[self.index].text) in ("+", "-"):
             negative ^= sign == "-"
             self.index += 1
         node = self._power()
@@ -181,7 +196,7 @@ class Parser(Cursor):
 
     def _power(self) -> MathNode:
         base = self._primary()
-        if self.ahead.text not in ("^", "**"):
+        if self.tokens[self.index].text not in ("^", "**"):
             return base
         self.index += 1
         node = power(base, self._exponent())
@@ -195,10 +210,11 @@ class Parser(Cursor):
         return exponent
 
     def _primary(self) -> MathNode:
-        token = self.ahead
+        token = self.tokens[self.index]
         self.index += 1
         if token.kind == "number":
-            return self._postfixed(number(number_of(token, self.limits.digits)))
+            node = MathNode("number", value=number_of(token, self.limits.digits))
+            return self._postfixed(node) if self.tokens[self.index].text in _POSTFIXES else node
         if token.kind == "name":
             return self._postfixed(self._name(token))
         opened = {"(": self._group, "[": self._list, "{": self._set, "|": self._between_bars, "\u221a": self._root}
@@ -359,3 +375,41 @@ class Parser(Cursor):
 
 def _join_factors(factors: list[MathNode]) -> MathNode:
     return factors[0] if len(factors) == 1 else multiply(*factors)
+
+
+def parse(text: str, limits: ParseLimits = FULL_LIMITS, in_units: bool = False) -> Claim:
+    """Parse a claim or an expression; MathRefusalError says what is wrong and where.
+
+    `xy` is `x*y` if `x` and `y` also occur alone, except `in_units`, where names are words.
+    """
+    if len(text) > limits.length:
+        raise MathRefusalError("within_limits", f"the text is longer than {limits.length} characters: shorten it")
+    if not text.isascii():
+        text = text.translate(_PLAIN)
+    tokens = tokenize(text, limits)
+    parser = Parser(tokens if in_units else split_names(tokens), limits, in_units)
+    if len(tokens) == 1:
+        hint = "write an expression such as `2+2` or a claim such as `2+2 = 4`"
+        raise MathRefusalError("syntax_valid", f"the text is empty: {hint}", 1)
+    sides, signs = [parser.expression()], []
+    while parser.tokens[parser.index].kind == "sign":
+        signs.append(parser.ahead)
+        parser.index += 1
+        sides.append(parser.expression())
+    parser.finish()
+    text_of_claim = text.strip()
+    return _build_claim(text, sides, signs) if signs else Claim(text_of_claim, sides[0], text_of_claim)
+
+
+def _build_claim(text: str, sides: list[MathNode], signs: list[MathToken]) -> Claim:
+    if len(signs) > _MAX_LINKS:
+        raise MathRefusalError("within_limits", f"a chain has at most {_MAX_LINKS} comparisons: claim less at a time")
+    cuts = [0, *(sign.start + len(sign.text) for sign in signs)]
+    ends = [*(sign.start for sign in signs), len(text)]
+    texts = [text[cut:end].strip() for cut, end in zip(cuts, ends, strict=True)]
+    links = []
+    for index, sign in enumerate(signs):
+        left, right = texts[index], texts[index + 1]
+        whole = text.strip() if len(signs) == 1 else f"{left} {sign.text} {right}"
+        links.append(Claim(whole, sides[index], left, SIGNS[sign.text], sides[index + 1], right))
+    return links[0]._replace(also=tuple(links[1:]))

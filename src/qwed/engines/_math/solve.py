@@ -12,11 +12,11 @@ from qwed.engines._math.assumptions import Facts
 from qwed.engines._math.claims import decide_claim, undecided
 from qwed.engines._math.messages import FormattedValue, computed_verdict, failed_verdict, verified_verdict
 from qwed.engines._math.notation import normalize_notation
+from qwed.engines._math.parser import parse
 from qwed.engines._math.prover import Sides, compare
 from qwed.engines._math.roots import difference_of, polynomial_of, verify_roots
 from qwed.engines._math.size_limits import Expr
 from qwed.engines._math.smt import are_equivalent
-from qwed.engines._math.syntax import parse
 from qwed.engines._math.syntax_tree import (
     CONSTANT_NAMES,
     SMALL_LIMITS,

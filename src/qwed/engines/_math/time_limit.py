@@ -4,9 +4,11 @@ The limit counts processor time, so a busy machine changes no verdict. It uses a
 thread, as in an engine worker; elsewhere, or if the process already uses that timer, only the caller's limit applies.
 """
 
+import gc
 import signal
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from types import FrameType
 from typing import Any, TypeVar
@@ -62,6 +64,23 @@ def _set_timer(end: float | None) -> None:
     signal.setitimer(signal.ITIMER_VIRTUAL, left, 0.1 if left else 0.0)
 
 
-def _on_timer(_signal: int, _frame: FrameType | None) -> None:
-    if _deadlines and time.process_time() >= _deadlines[-1]:
+def _on_timer(_signal: int, frame: FrameType | None) -> None:
+    if not _deadlines or time.process_time() < _deadlines[-1]:
+        return
+    if not _is_in_callback(frame):
         raise TimeLimitExceededError
+    _set_timer(_deadlines[-1])
+
+
+def _is_in_callback(frame: FrameType | None) -> bool:
+    """Return whether the interpreter would print the exception and go on, as it does for what the garbage collector calls.
+
+    The timer is set again, until the callback is over.
+    """
+    hooks = {getattr(hook, "__code__", None) for hook in gc.callbacks}
+    while frame is not None:
+        code = frame.f_code
+        if code in hooks or code.co_name == "__del__" or code.co_filename == weakref.__file__:
+            return True
+        frame = frame.f_back
+    return False

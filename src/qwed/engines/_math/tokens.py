@@ -1,10 +1,11 @@
-"""Tokenizer of the math grammar, and its table of functions."""
+"""Tokens of the math grammar, the cursor of its parser, and its table of functions."""
 
 import re
 from fractions import Fraction
 from typing import NamedTuple
 
-from qwed.engines._math.syntax_tree import MathRefusalError, Number, ParseLimits, ambiguous, clip
+from qwed.engines._math.syntax_tree import MathNode, MathRefusalError, Number, ParseLimits, ambiguous, clip, name_node
+from qwed.model.data_files import read_mapping, read_table
 
 
 class MathToken(NamedTuple):
@@ -18,26 +19,11 @@ class MathToken(NamedTuple):
 END = "end of the text"
 
 TRIGONOMETRIC = ("sin", "cos", "tan", "sec", "csc", "cot")
-_ONE_ARGUMENT = (
-    *TRIGONOMETRIC,
-    *("asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "exp", "ln", "log2", "log10"),
-    *("sqrt", "cbrt", "abs", "sign", "floor", "ceil", "factorial", "gamma", "zeta", "erf", "fibonacci"),
-    *(
-        "re",
-        "im",
-        "conj",
-        "arg",
-        "det",
-        "inv",
-        "transpose",
-        "rank",
-        "trace",
-        "eigenvalues",
-        "norm",
-        "degrees",
-        "radians",
-    ),
-)
+_ONE_ARGUMENT_TEXT = """
+asin acos atan sinh cosh tanh asinh acosh atanh exp ln log2 log10 sqrt cbrt abs sign floor ceil factorial gamma zeta erf
+fibonacci re im conj arg det inv transpose rank trace eigenvalues norm degrees radians
+"""
+_ONE_ARGUMENT = (*TRIGONOMETRIC, *_ONE_ARGUMENT_TEXT.split())
 ARITY: dict[str, tuple[int, int]] = {
     **dict.fromkeys(_ONE_ARGUMENT, (1, 1)),
     **dict.fromkeys(("binomial", "permutations", "mod", "root", "dot", "cross"), (2, 2)),
@@ -53,34 +39,7 @@ ARITY: dict[str, tuple[int, int]] = {
 }
 """Minimum and maximum number of arguments of every function; `log` and `ln` are natural, `log(x, b)` has base `b`."""
 
-ALIASES = {
-    **{f"arc{name}": f"a{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
-    **{f"ar{name}": f"a{name}" for name in ("sinh", "cosh", "tanh")},
-    **dict.fromkeys(("derivative", "differentiate"), "diff"),
-    **dict.fromkeys(("integral", "int", "antiderivative"), "integrate"),
-    **dict.fromkeys(("binom", "choose", "ncr", "comb"), "binomial"),
-    **dict.fromkeys(("npr", "perm"), "permutations"),
-    **dict.fromkeys(("determinant",), "det"),
-    **dict.fromkeys(("inverse",), "inv"),
-    **dict.fromkeys(("average", "avg"), "mean"),
-    "lim": "limit",
-    "summation": "sum",
-    "prod": "product",
-    "ceiling": "ceil",
-    "sgn": "sign",
-    "fact": "factorial",
-    "lg": "log10",
-    "tg": "tan",
-    "cosec": "csc",
-    "hcf": "gcd",
-    "fib": "fibonacci",
-    "nthroot": "root",
-    "conjugate": "conj",
-    "eigvals": "eigenvalues",
-    "tr": "trace",
-    "signum": "sign",
-    "magnitude": "norm",
-}
+ALIASES = read_mapping(__file__, "aliases.txt")
 """Alternative names of functions."""
 CAPITALS = {"C": "binomial", "P": "permutations", "D": "diff"}
 """Capital letters that are functions when called with two arguments."""
@@ -116,6 +75,9 @@ def hint_for(text: str) -> str:
     return "write 1,000 or 1000, and a decimal point" if text == "," else _HINTS.get(text, "")
 
 
+_BRACKETS = frozenset("()[]{}")
+
+
 def tokenize(text: str, limits: ParseLimits) -> list[MathToken]:
     """Return the tokens and an end token; raise MathRefusalError for unknown characters."""
     tokens: list[MathToken] = []
@@ -132,7 +94,8 @@ def tokenize(text: str, limits: ParseLimits) -> list[MathToken]:
             raise ambiguous(",", "1000 without a comma, or a space after the comma", token.start - 1)
         if token.text == "!=" and text[token.start - 1 : token.start].strip():
             raise ambiguous("!=", "`5! = 120` or `5 != 120`", token.start)
-        _track_brackets(listing, token, tokens)
+        if token.text in _BRACKETS:
+            _track_brackets(listing, token, tokens)
         tokens.append(token)
         position = match.end()
         if len(tokens) > limits.tokens:
@@ -145,7 +108,12 @@ def tokenize(text: str, limits: ParseLimits) -> list[MathToken]:
 
 def split_names(tokens: list[MathToken]) -> list[MathToken]:
     """Split `xy` into `x` and `y` if both letters also occur alone."""
-    alone = {token.text for token in tokens if token.kind == "name" and len(token.text) == 1}
+    alone = set()
+    for token in tokens:
+        if token.kind == "name" and len(token.text) == 1:
+            alone.add(token.text)
+    if not alone:
+        return tokens
     split: list[MathToken] = []
     for token in tokens:
         if split and split[-1].text == "/" and token.text[0] == "d":
@@ -188,31 +156,7 @@ def _unknown_character(text: str, position: int) -> MathRefusalError:
     )
 
 
-_GREEK = frozenset(
-    [
-        "alpha",
-        "beta",
-        "gamma",
-        "delta",
-        "epsilon",
-        "zeta",
-        "eta",
-        "theta",
-        "kappa",
-        "lambda",
-        "mu",
-        "nu",
-        "xi",
-        "rho",
-        "sigma",
-        "tau",
-        "phi",
-        "chi",
-        "psi",
-        "omega",
-        "pi",
-    ]
-)
+_GREEK = frozenset(read_table(__file__, "greek_letters.txt").split())
 
 
 def is_letter(text: str) -> bool:
@@ -222,6 +166,8 @@ def is_letter(text: str) -> bool:
 
 def number_of(token: MathToken, digits: int) -> Number:
     """Return the exact value of a number token; a decimal becomes a fraction."""
+    if token.text.isdecimal() and len(token.text) <= digits:
+        return int(token.text)
     mantissa, _, scale = token.text.replace(",", "").lower().partition("e")
     if len(mantissa) > digits or len(scale.lstrip("+-0")) > 4 or abs(int(scale or 0)) > digits:
         raise MathRefusalError(
@@ -231,3 +177,129 @@ def number_of(token: MathToken, digits: int) -> Number:
     exponent = int(scale or 0) - len(fraction)
     value = int(whole + fraction)
     return value * 10**exponent if exponent >= 0 else Fraction(value, 10**-exponent)
+
+
+class Cursor:
+    """Position in a list of tokens; every nesting goes through `enter_nesting`, so its depth is bounded."""
+
+    __slots__ = (
+        "after_bare",
+        "after_power",
+        "arrow",
+        "bars",
+        "depth",
+        "in_units",
+        "index",
+        "limits",
+        "percent",
+        "tokens",
+    )
+
+    def __init__(self, tokens: list[MathToken], limits: ParseLimits, in_units: bool) -> None:
+        self.in_units = in_units
+        self.tokens = tokens
+        self.limits = limits
+        self.index = 0
+        self.depth = 0
+        self.bars = 0
+        self.percent = False
+        self.arrow = False
+        self.after_power = -1
+        self.after_bare = -1
+
+    @property
+    def ahead(self) -> MathToken:
+        return self.tokens[self.index]
+
+    @property
+    def behind(self) -> MathToken:
+        return self.tokens[self.index - 1]
+
+    def finish(self) -> None:
+        ahead = self.tokens[self.index]
+        if ahead.kind != "end":
+            raise self.unexpected(ahead)
+
+    def is_used_alone(self, name: str) -> bool:
+        pairs = zip(self.tokens, self.tokens[1:], strict=False)
+        return any(token.text == name and after.text != "(" for token, after in pairs)
+
+    def count_arguments(self) -> int:
+        """Return the number of arguments in the parentheses ahead."""
+        depth, count = 0, 1
+        for token in self.tokens[self.index :]:
+            depth += (token.text in ("(", "[")) - (token.text in (")", "]"))
+            count += token.text == "," and depth == 1
+            if depth == 0:
+                break
+        return count
+
+    def is_half_of(self, token: MathToken) -> bool:
+        """Return True if a unit follows a fraction of two numbers, as in `1/2 km`."""
+        above, sign = self.tokens[self.index - 3 : self.index - 1] if self.index > 2 else (token, token)
+        return self.in_units and token.kind == "name" and above.kind == "number" and sign.text == "/"
+
+    def expressions_until(self, close: str, open_end: bool = True) -> list[MathNode]:
+        """Parse the expressions separated by commas, up to and including `close`."""
+        if open_end and self.ahead.text == close:
+            self.index += 1
+            return []
+        bars, self.bars = self.bars, 0
+        items = [self._item(close)]
+        while self.behind.text == ",":
+            items.append(self._item(close))
+        self.bars = bars
+        return items
+
+    def _item(self, close: str) -> MathNode:
+        self.enter_nesting()
+        node = self.expression()
+        if self.ahead.text == "->":
+            self.index += 1
+            self.arrow = True
+            node = MathNode("tuple", (node, self.expression(), *self._side()))
+            self.arrow = False
+        if self.ahead.text not in (close, ","):
+            raise self.unexpected(self.ahead)
+        self.depth -= 1
+        self.index += 1
+        return node
+
+    def is_limit_side(self) -> bool:
+        return self.arrow and self.tokens[self.index + 1].text in (")", ",")
+
+    def _side(self) -> tuple[MathNode, ...]:
+        """Parse the side from which a limit such as `x->0+` is taken, if one is given."""
+        if self.ahead.text not in ("+", "-"):
+            return ()
+        self.index += 1
+        return (name_node("right" if self.behind.text == "+" else "left"),)
+
+    def expression_until(self, close: str) -> MathNode:
+        """Parse one expression up to and including `close`."""
+        bars, self.bars = self.bars, self.bars if close == "|" else 0
+        self.enter_nesting()
+        node = self.expression()
+        if self.ahead.text != close:
+            raise self.unexpected(self.ahead)
+        self.depth -= 1
+        self.index += 1
+        self.bars = bars
+        return node
+
+    def enter_nesting(self) -> None:
+        self.depth += 1
+        if self.depth > self.limits.depth:
+            raise MathRefusalError("within_limits", f"nested deeper than {self.limits.depth}: split the expression up")
+
+    def unexpected(self, token: MathToken) -> MathRefusalError:
+        label = END if token.kind == "end" else clip(token.text)
+        operand = token.kind in ("number", "name")
+        hint = hint_for(token.text) or ("put an operator before it" if operand else "a number or a name is missing")
+        return MathRefusalError(
+            "syntax_valid", f"unexpected {label} at position {token.start + 1}: {hint}", token.start + 1
+        )
+
+    def expression(self) -> MathNode:
+        """Parse the expression that starts here; the parser implements it."""
+        raise NotImplementedError

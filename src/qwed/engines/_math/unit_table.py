@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import pint
 
+from qwed.model.data_files import read_mapping
+
 
 class Unit(NamedTuple):
     """Number of base units and dimension of a unit; angles are counted in half turns, that is in pi."""
@@ -30,38 +32,7 @@ _SYMBOLS = (
     "ft yd mi lb oz gal qt tbsp tsp mph kph psi atm mmHg torr Btu BTU hp kn ha min h hr day week Wh kWh MWh GWh mAh Ah "
     "KiB MiB GiB TiB au ly pc eV keV MeV GeV inch kcal nmi bps kbps Mbps Gbps Mb Gb Tb"
 )
-_OTHER_NAMES = {
-    "sec": "second",
-    "secs": "second",
-    "hr": "hour",
-    "hrs": "hour",
-    "mins": "minute",
-    "lbs": "pound",
-    "oz": "ounce",
-    "feet": "foot",
-    "kn": "knot",
-    "BTU": "Btu",
-    "Ohm": "ohm",
-    "yd": "yard",
-    "h": "hour",
-    "mi": "mile",
-    "t": "tonne",
-    "l": "liter",
-    "L": "liter",
-    "ml": "milliliter",
-    "mL": "milliliter",
-    "cm": "centimeter",
-    "ly": "light_year",
-    "lightyear": "light_year",
-    "pc": "parsec",
-    "d": "day",
-    "nmi": "nautical_mile",
-    "in": "inch",
-    "au": "astronomical_unit",
-    "Mb": "megabit",
-    "Gb": "gigabit",
-    "Tb": "terabit",
-}
+_OTHER_NAMES = read_mapping(__file__, "unit_names.txt")
 _DIMENSIONS = {
     "[length]": "length",
     "[mass]": "mass",

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from qwed.engines._math.claims import decide_claim
 from qwed.engines._math.messages import failed_verdict
+from qwed.engines._math.parser import parse
 from qwed.engines._math.resolve import needs_resolving
-from qwed.engines._math.syntax import parse
 from qwed.engines._math.syntax_tree import (
     Claim,
     MathNode,

@@ -4,6 +4,7 @@ import math
 import selectors
 import threading
 import time
+from dataclasses import replace
 from typing import Any
 
 from qwed.engines._pool.backoff import Backoff, batching_delay
@@ -124,7 +125,9 @@ class Manager:
             self._pause.failed()
 
     def _start_zygote(self, now: float) -> None:
-        zygote = self._zygote = Zygote(self._rows, self._memory_mb, now, self._loaded_engines)
+        # A pool that was started for one request answers it sooner if nothing is run in advance.
+        rows = self._rows if self.warm_after < math.inf else tuple(replace(row, warm=()) for row in self._rows)
+        zygote = self._zygote = Zygote(rows, self._memory_mb, now, self._loaded_engines)
         self._selector.register(zygote.control, selectors.EVENT_READ, lambda _: self._on_zygote(zygote))
         self._update_processes()
 

@@ -10,6 +10,7 @@ from sqlglot import exp
 from qwed.engines._sql.function_names import is_pure
 from qwed.guards.path import resolve
 from qwed.model import Effect, EffectKind
+from qwed.model.data_files import read_rules
 
 MAX_TARGET = 200
 REMOTE = (
@@ -45,139 +46,21 @@ class FunctionEffect(NamedTuple):
     argument: int = 0
 
 
-def _table(rows: tuple[tuple[FunctionEffect, str], ...]) -> dict[str, FunctionEffect]:
-    return {name: effect for effect, names in rows for name in names.split()}
+def _read_effects(name: str) -> dict[str, FunctionEffect]:
+    """Return the effects of a data file, in order."""
+    effects = {}
+    for function, kind in read_rules(__file__, name).items():
+        effect, _, argument = kind.partition("@")
+        effects[function] = FunctionEffect(EffectKind[effect], int(argument or 0))
+    return effects
 
 
 _EXECUTE = FunctionEffect(EffectKind.EXECUTE, -1)
 _READ = FunctionEffect(EffectKind.READ)
-_NETWORK = FunctionEffect(EffectKind.NETWORK)
-_ADMIN = FunctionEffect(EffectKind.ADMIN, -1)
 
-DANGEROUS_NAMES = _table(
-    (
-        (
-            _EXECUTE,
-            "sleep benchmark waitfor delay get_lock release_lock release_all_locks is_free_lock master_pos_wait",
-        ),
-        (_EXECUTE, "source_pos_wait wait_for_executed_gtid_set sleepeachrow sleep_ms system$wait wait"),
-        (
-            _EXECUTE,
-            "load_extension fts3_tokenizer edit sys_exec sys_eval sys_get sys_set sys_bineval do_system eval exec",
-        ),
-        (
-            _EXECUTE,
-            "execute system shell reflect reflect2 java_method java_call executable result_scan dbms_xmlgen ts_stat",
-        ),
-        (
-            _EXECUTE,
-            "query_to_xml query_to_xmlschema query_to_xml_and_xmlschema database_to_xml schema_to_xml table_to_xml",
-        ),
-        (
-            _EXECUTE,
-            "table_to_xmlschema schema_to_xmlschema database_to_xmlschema database_to_xml_and_xmlschema ts_rewrite",
-        ),
-        (
-            _EXECUTE,
-            "cursor_to_xml query query_table to_query json_execute_serialized_sql crosstab_hash system$cancel_query",
-        ),
-        (
-            _EXECUTE,
-            "merge_table",
-        ),
-        (
-            _READ,
-            "load_file readfile file glob input sniff_csv parquet_scan parquet_metadata parquet_schema getenv lsdir",
-        ),
-        (
-            _READ,
-            "parquet_file_metadata parquet_kv_metadata st_read st_drivers st_read_meta parse_filename bulk openxml",
-        ),
-        (_READ, "fn_trace_gettable fn_xe_file_target_read_file fn_get_audit_file fn_dblog fn_dump_dblog filesystem"),
-        (
-            _READ,
-            "lo_import lo_get loread lo_open pg_stat_file pg_current_logfile pg_hba_file_rules dict_get_secret zipfile",
-        ),
-        (
-            _READ,
-            "sqlite_scan iceberg_scan delta_scan deltalake iceberg hudi read_files cloud_files getsettings bfilename",
-        ),
-        (
-            FunctionEffect(EffectKind.WRITE),
-            "writefile pg_file_write pg_file_rename pg_file_sync lowrite write_file to_file",
-        ),
-        (FunctionEffect(EffectKind.WRITE, 1), "lo_export"),
-        (
-            FunctionEffect(EffectKind.WRITE, -1),
-            "lo_put lo_create lo_creat lo_from_bytea lo_truncate lo_truncate64 lo_write",
-        ),
-        (FunctionEffect(EffectKind.DELETE), "lo_unlink pg_file_unlink"),
-        (
-            _NETWORK,
-            "url urlcluster s3 s3cluster gcs hdfs hdfscluster remote remotesecure mysql postgresql mongodb redis jdbc",
-        ),
-        (_NETWORK, "odbc cluster clusterallreplicas azureblobstorage azureblobstoragecluster postgres_scan mysql_scan"),
-        (_NETWORK, "postgres_query mysql_query postgres_attach sqlite_attach openrowset openquery opendatasource"),
-        (_NETWORK, "httpuritype dburitype xdburitype external_query urldecode_remote aws_lambda lambda_invoke invoke"),
-        (_ADMIN, "set_config pg_promote set_masking_policy add_compression_policy citus_add_node shutdown"),
-    )
-)
-_ADMIN_WORDS = (
-    "terminate",
-    "cancel",
-    "reload",
-    "rotate",
-    "switch",
-    "start_",
-    "stop_",
-    "backup_",
-    "create_",
-    "drop_",
-    "logical",
-    "replication",
-    "import",
-    "log_",
-    "extension",
-    "stat_reset",
-    "wal_replay",
-    "copy_",
-)
-DANGEROUS_PREFIXES: tuple[tuple[str, FunctionEffect], ...] = (
-    ("pg_sleep", _EXECUTE),
-    ("pg_read_", _READ),
-    ("pg_ls_", _READ),
-    ("read_", _READ),
-    ("pg_write_", FunctionEffect(EffectKind.WRITE)),
-    ("pg_file_", FunctionEffect(EffectKind.WRITE)),
-    ("lo_", _READ),
-    ("dblink", _NETWORK),
-    ("http", _NETWORK),
-    ("aws_", _NETWORK),
-    ("azure_storage", _NETWORK),
-    ("utl_", _NETWORK),
-    ("xp_", _EXECUTE),
-    ("sp_", _EXECUTE),
-    ("dbms_", _EXECUTE),
-    ("copy_", _EXECUTE),
-    ("plpython", _EXECUTE),
-    *((f"pg_{word}", _ADMIN) for word in _ADMIN_WORDS),
-)
-DANGEROUS_PACKAGES: tuple[tuple[str, FunctionEffect], ...] = (
-    ("utl_file", _READ),
-    ("utl_", _NETWORK),
-    ("dbms_ldap", _NETWORK),
-    ("dbms_cloud", _NETWORK),
-    ("httpuritype", _NETWORK),
-    ("http", _NETWORK),
-    ("net", _NETWORK),
-    ("dbms_", _EXECUTE),
-    ("ctxsys", _EXECUTE),
-    ("ordsys", _EXECUTE),
-    ("sys_xmlgen", _EXECUTE),
-    ("aws_s3", _NETWORK),
-    ("aws_lambda", _NETWORK),
-    ("cron", _ADMIN),
-)
+DANGEROUS_NAMES = _read_effects("dangerous_functions.txt")
+DANGEROUS_PREFIXES = tuple(_read_effects("dangerous_prefixes.txt").items())
+DANGEROUS_PACKAGES = tuple(_read_effects("dangerous_packages.txt").items())
 _HARMLESS_PACKAGES = frozenset({"dbms_lob", "dbms_random", "utl_raw", "utl_match", "dbms_crypto", "utl_i18n"})
 STATEFUL_NAMES = frozenset(
     """

@@ -11,39 +11,17 @@ from typing import NamedTuple
 
 from qwed.engines._stats.filters import Condition, parse_condition
 from qwed.engines._stats.tokenizer import ClaimCursor, phrase_table
+from qwed.model.data_files import read_rows
 
-_COLUMN_MEASURES = phrase_table(
-    {
-        "average|mean|avg|arithmetic mean|average value|mean value": "mean",
-        "sum|total|sum total|grand total": "sum",
-        "minimum|min|lowest|smallest|minimum value|lowest value|smallest value|earliest": "min",
-        "maximum|max|highest|largest|greatest|biggest|maximum value|highest value|largest value|latest": "max",
-        "median|median value": "median",
-        "mode|most common|most frequent|most common value|most frequent value": "mode",
-        "standard deviation|stddev|stdev|std|sd|std dev|stddev_samp|sample standard deviation": "stddev",
-        "population standard deviation|stddev_pop|stdevp|pstdev|population stddev": "stddev_pop",
-        "variance|var|var_samp|sample variance": "variance",
-        "population variance|var_pop|pvariance": "variance_pop",
-        "range": "range",
-        "number of distinct|number of unique|number of different|distinct count|unique count": "distinct",
-        "count of distinct|count of unique|distinct|unique|nunique|count distinct|cardinality": "distinct",
-        "number of nulls|number of null|null count|nulls|null values|missing values|missing|count of nulls": "nulls",
-        "number of missing|count of missing|missing count|number of blanks|number of empty": "nulls",
-        "count|number of non-null|non null count|number of values|count of values": "count",
-        "first quartile|lower quartile|q1": "p25",
-        "third quartile|upper quartile|q3": "p75",
-    }
-)
-_ROWS = phrase_table(
-    {
-        "rows|row count|number of rows|count of rows|total rows|total number of rows|rowcount|row_count": "rows",
-        "records|number of records|count of records|record count|total records|entries|number of entries": "rows",
-        "number of observations|observations|sample size": "rows",
-        "columns|column count|number of columns|count of columns|number of fields": "columns",
-        "distinct rows|number of distinct rows|unique rows|number of unique rows": "distinct_rows",
-        "duplicate rows|number of duplicate rows|duplicated rows": "duplicate_rows",
-    }
-)
+_PHRASES = read_rows(__file__, "claim_phrases.txt", 3)
+
+
+def _phrases(table: str) -> dict[tuple[str, ...], str]:
+    return phrase_table({phrases: meaning for name, meaning, phrases in _PHRASES if name == table})
+
+
+_COLUMN_MEASURES = _phrases("column")
+_ROWS = _phrases("rows")
 _SHARES = phrase_table(
     {
         "percentage of rows|percent of rows|percentage of records|percentage of the rows|percentage of all rows": 100,
@@ -51,12 +29,7 @@ _SHARES = phrase_table(
         "fraction of records|ratio of rows|share of all rows|proportion of all rows": 1,
     }
 )
-_PAIRS = phrase_table(
-    {
-        "correlation|pearson correlation|correlation coefficient|corr|pearson correlation coefficient": "correlation",
-        "covariance|covar|covar_samp|sample covariance": "covariance",
-    }
-)
+_PAIRS = _phrases("pair")
 _QUANTILES = phrase_table({"percentile": 1, "percentile_cont": 100, "quantile": 100, "quantile_cont": 100})
 _FILTERS = phrase_table(
     {
@@ -66,20 +39,7 @@ _FILTERS = phrase_table(
 )
 _FILLER_WORDS = ("values", "value", "column", "field", "variable")
 
-_COMPARISONS = phrase_table(
-    {
-        "=|==|equals|equal to|exactly|the same as|equal": "=",
-        "!=|<>|does not equal|do not equal|unequal to|different from": "!=",
-        ">|greater than|more than|above|over|exceeds|exceed|higher than|larger than|bigger than|exceeding": ">",
-        "<|less than|lower than|below|under|smaller than|fewer than": "<",
-        ">=|at least|no less than|greater than or equal to|no lower than|no fewer than|a minimum of": ">=",
-        "more than or equal to|higher than or equal to": ">=",
-        "<=|at most|no more than|less than or equal to|no higher than|no greater than|up to|a maximum of": "<=",
-        "lower than or equal to|fewer than or equal to": "<=",
-        "between|in the range|in the range of|within|in between": "between",
-        "about|approximately|roughly|around|approx|~|≈|circa|close to": "about",
-    }
-)
+_COMPARISONS = _phrases("comparison")
 NEGATED = {"=": "!=", "!=": "=", ">": "<=", "<": ">=", ">=": "<", "<=": ">", "between": "outside"}
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from qwed.engines.uploads import UploadError, sniff
+from qwed.model.strict_json import rejected, unique_members
 
 FORMATS = ("csv", "tsv", "json", "parquet")
 MAX_COLUMNS = 1_000
@@ -142,25 +143,12 @@ def _parse_json_lines(text: str) -> Any:
     return members[0] if len(members) == 1 and isinstance(members[0], list) else [value]
 
 
-def _load_json(text: str) -> Any:
-    return json.loads(
-        text,
-        parse_float=_JsonNumber,
-        parse_int=_JsonNumber,
-        parse_constant=_reject_constant,
-        object_pairs_hook=_object_with_unique_keys,
-    )
-
-
-def _reject_constant(name: str) -> Any:
-    raise ValueError(f"`{name}` is not a number")
-
-
-def _object_with_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        raise ValueError("duplicate name in an object")
-    return members
+_load_json = json.JSONDecoder(
+    parse_float=_JsonNumber,
+    parse_int=_JsonNumber,
+    parse_constant=rejected(lambda text: ValueError(f"`{text}` is not a number")),
+    object_pairs_hook=unique_members(lambda _: ValueError("duplicate name in an object")),
+).decode
 
 
 _KINDS = {_JsonNumber: "number", str: "text", bool: "boolean"}

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from qwed.guards.code_findings import ViolationKind
 from qwed.model import EffectKind
+from qwed.model.data_files import read_rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,16 +24,14 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def rows(rule: Rule, names: str, prefix: str = "") -> dict[str, Rule]:
-    """Return the same rule for each of `names`."""
-    return {prefix + name: rule for name in names.split()}
+def read_rule_file(name: str) -> dict[str, Rule]:
+    """Return the rules of a data file."""
+    return {path: _rule(kind) for path, kind in read_rules(__file__, name).items()}
 
 
-def effect_rules(kind: EffectKind, names: str, prefix: str = "") -> dict[str, Rule]:
-    """Return rules for names with an effect."""
-    return rows(Rule(effect=kind), names, prefix)
-
-
-def violation_rules(kind: ViolationKind, names: str, prefix: str = "") -> dict[str, Rule]:
-    """Return rules for names that are refused at every trust level."""
-    return rows(Rule(violation=kind), names, prefix)
+def _rule(kind: str) -> Rule:
+    if kind in ViolationKind.__members__:
+        return Rule(violation=ViolationKind[kind])
+    if kind in ("HARMLESS", "UNKNOWN"):
+        return HARMLESS if kind == "HARMLESS" else UNKNOWN
+    return Rule(effect=EffectKind[kind])

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from qwed.guards._pii import check_digits
 from qwed.guards.text_scan import UNSCANNED, TextFinding
+from qwed.model.data_files import read_rows
 
 MAX_CANDIDATES = 2_000
 """Candidates of one kind that are checked in one text; after that the rest is reported as unscanned."""
@@ -31,16 +32,12 @@ class _LabelledNumber(NamedTuple):
     check: Callable[[str], bool]
 
 
-def _digits(least: int, most: int) -> str:
-    return rf"\d(?:[ ./-]{{0,1}}\d){{{least - 1},{most - 1}}}(?![\w-])"
-
-
-def _always(_value: str) -> bool:
-    return True
-
-
-def _labelled(kind: str, words: str, value: str, check: Callable[[str], bool] = _always) -> _LabelledNumber:
-    return _LabelledNumber(kind, tuple(words.split("|")), re.compile(f"{_GAP}({value})"), check)
+def _labelled(kind: str, words: str, check: str, form: str) -> _LabelledNumber:
+    least, _, most = form.partition("-")
+    if least.isdecimal():
+        form = rf"\d(?:[ ./-]{{0,1}}\d){{{int(least) - 1},{int(most or least) - 1}}}(?![\w-])"
+    pattern = re.compile(f"{_GAP}({form.replace('{DATE}', _DATE)})")
+    return _LabelledNumber(kind, tuple(words.split("|")), pattern, _CHECKS.get(check) or getattr(check_digits, check))
 
 
 def _has_digits(value: str) -> bool:
@@ -55,88 +52,14 @@ def _personnummer(digits: str) -> bool:
     return check_digits.luhn(digits[-10:])
 
 
-# Matched against lower-cased text, right after the label.
-_TABLE = (
-    _labelled("ssn", "ssn|social security|soc sec|social", _digits(9, 9), check_digits.ssn),
-    _labelled("nino", "nino|national insurance|ni number|ni no", r"[a-z]{2} ?\d\d ?\d\d ?\d\d ?[a-d](?!\w)"),
-    _labelled("aadhaar", "aadhaar|aadhar|uidai|uid", _digits(12, 12), check_digits.verhoeff),
-    _labelled("pan", "pan|permanent account", r"[a-z]{5}\d{4}[a-z](?!\w)"),
-    _labelled("sin", "sin|social insurance", _digits(9, 9), _sin),
-    _labelled("cpf", "cpf", _digits(11, 11), check_digits.cpf),
-    _labelled("cnpj", "cnpj", _digits(14, 14), check_digits.cnpj),
-    _labelled(
-        "steuer_id",
-        "steuer-id|steuerid|steueridentifikationsnummer|steuer-identifikationsnummer|steuernummer|idnr|tax id|tin",
-        _digits(11, 11),
-        check_digits.steuer_id,
-    ),
-    _labelled(
-        "nir",
-        "nir|insee|s\u00e9curit\u00e9 sociale|securite sociale|num\u00e9ro de s\u00e9cu",
-        r"[12378](?:[ .-]?[\dab]){14}(?!\w)",
-        check_digits.nir,
-    ),
-    _labelled("dni", "dni|nif|nie|documento nacional", r"[xyz\d][ -]?\d{7}[ -]?[a-z](?!\w)", check_digits.dni),
-    _labelled(
-        "codice_fiscale",
-        "codice fiscale|cf|fiscal code",
-        r"[a-z]{6}\d\d[a-z]\d\d[a-z]\d{3}[a-z](?!\w)",
-        check_digits.codice_fiscale,
-    ),
-    _labelled("bsn", "bsn|burgerservicenummer|sofinummer|sofi", _digits(9, 9), check_digits.bsn),
-    _labelled("pesel", "pesel", _digits(11, 11), check_digits.pesel),
-    _labelled("tfn", "tfn|tax file", _digits(8, 9), check_digits.tfn),
-    _labelled("medicare", "medicare", _digits(10, 11), check_digits.medicare),
-    _labelled("nhs_number", "nhs", _digits(10, 10), check_digits.nhs),
-    _labelled(
-        "personnummer",
-        "personnummer|samordningsnummer|personal identity",
-        r"(?:19|20)?\d{6}[-+ ]?\d{4}(?!\w)",
-        _personnummer,
-    ),
-    _labelled("fodselsnummer", "f\u00f8dselsnummer|fodselsnummer|personnr", _digits(11, 11)),
-    _labelled("cpr", "cpr", r"\d{6}[- ]?\d{4}(?!\w)"),
-    _labelled("rijksregister", "rijksregister|registre national|rijksregisternummer", _digits(11, 11)),
-    _labelled("ahv", "ahv|avs|oasi", _digits(13, 13), check_digits.ahv),
-    _labelled("nif", "nif|contribuinte", _digits(9, 9)),
-    _labelled("pps", "pps|ppsn|ppsno", r"\d{7}[a-w][a-ik]?(?!\w)"),
-    _labelled("tc_kimlik", "tc kimlik|tckn|kimlik", _digits(11, 11)),
-    _labelled("sa_id", "id number|identity number|sa id|rsa id", _digits(13, 13), check_digits.sa_id),
-    _labelled("my_number", "my number|\u30de\u30a4\u30ca\u30f3\u30d0\u30fc", _digits(12, 12)),
-    _labelled("rut", "rut|run", r"\d{1,2}\.?\d{3}\.?\d{3}-[\dk](?!\w)"),
-    _labelled("cuit", "cuit|cuil", _digits(11, 11)),
-    _labelled(
-        "passport",
-        "passport|passeport|reisepass|pasaporte|passaporto|paspoort",
-        r"(?=[a-z0-9]{0,3}\d{4})[a-z]{0,3}\d{5,9}[a-z]?(?!\w)",
-    ),
-    _labelled(
-        "driving_licence",
-        "driver's license|drivers license|driver license|driver's licence|driving licence|driving license|dl",
-        r"[a-z0-9](?:[ -]?[a-z0-9]){5,17}(?!\w)",
-        _has_digits,
-    ),
-    _labelled(
-        "date_of_birth",
-        "dob|d.o.b|d.o.b.|date of birth|birth date|birthdate|birthday|born|geboren|geburtsdatum|n\u00e9 le|n\u00e9e le"
-        "|date de naissance"
-        "|fecha de nacimiento|data di nascita|date_of_birth|birth_date|dateofbirth",
-        _DATE + r"(?!\w)",
-    ),
-    _labelled(
-        "phone",
-        "phone|telephone|tel|tel.|mobile|mob|cell|fax|whatsapp|call|telefon|t\u00e9l|tel\u00e9fono|handy|sms|phone_number|phonenumber"
-        "|mobile_number|msisdn",
-        r"\+?\(?\d(?:[ ()./-]{0,2}\d){6,14}(?![\w%])",
-    ),
-    _labelled(
-        "card",
-        "card|credit card|cc|visa|mastercard|amex|card_number|cardnumber|pan",
-        r"\d(?:[ .-]?\d){12,18}(?!\d)",
-        check_digits.luhn,
-    ),
-    _labelled("cvv", "cvv|cvc|cvv2|cvc2|security code", r"\d{3,4}(?![\w.,]\d|\w)"),
-)
+_CHECKS: dict[str, Callable[[str], bool]] = {
+    "-": lambda _value: True,
+    "has_digits": _has_digits,
+    "sin": _sin,
+    "personnummer": _personnummer,
+}
+"""Checks of the table that are not functions of `check_digits`."""
+_TABLE = tuple(_labelled(*row) for row in read_rows(__file__, "labelled_numbers.txt", 4))
 _NUMBERS = re.compile(r"\d\d+")
 _LONGEST_CONTEXT = 80
 _BY_WORD: dict[str, tuple[_LabelledNumber, ...]] = {

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from qwed.guards._python.ast_children import descendants
 from qwed.guards._python.attributes import (
     ASSIGNED_EFFECTS,
     CLASS_FACTS,
@@ -149,10 +150,10 @@ class PythonAnalysis:
             if is_library and f"{owner}.{name}" not in SETTINGS and not name.isupper():
                 self.report.add_lookup(f"{owner}.{name} replaced", line)
 
-    def has_node(self, test: Callable[[ast.AST], bool]) -> bool:
-        """Return True if some node of the program passes the test; the result is cached."""
+    def has_node(self, test: Callable[[ast.AST], bool], *kinds: type[ast.AST]) -> bool:
+        """Return True if some node of these kinds passes the test; the result is cached."""
         if test not in self.node_tests:
-            self.node_tests[test] = any(test(node) for node, _ in self.program.visits)
+            self.node_tests[test] = any(test(node) for node, _ in self.program.visits if type(node) in kinds)
         return self.node_tests[test]
 
     def targets(self, function: ast.expr, scope: Scope) -> list[str]:
@@ -241,15 +242,15 @@ class PythonAnalysis:
 
     def is_composed(self, node: ast.expr, scope: Scope) -> bool:
         """Return True if a text is composed while the program runs, so that its parts do not say what it names."""
-        sliced = any(isinstance(part, ast.Slice) for part in ast.walk(node))
+        sliced = any(isinstance(part, ast.Slice) for part in descendants(node))
         return sliced or self._derives_from(_is_composition, node, scope)
 
     def _derives_from(self, test: Callable[[ast.AST], bool], node: ast.expr, scope: Scope) -> bool:
-        if not self.has_node(test):
+        if not self.has_node(test, ast.Call, ast.Slice, ast.BinOp, ast.JoinedStr):
             return False
         if test not in self.derived:
             self.derived[test] = _derived_names(self.program, test)
-        return any(map(test, ast.walk(node))) or any(
+        return any(map(test, descendants(node))) or any(
             (id(home), name) in self.derived[test] for home, name in _names_in(self.program, node, scope)
         )
 
@@ -272,11 +273,6 @@ def has_module_name(text: str) -> bool:
     return _HIDDEN_MODULE.search(text) is not None
 
 
-def is_dir_call(node: ast.AST) -> bool:
-    """Return True for `dir`, which lists names, including the imports of a module."""
-    return isinstance(node, ast.Name) and node.id == "dir"
-
-
 _FACTS = {"__code__": CODE_FACTS, "__class__": CLASS_FACTS}
 _ALIASED_BUILTINS = frozenset({"getattr", "setattr", "delattr"})
 """Builtins that may get another name, because calls by that name are checked the same way."""
@@ -293,7 +289,7 @@ def _derived_names(program: Program, test: Callable[[ast.AST], bool]) -> set[Key
     for scope in program.scopes:
         for name, bindings in scope.names.items():
             key = (id(scope), name)
-            if any(test(part) for binding in bindings for node in _sources(binding) for part in ast.walk(node)):
+            if any(test(part) for binding in bindings for node in _sources(binding) for part in descendants(node)):
                 pending.append(key)
             for used in _used_names(program, bindings):
                 users.setdefault(used, []).append(key)
@@ -315,7 +311,7 @@ def _used_names(program: Program, bindings: list[Binding]) -> Iterator[Key]:
 
 
 def _names_in(program: Program, node: ast.expr, scope: Scope) -> Iterator[tuple[Scope, str]]:
-    for part in ast.walk(node):
+    for part in descendants(node):
         if isinstance(part, ast.Name):
             yield from ((home, part.id) for home in program.lookup(part.id, scope)[0])
             yield program.results, part.id

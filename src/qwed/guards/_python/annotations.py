@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from qwed.guards._python.abstract_values import ANYTHING
 from qwed.guards._python.analysis import PythonAnalysis
+from qwed.guards._python.ast_children import children_of, descendants
 from qwed.guards._python.attributes import REACHING
-from qwed.guards._python.library_rules import words
+from qwed.guards._python.library_rules import BUILTINS, words
 from qwed.guards._python.scopes import Binding, Scope
 from qwed.guards._python.syntax import NestingError, parse_expression
 from qwed.guards.code_findings import ViolationKind
@@ -29,7 +30,7 @@ typing.ForwardRef
 def excuse(analysis: PythonAnalysis, node: ast.expr | None) -> None:
     """Mark an expression in which an undefined name is acceptable."""
     if node is not None:
-        analysis.excused.update(map(id, ast.walk(node)))
+        analysis.excused.update(map(id, descendants(node)))
 
 
 def mark_type_only(analysis: PythonAnalysis, node: ast.expr | None) -> None:
@@ -46,7 +47,7 @@ def mark_type_only(analysis: PythonAnalysis, node: ast.expr | None) -> None:
 def mark_types(analysis: PythonAnalysis, node: ast.expr | None, scope: Scope) -> None:
     """Mark the names of types that are harmless to compare with, wherever they are in an expression: an operator, a
     comparison or an index passes its operands to the program's own code."""
-    for part in ast.walk(node) if node is not None else ():
+    for part in descendants(node) if node is not None else ():
         if isinstance(part, ast.Name | ast.Attribute):
             paths = analysis.values.paths(part, scope)
             if paths and paths <= TYPES:
@@ -58,8 +59,10 @@ def check_annotation(analysis: PythonAnalysis, node: ast.expr | None, scope: Sco
     if node is None:
         return
     excuse(analysis, node)
+    if isinstance(node, ast.Name) and node.id in BUILTINS and analysis.is_certain(node, scope):
+        return
     mark_types(analysis, node, scope)
-    for part in ast.walk(node):
+    for part in descendants(node):
         text = part.value if isinstance(part, ast.Constant) and isinstance(part.value, str) else ""
         if can_hold_code(text):
             _check_text(analysis, text, node.lineno)
@@ -81,7 +84,7 @@ def _check_values(analysis: PythonAnalysis, node: ast.expr, scope: Scope) -> Non
             if not _may_be_type(analysis, current, scope):
                 analysis.report.add_lookup("value of an annotation", node.lineno)
         else:
-            pending += ast.iter_child_nodes(current)
+            pending += children_of(current)
 
 
 def _may_be_type(analysis: PythonAnalysis, node: ast.expr, scope: Scope) -> bool:
@@ -99,7 +102,7 @@ def _binds_type(analysis: PythonAnalysis, binding: Binding, scope: Scope) -> boo
     if isinstance(value, ast.Call):
         return _makes_type(analysis, value, scope)
     if isinstance(value, ast.Subscript):
-        return not any(isinstance(part, ast.Call) for part in ast.walk(value))
+        return not any(isinstance(part, ast.Call) for part in descendants(value))
     if isinstance(value, ast.Constant):
         return True
     plain = value is None and binding.iterates is None and binding.augments is None and not binding.call_arguments
@@ -137,7 +140,7 @@ def _forward_references(analysis: PythonAnalysis, node: ast.expr, scope: Scope) 
             named = analysis.values.paths(current.value, scope) <= _ANNOTATED and isinstance(current.slice, ast.Tuple)
             pending += current.slice.elts[:1] if named and isinstance(current.slice, ast.Tuple) else []
         else:
-            pending += ast.iter_child_nodes(current)
+            pending += children_of(current)
 
 
 def is_data_type(analysis: PythonAnalysis, node: ast.expr, scope: Scope) -> bool:
@@ -189,7 +192,7 @@ def _check_computed(analysis: PythonAnalysis, node: ast.expr, scope: Scope) -> N
 
 def _computed_texts(analysis: PythonAnalysis, node: ast.expr, scope: Scope) -> Iterator[str]:
     """Yield the texts that the names in an annotation may stand for, those in containers included."""
-    names = [part for part in ast.walk(node) if isinstance(part, ast.Name) and part is not node]
+    names = [part for part in descendants(node) if isinstance(part, ast.Name) and part is not node]
     pending = [value for part in (node, *names) for value in analysis.folder.possible(part, scope)]
     while pending:
         value = pending.pop()

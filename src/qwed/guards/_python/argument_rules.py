@@ -18,38 +18,12 @@ from qwed.guards._python.report import rule_of
 from qwed.guards._python.scopes import Scope
 from qwed.guards.code_findings import ViolationKind
 from qwed.model import EffectKind
+from qwed.model.data_files import read_table
 
 _ELSEWHERE = 99
 """Position of an argument that is passed by keyword only."""
 
-ACTING_ARGUMENTS = """
-UNRESOLVED click.option click.argument click.Option click.Argument typer.Option typer.Argument: envvar
-UNRESOLVED click.testing.CliRunner typer.testing.CliRunner: env@1
-UNRESOLVED click.version_option: package_name
-WRITE mpmath.plot mpmath.cplot mpmath.splot mpmath.mp.plot mpmath.mp.cplot mpmath.mp.splot: file
-WRITE pint.registry.UnitRegistry: cache_folder
-READ pint.registry.UnitRegistry: filename@0
-READ matplotlib.pyplot.rc_context: fname@1
-WRITE platformdirs.user_data_dir platformdirs.user_config_dir platformdirs.user_cache_dir: ensure_exists
-WRITE platformdirs.user_state_dir platformdirs.user_log_dir platformdirs.site_data_dir: ensure_exists
-WRITE platformdirs.site_config_dir platformdirs.site_cache_dir platformdirs.PlatformDirs: ensure_exists
-WRITE platformdirs.user_data_path platformdirs.user_config_path platformdirs.user_cache_path: ensure_exists
-WRITE platformdirs.user_state_path platformdirs.user_log_path platformdirs.site_data_path: ensure_exists
-WRITE platformdirs.site_config_path: ensure_exists
-WRITE pygments.formatters.HtmlFormatter pygments.formatters.html.HtmlFormatter: cssfile
-WRITE pygments.formatters.get_formatter_by_name: cssfile
-WRITE lark.lark.Lark: cache
-UNRESOLVED lark.lark.Lark: source_path import_paths
-WRITE numba.jit numba.njit numba.vectorize numba.guvectorize: cache
-WRITE optuna.create_study: storage@0
-WRITE optuna.load_study: storage
-UNRESOLVED faker.Faker: providers includes
-UNRESOLVED wrapt.decorator: adapter@3
-READ lightgbm.Booster: model_file@1
-READ lightgbm.train: init_model
-READ xgboost.Booster: model_file@2
-READ xgboost.train: xgb_model
-"""
+ACTING_ARGUMENTS = read_table(__file__, "acting_arguments.txt")
 """Lines `EFFECT name ...: argument@position ...`: calls that act if one of the arguments is given."""
 
 IN_MEMORY_CALLS = words("""
@@ -288,11 +262,11 @@ def _is_only_validated(analysis: PythonAnalysis, name: str) -> bool:
     """Return True if nothing can change the value of a name: every use of it is an argument of a validator."""
     validated = {
         id(part)
-        for node, scope in analysis.program.visits
-        if isinstance(node, ast.Call) and analysis.values.paths(node.func, scope) & _VALIDATORS
+        for node, scope in analysis.program.calls
+        if analysis.values.paths(node.func, scope) & _VALIDATORS
         for part in (*node.args, *(word.value for word in node.keywords))
     }
-    uses = (node for node, _ in analysis.program.visits if isinstance(node, ast.Name) and node.id == name)
+    uses = (node for node in analysis.program.nodes(ast.Name) if node.id == name)
     return all(id(node) in validated or isinstance(node.ctx, ast.Store) for node in uses)
 
 
@@ -449,6 +423,8 @@ ACTING_KEYWORDS = _FONT_WORDS | _ENVIRONMENT_WORDS | words("context_settings mem
 
 def check_keywords(analysis: PythonAnalysis, node: ast.Call, scope: Scope) -> None:
     """Check arguments that are known by their keyword, in any call."""
+    if not node.keywords:
+        return
     _check_environment_words(analysis, node, scope)
     _check_fonts(analysis, node, scope)
     _check_caches(analysis, node, scope)

@@ -1,42 +1,48 @@
 """Child nodes of a syntax node, without context and operator nodes, which no rule needs and which are the majority."""
 
 import ast
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any
 
-from qwed.guards._python.scopes import Scope, Visit
-from qwed.guards._python.syntax import FIELDS
+from qwed.guards._python.library_rules import words
+from qwed.guards._python.syntax import FIELDS, is_known
 
-_IRRELEVANT_FIELDS = frozenset(
-    (
-        "ctx",
-        "op",
-        "ops",
-        "id",
-        "attr",
-        "level",
-        "kind",
-        "type_comment",
-        "type_ignores",
-        "conversion",
-        "is_async",
-        "simple",
-    )
-)
+_IRRELEVANT_FIELDS = words("""
+ctx op ops id attr level kind type_comment type_ignores conversion is_async simple
+name module arg asname rest kwd_attrs
+""")
+"""Contexts, operators, texts and numbers."""
+_LEAVES = words("Constant MatchSingleton Global Nonlocal")
 
 
-def _relevant_fields(name: str) -> tuple[str, ...]:
-    return () if name == "Constant" else tuple(field for field in FIELDS[name] if field not in _IRRELEVANT_FIELDS)
+def _members(kind: type[ast.AST]) -> Callable[[Any], tuple[Any, ...]]:
+    """Return a function that gets the members of a node that hold nodes."""
+    fields = [name for name in kind._fields if name not in _IRRELEVANT_FIELDS]
+    if not fields or kind.__name__ in _LEAVES:
+        return lambda _node: ()
+    return attrgetter(*fields) if len(fields) > 1 else lambda node: (getattr(node, fields[0]),)
 
 
-RELEVANT_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {getattr(ast, name): _relevant_fields(name) for name in FIELDS}
+MEMBERS = {kind: _members(kind) for kind in map(ast.__dict__.get, FIELDS) if kind is not None and is_known(kind)}
+"""Functions that return the members of each kind of node that is understood: a node, a list or None each."""
 
 
-def child_visits(node: ast.AST, scope: Scope) -> list[Visit]:
-    """Return the child nodes, all in the scope of the node."""
-    visits: list[Visit] = []
-    for name in RELEVANT_FIELDS[type(node)]:
-        value = getattr(node, name, None)
-        if type(value) is list:
-            visits += [(child, scope) for child in value if isinstance(child, ast.AST)]
-        elif isinstance(value, ast.AST):
-            visits.append((value, scope))
-    return visits
+def children_of(node: ast.AST) -> list[ast.AST]:
+    """Return the child nodes; none if the kind of the node is not understood."""
+    members = MEMBERS.get(type(node))
+    children: list[ast.AST] = []
+    for member in members(node) if members is not None else ():
+        if type(member) is list:
+            children += [child for child in member if child is not None]
+        elif member is not None:
+            children.append(member)
+    return children
+
+
+def descendants(node: ast.AST) -> list[ast.AST]:
+    """Return the node and all nodes below it."""
+    nodes = [node]
+    for current in nodes:
+        nodes += children_of(current)
+    return nodes

@@ -56,7 +56,7 @@ def check_namespace_lookup(analysis: PythonAnalysis, node: ast.Subscript, scope:
         analysis.handled.update({id(owner), id(owner.func)})
         home = analysis.program.module if paths == {"globals"} else scope
         for text in texts:
-            for path in analysis.values.paths_of_name(text, home):
+            for path in sorted(analysis.values.paths_of_name(text, home)):
                 analysis.aliased.discard(id(node))
                 analysis.report_use(path, node, scope)
 
@@ -160,7 +160,7 @@ def _check_named_attribute(analysis: PythonAnalysis, node: ast.Call, text: str, 
         analysis.report.add_violation(ViolationKind.REFLECT, text, node.lineno)
     for named in analysis.values.extend(bases & {OWN_MODULE}, text):
         analysis.report_use(named, node, scope)
-    for base_path in bases - {OWN_MODULE}:
+    for base_path in sorted(bases - {OWN_MODULE}):
         analysis.report_use(canonical_path(f"{base_path}.{text}"), node, scope)
     if path.rpartition(".")[2] in ("setattr", "delattr"):
         _check_set_attribute(analysis, node, text, scope, path)

@@ -3,20 +3,21 @@
 import ast
 from collections.abc import Callable
 
-from qwed.guards._python import calls, methods, scope_builder, string_eval_calls
+from qwed.guards._python import argument_rules, calls, methods, scope_builder, string_eval_calls
 from qwed.guards._python.analysis import PythonAnalysis
 from qwed.guards._python.annotations import TYPES, check_annotation, excuse, is_data_type, mark_type_only, mark_types
 from qwed.guards._python.attributes import (
     ATTRIBUTE_CALLS,
     INTERNALS,
     PLAIN_PRIVATE,
+    REACHING,
     SETTINGS,
 )
 from qwed.guards._python.class_fields import check_field_name, note_class_pattern, report_field_names
 from qwed.guards._python.constant_folding import ConstantFolder
 from qwed.guards._python.formats import check_formatted_text, check_text, note_formatted
 from qwed.guards._python.library_rules import ASSUMED, BUILTINS, KNOWN_PREFIXES, RULES, words
-from qwed.guards._python.name_resolution import REACHABLE_MODULES, NameResolver, canonical_path
+from qwed.guards._python.name_resolution import NO_PATHS, REACHABLE_MODULES, NameResolver, canonical_path
 from qwed.guards._python.report import PythonReport, rule_of
 from qwed.guards._python.scopes import Program, Scope
 from qwed.guards._python.syntax import dotted_name
@@ -33,8 +34,9 @@ def check(program: Program) -> PythonReport:
     values.texts = folder.texts
     values.resolve_all()
     analysis = PythonAnalysis(program, values, folder)
+    rules_of = _RULES_OF.get
     for node, scope in program.visits:
-        for rule in _RULES_OF.get(type(node), ()):
+        for rule in rules_of(type(node), ()):
             rule(analysis, node, scope)
     _report_computed_lookups(analysis)
     report_field_names(analysis)
@@ -43,6 +45,7 @@ def check(program: Program) -> PythonReport:
     # Libraries compose code of annotations: dataclasses, attrs and pydantic among them.
     for line in analysis.annotations:
         analysis.report.add_lookup("__annotations__", line)
+    del values.texts
     return analysis.report
 
 
@@ -57,18 +60,20 @@ def _report_computed_lookups(analysis: PythonAnalysis) -> None:
 def _name(analysis: PythonAnalysis, node: ast.Name, scope: Scope) -> None:
     if not isinstance(node.ctx, ast.Load) or id(node) in analysis.handled:
         return
-    _undefined(analysis, node, node, scope)
+    if id(node) in analysis.callers:
+        _undefined(analysis, node, scope)
+    paths = analysis.values.paths_of_name(node.id, scope)
     # An assumed name counts as a module only if its attributes are used, and as a function only if it is called.
-    assumed = analysis.values.is_assumed(node.id, scope)
-    for path in sorted(analysis.values.paths_of_name(node.id, scope)):
+    assumed = bool(paths) and analysis.values.is_assumed(node.id, scope)
+    for path in sorted(paths):
         if not assumed or (id(node) in analysis.callers and not analysis.is_module(path)):
             analysis.report_use(path, node, scope)
 
 
-def _undefined(analysis: PythonAnalysis, node: ast.Name, whole: ast.expr, scope: Scope) -> None:
-    """Report an undefined name that is called at module level; inside a function it may belong to another part of the
-    program."""
-    if analysis.values.is_defined(node.id, scope) or id(node) in analysis.excused or id(whole) not in analysis.callers:
+def _undefined(analysis: PythonAnalysis, node: ast.Name, scope: Scope) -> None:
+    """Report an undefined name that is called, or whose attribute is, at module level; inside a function it may belong
+    to another part of the program."""
+    if id(node) in analysis.excused or analysis.values.is_defined(node.id, scope):
         return
     current: Scope | None = scope
     while current is not None and current.kind not in ("function", "class"):
@@ -93,8 +98,8 @@ def _attribute(analysis: PythonAnalysis, node: ast.Attribute, scope: Scope) -> N
     for path in sorted(paths):
         if not assumed or _acts_as_assumed(analysis, path):
             analysis.report_use(path, node, scope)
-    if isinstance(base, ast.Name):
-        _undefined(analysis, base, node, scope)
+    if isinstance(base, ast.Name) and id(node) in analysis.callers:
+        _undefined(analysis, base, scope)
     if not paths:
         _method(analysis, node, attributes, scope)
     elif all(path.endswith("()") for path in paths):
@@ -111,7 +116,7 @@ def _acts_as_assumed(analysis: PythonAnalysis, path: str) -> bool:
 def _assigned_settings(analysis: PythonAnalysis, node: ast.Attribute, scope: Scope) -> frozenset[str]:
     """Check an attribute that is assigned, and return the names that a program may set."""
     if isinstance(node.ctx, ast.Load):
-        return frozenset()
+        return NO_PATHS
     if not _is_own_object(node.value):
         analysis.check_assigned(analysis.values.paths(node.value, scope), node.attr, node.lineno)
     return SETTINGS
@@ -167,6 +172,8 @@ def _chain(analysis: PythonAnalysis, node: ast.Attribute) -> tuple[ast.expr, lis
 def _check_attribute_names(
     analysis: PythonAnalysis, node: ast.Attribute, base: ast.expr, attributes: list[str], scope: Scope
 ) -> None:
+    if REACHING.isdisjoint(attributes) and not any(attribute.startswith("_") for attribute in attributes):
+        return
     for index, attribute in enumerate(attributes):
         last = index == len(attributes) - 1
         if last and (id(node) in analysis.checked_attribute_calls or _own_subclasses(analysis, node, scope)):
@@ -183,8 +190,8 @@ def _check_private(analysis: PythonAnalysis, name: str, base: ast.expr, index: i
     """Report the owner of a method, and a private attribute that no object of the program has: it is a library's."""
     if index == 0 and _is_own_object(base):
         return
-    own = analysis.program.fields.names.keys() | analysis.program.methods
-    foreign = name.startswith("_") and not name.startswith("__") and name not in PLAIN_PRIVATE and name not in own
+    private = name.startswith("_") and not name.startswith("__") and name not in PLAIN_PRIVATE
+    foreign = private and name not in analysis.program.fields.names and name not in analysis.program.methods
     if foreign or name in ("__self__", "__get__"):
         analysis.report.add_lookup(name, line)
 
@@ -226,25 +233,27 @@ def _check_reachable_module(analysis: PythonAnalysis, node: ast.Attribute, attri
 
 def _annotations_of(node: ast.expr | None) -> bool:
     """Return True if the node is `__annotations__` itself."""
-    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-    return name == "__annotations__"
+    if isinstance(node, ast.Name):
+        return node.id == "__annotations__"
+    return isinstance(node, ast.Attribute) and node.attr == "__annotations__"
 
 
 def _assign(analysis: PythonAnalysis, node: ast.Assign | ast.AnnAssign, scope: Scope) -> None:
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
     owners = [target.value for target in targets if isinstance(target, ast.Subscript)]
-    if all(map(_annotations_of, [*targets, node.value])):
-        # Annotations copied from another function were checked there.
-        analysis.handled.update(map(id, targets))
-    elif any(map(_annotations_of, [*targets, *owners, node.value])):
-        analysis.annotations[node.lineno] = None
+    if any(map(_annotations_of, [*targets, *owners, node.value])):
+        if all(map(_annotations_of, [*targets, node.value])):
+            # Annotations copied from another function were checked there.
+            analysis.handled.update(map(id, targets))
+        else:
+            analysis.annotations[node.lineno] = None
     for target in targets:
         check_field_name(analysis, target, scope, stated=isinstance(node, ast.AnnAssign))
         if isinstance(target, ast.Name) and target.id == "__match_args__":
             _match_names(analysis, node.value, scope)
     # A class attribute is accessible as `A.name` to all code that gets the class, so there a module is a value.
     if scope.kind != "class":
-        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+        for target in targets:
             for _, value in scope_builder.assignment_pairs(target, node.value):
                 analysis.allow_module(value)
 
@@ -289,15 +298,16 @@ def _comparison(analysis: PythonAnalysis, node: ast.Compare, scope: Scope) -> No
 
 
 def _subscript(analysis: PythonAnalysis, node: ast.Subscript, scope: Scope) -> None:
-    calls.check_namespace_lookup(analysis, node, scope)
-    calls.check_environment_lookup(analysis, node, scope)
-    mark_types(analysis, node.slice if isinstance(node.slice, ast.Attribute) else None, scope)
-    owners = analysis.values.paths(node.value, scope)
-    if not is_data_type(analysis, node.value, scope) and any(
-        path in _GENERIC_TYPES or path.partition(".")[0] in _TYPE_LIBRARIES for path in owners
-    ):
-        check_annotation(analysis, node.slice, scope)
     key = node.slice
+    owners = analysis.values.paths(node.value, scope)
+    if owners or isinstance(node.value, ast.Call):
+        calls.check_namespace_lookup(analysis, node, scope)
+        calls.check_environment_lookup(analysis, node, scope)
+    if isinstance(key, ast.Attribute):
+        mark_types(analysis, key, scope)
+    generic = any(path in _GENERIC_TYPES or path.partition(".")[0] in _TYPE_LIBRARIES for path in owners)
+    if generic and not is_data_type(analysis, node.value, scope):
+        check_annotation(analysis, key, scope)
     if isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value in INTERNALS:
         analysis.report.add_violation(ViolationKind.REFLECT, key.value, node.lineno)
 
@@ -381,20 +391,22 @@ def _call(analysis: PythonAnalysis, node: ast.Call, scope: Scope) -> None:
     analysis.callers[id(node.func)] = node
     calls.check_keywords(analysis, node)
     _note_class_data(analysis, node)
-    if isinstance(node.func, ast.Attribute):
+    if isinstance(node.func, ast.Attribute) and node.func.attr in _CHECKED_METHODS:
         _method_call(analysis, node, node.func, scope)
-    paths = analysis.values.paths(node.func, scope) if isinstance(node.func, ast.Name | ast.Attribute) else frozenset()
+    paths = analysis.values.paths(node.func, scope) if isinstance(node.func, ast.Name | ast.Attribute) else NO_PATHS
     string_eval_calls.check_formulas(analysis, node, scope, paths)
+    argument_rules.check_keywords(analysis, node, scope)
     string_eval_calls.check_model(analysis, node, scope, paths)
-    for path in paths & _TYPE_ARGUMENTS.keys() if analysis.is_certain(node.func, scope) else ():
-        for argument in node.args[_TYPE_ARGUMENTS[path]]:
+    for path in paths & _TYPE_CALLS:
+        for argument in node.args[_TYPE_ARGUMENTS[path]] if analysis.is_certain(node.func, scope) else ():
             mark_type_only(analysis, argument)
             mark_types(analysis, argument, scope)
-    for path in sorted(paths & calls.BY_NAME.keys()):
+    ruled = paths & _RULED_CALLS
+    for path in sorted(ruled):
         analysis.report.subject = path
         calls.BY_NAME[path](analysis, node, scope, path)
         analysis.report.subject = ""
-    if paths and paths <= calls.BY_NAME.keys():
+    if ruled and ruled == paths:
         analysis.handled.add(id(node.func))
         if isinstance(node.func, ast.Attribute):
             _chain(analysis, node.func)
@@ -402,13 +414,15 @@ def _call(analysis: PythonAnalysis, node: ast.Call, scope: Scope) -> None:
 
 _APPLYING = words("apply agg aggregate transform")
 """Methods of frames that call a method by its name."""
+_CHECKED_METHODS = ATTRIBUTE_CALLS | _APPLYING | words("get_field vformat format format_map")
 
 
 def _note_class_data(analysis: PythonAnalysis, node: ast.Call) -> None:
     """Note annotations that are passed on; reading them by name is harmless."""
-    if any(map(_annotations_of, node.args)) and _called_name(node) not in _LISTING:
+    name = _called_name(node)
+    if name not in _LISTING and any(map(_annotations_of, node.args)):
         analysis.annotations[node.lineno] = None
-    if _called_name(node) in _READING:
+    if name in _READING:
         analysis.handled.update(id(argument) for argument in node.args if isinstance(argument, ast.Constant))
 
 
@@ -421,6 +435,8 @@ _LISTING = words("print len dict list sorted str repr set tuple iter enumerate b
 """Functions that do not change what they are given."""
 _TYPE_ARGUMENTS = {"isinstance": slice(1, 2), "issubclass": slice(1, 2), "typing.cast": slice(0, 1)}
 """Arguments that only name a type."""
+_TYPE_CALLS = frozenset(_TYPE_ARGUMENTS)
+_RULED_CALLS = frozenset(calls.BY_NAME)
 
 
 def _method_call(analysis: PythonAnalysis, node: ast.Call, func: ast.Attribute, scope: Scope) -> None:

@@ -30,6 +30,8 @@ MAX_STEPS = 4_000
 MAX_ALL_STEPS = 400_000
 
 Frame = dict[str, Any]
+_APPLYING = frozenset({"map", "functools.reduce"})
+_FOLDED = _APPLYING | pure_functions.FUNCTIONS.keys()
 _UNCLEAR = " "
 """Key in a frame of an iteration that may be left out."""
 ArgumentValues = list[Possible]
@@ -106,6 +108,8 @@ class ConstantFolder:
         if node.id in frame:
             return (frame[node.id],)
         homes, _ = self.program.lookup(node.id, scope)
+        if not homes:
+            return ANYTHING
         choices = Choices()
         for home in homes:
             choices.add(self._bound(home, node.id, depth))
@@ -164,7 +168,7 @@ class ConstantFolder:
         for frame in frames:
             values = self._product([values, self._fold(grows.value, scope, frame, depth)], combine)
         shared = isinstance(grows.target, ast.Name) and grows.target.id in self.program.global_names
-        again = loop is None and (shared or id(grows) in self.program.repeated)
+        again = loop is None and (shared or id(grows) in self.limits.repeated)
         return _with_unknown(values) if again else values
 
     def _frames(self, target: ast.expr, iterable: ast.expr, scope: Scope, frame: Frame, depth: int) -> Iterator[Frame]:
@@ -237,6 +241,8 @@ class ConstantFolder:
             rights.append(left.right)
             left = left.left
         values = self._fold(left, scope, frame, depth)
+        if values == ANYTHING and not self.loose:
+            return ANYTHING
         for right in reversed(rights):
             values = self._product([values, self._fold(right, scope, frame, depth)], combine)
         return values
@@ -285,11 +291,15 @@ class ConstantFolder:
         if node.keywords and not node.args and self.values.paths(node.func, scope) == {"dict"}:
             keys: list[ast.expr | None] = [ast.Constant(word.arg) if word.arg else None for word in node.keywords]
             return self._mapping(ast.Dict(keys, [word.value for word in node.keywords]), scope, frame, depth)
+        return self._plain_call(node, scope, frame, depth)
+
+    def _plain_call(self, node: ast.Call, scope: Scope, frame: Frame, depth: int) -> Possible:
         words = {word.arg for word in node.keywords}
-        if words - {"encoding", "errors"} and not (words == {"sep"} or self.loose):
+        paths = self.values.paths(node.func, scope)
+        unclear = words - {"encoding", "errors"} and not (words == {"sep"} or self.loose)
+        if unclear or not self._is_foldable(node.func, paths):
             return ANYTHING
         arguments = [self._fold(argument, scope, frame, depth) for argument in node.args]
-        paths = self.values.paths(node.func, scope)
         for path in sorted(paths):
             if path in pure_functions.FUNCTIONS:
                 values = self._product(arguments, pure_functions.FUNCTIONS[path])
@@ -300,6 +310,13 @@ class ConstantFolder:
             whole = [self._fold(node.func.value, scope, frame, depth), *arguments]
             return self._product(whole, lambda *parts: pure_functions.METHODS[node.func.attr](*parts))  # type: ignore[attr-defined]  # narrowed above
         return self._map_or_reduce(node, arguments, scope, frame, depth)
+
+    def _is_foldable(self, function: ast.expr, paths: frozenset[str]) -> bool:
+        if isinstance(function, ast.Name) and function.id in self.program.functions:
+            return True
+        if isinstance(function, ast.Attribute) and function.attr in pure_functions.METHODS:
+            return True
+        return isinstance(function, ast.Lambda) or not _FOLDED.isdisjoint(paths)
 
     def _spread(self, node: ast.Call, scope: Scope, frame: Frame, depth: int) -> Possible:
         """Fold `f(*items)` with its items as arguments."""
@@ -318,7 +335,7 @@ class ConstantFolder:
     ) -> Possible:
         """Fold `map(chr, codes)` and `functools.reduce(lambda a, b: a + b, parts)`."""
         functions = self.values.paths(node.func, scope)
-        if not functions & {"map", "functools.reduce"} or len(node.args) != 2 or len(arguments[1]) != 1:
+        if not functions & _APPLYING or len(node.args) != 2 or len(arguments[1]) != 1:
             return self._call_own_function(node, arguments, scope, depth)
         if not self.values.is_certain(node.func, scope):
             return ANYTHING
@@ -370,6 +387,8 @@ class ConstantFolder:
 
     def _product(self, parts: ArgumentValues, combine: Callable[..., Any], *, keep: bool = False) -> Possible:
         """Return the results for every combination of the parts; `keep` allows unknown parts inside the result."""
+        if not keep and not self.loose and ANYTHING in parts:
+            return ANYTHING
         choices = Choices()
         for choice in islice(product(*parts), MAX_CHOICES + 1):
             self.steps += 1

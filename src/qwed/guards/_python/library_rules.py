@@ -5,11 +5,14 @@ call it in a way that is not visible. `()` stands for the result of a call, so `
 path; the methods of a library's results are harmless unless they have a rule of their own.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache, wraps
+from typing import TypeVar
 
-from qwed.guards._python import packages, stdlib
 from qwed.guards.code_findings import ViolationKind
 from qwed.model import EffectKind
+from qwed.model.data_files import read_mapping, read_rules, read_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,23 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+_Result = TypeVar("_Result")
+
+
+def cached(function: Callable[[str], _Result]) -> Callable[[str], _Result]:
+    """Cache a pure function of a dotted name, for names of ordinary length."""
+    remembered = lru_cache(maxsize=4096)(function)
+
+    @wraps(function)
+    def result(path: str) -> _Result:
+        return remembered(path) if len(path) <= _ORDINARY_LENGTH else function(path)
+
+    return result
+
+
+_ORDINARY_LENGTH = 100
+
+
 def _rule(kind: str) -> Rule:
     if kind in ViolationKind.__members__:
         return Rule(violation=ViolationKind[kind])
@@ -42,28 +62,20 @@ def _rule(kind: str) -> Rule:
     return Rule(effects=tuple(EffectKind[effect_name] for effect_name in kind.split("+")))
 
 
-def _rows(table: str) -> dict[str, Rule]:
-    """Parse `KIND prefix: names` lines; a line that begins with a blank continues the names."""
-    rows: dict[str, Rule] = {}
-    rule, prefix = HARMLESS, ""
-    for line in filter(None, table.splitlines()):
-        names = line
-        if not line.startswith(" "):
-            head, _, names = line.partition(":")
-            kind, _, prefix = head.partition(" ")
-            rule = _rule(kind)
-        rows.update({prefix + name: rule for name in names.split()})
-    return rows
+_FILES = ("stdlib_rules.txt", "package_rules.txt", "solver_rules.txt")
+"""Tables of the standard library, of common packages, and of libraries for writing verifications; any other package is
+unknown."""
+RULES: dict[str, Rule] = {name: _rule(kind) for file in _FILES for name, kind in read_rules(__file__, file).items()}
 
-
-RULES: dict[str, Rule] = _rows(stdlib.TABLE) | _rows(packages.TABLE) | _rows(packages.SOLVER_TABLE)
+RETURNS: dict[str, str] = read_mapping(__file__, "returns.txt")
+"""Names with the meaning of another: `pathlib.Path().parent` is a path again."""
 
 PARENTS = frozenset(name.rpartition(".")[0] for name in RULES if "." in name)
 
 
 def _prefixes() -> frozenset[str]:
     prefixes: set[str] = set()
-    for name in (*RULES, *stdlib.RETURNS, *packages.RETURNS):
+    for name in (*RULES, *RETURNS):
         parts = name.replace("()", ".()").split(".")
         for end in range(1, len(parts) + 1):
             prefixes.add(".".join(parts[:end]).replace(".()", "()"))
@@ -129,11 +141,10 @@ SHARED_METHODS = _shared_methods()
 """Effects of methods of frames, arrays, figures and images, which the results of many libraries contain."""
 KNOWN_PREFIXES = _prefixes()
 """Every rule and every prefix of a rule."""
-RETURNS: dict[str, str] = {**stdlib.RETURNS, **packages.RETURNS}
-"""Names with the meaning of another: `pathlib.Path().parent` is a path again."""
-ASSUMED: dict[str, str] = {**stdlib.ASSUMED, **packages.ASSUMED}
+ASSUMED: dict[str, str] = read_mapping(__file__, "assumed.txt")
 """Common import names: the meaning of a name that nothing binds."""
 
-BUILTINS = words(stdlib.BUILTINS)
-DANGEROUS_BUILTINS = words(stdlib.DANGEROUS_BUILTINS)
-ALIASES = stdlib.ALIASES
+BUILTINS = words(read_table(__file__, "builtins.txt"))
+DANGEROUS_BUILTINS = words(read_table(__file__, "dangerous_builtins.txt"))
+ALIASES = read_mapping(__file__, "aliases.txt")
+"""Modules with more than one name."""

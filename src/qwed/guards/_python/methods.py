@@ -27,7 +27,7 @@ def is_library_method(analysis: PythonAnalysis, node: ast.Attribute) -> bool:
 
 def report_inherited(analysis: PythonAnalysis, node: ast.Attribute) -> None:
     """Report a method that an object may have from a class of a library that the program extends."""
-    for root in sorted(analysis.base_roots & RESULT_RULES.keys()):
+    for root in sorted(analysis.base_roots & RESULT_RULES.keys()) if analysis.base_roots else ():
         rule = RESULT_RULES[root].get(node.attr)
         if rule is not None and node.attr not in analysis.program.methods:
             analysis.report.add_rule(f"{root}().{node.attr}", rule, node.lineno, [])
@@ -38,8 +38,9 @@ def report_method(analysis: PythonAnalysis, node: ast.Attribute, scope: Scope) -
     name, called = node.attr, id(node) in analysis.callers
     if name in DANGEROUS_METHODS and called:
         analysis.report.add_violation(DANGEROUS_METHODS[name], name, node.lineno)
-    if not _returns_text(analysis, node):
-        _report(analysis, _kinds(analysis, name, called), node, scope)
+    kinds = _kinds(analysis, name, called)
+    if kinds and not _returns_text(analysis, node):
+        _report(analysis, kinds, node, scope)
 
 
 def report_method_of_result(analysis: PythonAnalysis, node: ast.Attribute, scope: Scope) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+from qwed.guards._python.ast_children import descendants
 from qwed.guards._python.library_rules import words
 from qwed.guards._python.scopes import Binding, Program, Scope, Signature
 
@@ -14,6 +15,7 @@ isinstance bool
 """)
 """Builtins that do not change the containers they are given."""
 _READING_METHODS = words("join index count get items keys values copy format format_map startswith endswith")
+_REPEATED = (ast.AugAssign, ast.For, ast.AsyncFor, ast.While)
 _OPAQUE = words("__dict__ __getattribute__ __getattr__ __setattr__ __get__ __set_name__ __new__ __init_subclass__")
 """Names of a class by which an attribute may have a value that nothing assigns."""
 
@@ -32,23 +34,32 @@ class Mutability:
             reader = _READERS.get(type(node))
             if reader is not None:
                 reading.update(map(id, reader(self, node, scope)))
-        return {
-            node.id
-            for node, _ in self.program.visits
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and id(node) not in reading
-        }
+        names = self.program.nodes(ast.Name)
+        return {node.id for node in names if isinstance(node.ctx, ast.Load) and id(node) not in reading}
+
+    @cached_property
+    def repeated(self) -> set[int]:
+        """Ids of loops, and of statements inside of them that extend a name."""
+        repeated: set[int] = set()
+        for kind in (ast.For, ast.AsyncFor, ast.While):
+            for loop in self.program.nodes(kind):
+                # A loop around it has noted what this one repeats.
+                if id(loop) not in repeated:
+                    repeated.update(id(part) for part in descendants(loop) if isinstance(part, _REPEATED))
+        return repeated
 
     @cached_property
     def hides_attributes(self) -> bool:
         """True if attributes may get values other than by an assignment."""
-        used = {name for node, _ in self.program.visits for name in _names_of(node)}
+        nodes = self.program.nodes
+        named = (*nodes(ast.Name), *nodes(ast.Attribute), *nodes(ast.FunctionDef))
+        used = {name for node in named for name in _names_of(node)}
         return not used.isdisjoint(_OPAQUE | {"setattr", "vars", "setattr_static"})
 
     @cached_property
     def keywords(self) -> set[str]:
         """Names of all keyword arguments, which may be the fields of an object."""
-        calls = [node for node, _ in self.program.visits if isinstance(node, ast.Call)]
-        return {word.arg or "" for call in calls for word in call.keywords}
+        return {node.arg or "" for node in self.program.nodes(ast.keyword)}
 
     @cached_property
     def reflected(self) -> bool:
@@ -97,17 +108,18 @@ class Mutability:
 
     @cached_property
     def _decorated(self) -> set[str]:
-        functions = [node for node, _ in self.program.visits if isinstance(node, ast.FunctionDef | ast.ClassDef)]
-        return {node.name for node in functions if node.decorator_list or isinstance(node, ast.ClassDef)}
+        functions = self.program.nodes(ast.FunctionDef)
+        return self.program.classes.union(node.name for node in functions if node.decorator_list)
 
     @cached_property
     def _passed_on(self) -> set[str]:
         """Names of functions that the program uses other than to call them, and names in its texts."""
-        nodes = [node for node, _ in self.program.visits]
-        called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
-        spread = [node.func for node in nodes if isinstance(node, ast.Call) and _is_spread(node)]
-        used = [node for node in nodes if isinstance(node, ast.Name | ast.Attribute) and id(node) not in called]
-        texts = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+        nodes = self.program.nodes
+        calls = nodes(ast.Call)
+        called = {id(node.func) for node in calls}
+        spread = [node.func for node in calls if _is_spread(node)]
+        used = [node for node in (*nodes(ast.Name), *nodes(ast.Attribute)) if id(node) not in called]
+        texts = {node.value for node in nodes(ast.Constant) if isinstance(node.value, str)}
         return texts | {name for node in (*used, *spread) for name in _names_of(node)}
 
     def is_only_called(self, name: str) -> bool:

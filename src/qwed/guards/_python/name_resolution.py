@@ -13,6 +13,7 @@ from qwed.guards._python.library_rules import (
     KNOWN_PREFIXES,
     RETURNS,
     RULES,
+    cached,
     words,
 )
 from qwed.guards._python.module_names import MODULES, names_of
@@ -51,6 +52,7 @@ OWN_MODULE = "sys.modules[__name__]"
 _OWN_MODULE_NAMES = words("__name__ __package__ __module__")
 
 
+@cached
 def canonical_path(path: str) -> str:
     """Return the canonical form of a dotted path; an unknown result of a library becomes its `root()`."""
     parts = path.split(".")
@@ -119,6 +121,8 @@ class NameResolver:
     """Cached meanings of nodes by id; None until all names are resolved."""
     name_paths: dict[tuple[str, int], Paths] = field(default_factory=dict)
     """Cached meanings of names by scope."""
+    meaningful: set[str] = field(default_factory=set)
+    """Names with a library meaning in some scope; empty until all names are resolved."""
     texts: Callable[[ast.expr, Scope], list[str]] = lambda _node, _scope: []
     """Possible texts of an expression, for `getattr`."""
 
@@ -137,6 +141,7 @@ class NameResolver:
             # Most names are bound before they are used; chains run in both directions, so alternate the direction.
             keys.reverse()
         self.current, self.node_paths = None, {}
+        self.meaningful.update(name for _, name in self.meanings)
 
     def _relevant_names(self) -> list[tuple[Scope, str]]:
         """Return the names that can have a library meaning: most hold plain values, and most calls are of other
@@ -267,6 +272,8 @@ class NameResolver:
         """Return the library names the variable `name` may stand for."""
         if self.node_paths is None:
             return self._resolve_name(name, scope)
+        if not (name in self.meaningful or name in _AMBIENT or self.program.star_imports or name.startswith("__")):
+            return NO_PATHS
         key = (name, id(scope))
         if key not in self.name_paths:
             self.name_paths[key] = self._resolve_name(name, scope)
@@ -323,8 +330,7 @@ class NameResolver:
     def is_defined(self, name: str, scope: Scope) -> bool:
         """Return True if the program or Python defines `name`."""
         homes, _, name = self._homes(name, scope)
-        ambient = name in BUILTINS or name in DANGEROUS_BUILTINS or name == "open" or name in ASSUMED
-        return bool(homes) or ambient or bool(self.program.star_imports)
+        return bool(homes) or name in _AMBIENT or bool(self.program.star_imports)
 
 
 def _mangle(name: str, scope: Scope) -> str:
@@ -335,6 +341,8 @@ def _mangle(name: str, scope: Scope) -> str:
     return f"_{current.label.lstrip('_')}{name}" if current is not None else name
 
 
+_AMBIENT = BUILTINS | DANGEROUS_BUILTINS | ASSUMED.keys() | {"open"}
+"""Names that may mean something though the program does not bind them."""
 _PASSING = words("next iter list tuple set sorted reversed enumerate filter max min map zip")
 """Builtins that return what they were given."""
 _READERS: dict[type[ast.expr], Callable[..., Paths]] = {

@@ -3,7 +3,7 @@
 import re
 
 from qwed.guards._python.attributes import INTERNALS, PLAIN_PRIVATE, TRAVERSALS
-from qwed.guards._python.library_rules import BUILTINS, EFFECT_NAMES, HARMLESS, RULES, UNKNOWN, Rule
+from qwed.guards._python.library_rules import BUILTINS, EFFECT_NAMES, HARMLESS, RULES, UNKNOWN, Rule, cached
 from qwed.guards._python.module_names import is_pure, module_of
 from qwed.guards.code_findings import CodeReport, ViolationKind
 from qwed.guards.path import resolve
@@ -38,6 +38,7 @@ class PythonReport(CodeReport):
         self.add_effect(EffectKind.NETWORK if fetched else kind, target, line)
 
 
+@cached
 def rule_of(path: str) -> Rule:
     """Return the rule of the longest prefix of `path` that has one; a name that no table lists is unknown."""
     if "()" in path:

@@ -2,48 +2,80 @@
 
 import ast
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from qwed.guards._python.ast_children import child_visits
+from qwed.guards._python.ast_children import MEMBERS, children_of
+from qwed.guards._python.library_rules import DANGEROUS_BUILTINS
 from qwed.guards._python.scopes import Binding, Program, Scope, Signature, Visit
+from qwed.guards._python.syntax import MAX_DEPTH, NestingError
 
 
 def build_program(tree: ast.Module) -> Program:
-    """Return the scopes and bindings of `tree`."""
+    """Return the scopes and bindings of `tree`; raise NestingError if it has more than `MAX_DEPTH` levels."""
     program = Program()
     program.scopes.append(program.module)
-    pending: list[Visit] = [(tree, program.module)]
-    while pending:
-        visit = pending.pop()
-        node, scope = visit
-        program.visits.append(visit)
-        kind = type(node)
-        binder = _BINDERS.get(kind)
-        if binder is not None:
-            binder(program, node, scope)
-        inner = _SCOPED.get(kind)
-        children = child_visits(node, scope) if inner is None else list(inner(program, node, scope))
-        children.reverse()
-        pending += children
-        pending += program.matched
-        program.matched.clear()
-    program.shadowed = _shadowed(tree, program.visits)
+    levels: list[Iterator[Visit]] = [iter([(tree, program.module)])]
+    record = program.visits.append
+    while levels:
+        for visit in levels[-1]:
+            record(visit)
+            node, scope = visit
+            if type(node) in _LEAVES:
+                if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+                    _bind_name(program, node, scope)
+            elif children := _enter(program, node, scope):
+                if len(levels) >= MAX_DEPTH:
+                    raise NestingError(f"more than {MAX_DEPTH} nested levels")
+                levels.append(iter(children))
+                break
+        else:
+            levels.pop()
+    _complete(program, tree)
+    return program
+
+
+def _complete(program: Program, tree: ast.Module) -> None:
+    """Add what is known only when all nodes have been seen."""
+    _bind_arguments(program)
+    program.shadowed = _shadowed(program, tree)
     program.roots = {module.partition(".")[0] for module in program.modules}
     for scope in program.scopes:
         for name in program.global_names & scope.names.keys():
             program.shared.names.setdefault(name, []).extend(scope.names[name])
     program.scopes += [program.shared, program.results, program.fields, program.call_arguments]
-    return program
 
 
-def _shadowed(tree: ast.Module, visits: list[Visit]) -> set[str]:
+def _enter(program: Program, node: ast.AST, scope: Scope) -> Sequence[Visit]:
+    """Record the bindings of a node, and return its children."""
+    kind = type(node)
+    _BINDERS.get(kind, _bind_nothing)(program, node, scope)
+    inner = _SCOPED.get(kind)
+    if inner is not None:
+        return list(inner(program, node, scope))
+    members = MEMBERS.get(kind)
+    if members is None:
+        program.unknown.add(kind.__name__)
+        return ()
+    children: list[Visit] = []
+    for member in members(node):
+        if type(member) is list:
+            for child in member:
+                if child is not None:
+                    children.append((child, scope))  # noqa: PERF401 - most lists are empty or short
+        elif member is not None:
+            children.append((member, scope))
+    return children
+
+
+def _shadowed(program: Program, tree: ast.Module) -> set[str]:
     bound: dict[str, int] = {}
     for statement in tree.body:
         for name in _definition_names(statement):
-            bound.setdefault(name, statement.lineno)
-    for node, _ in visits:
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.lineno <= bound.get(node.id, 0):
+            if name in DANGEROUS_BUILTINS or name == "open":
+                bound.setdefault(name, statement.lineno)
+    for node in program.nodes(ast.Name) if bound else ():
+        if isinstance(node.ctx, ast.Load) and node.lineno <= bound.get(node.id, 0):
             del bound[node.id]
     return set(bound)
 
@@ -70,7 +102,7 @@ def _function(
     program: Program, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, outer: Scope
 ) -> Iterator[Visit]:
     inner = _inner_scope(program, "function", outer, getattr(node, "name", ""))
-    _bind_parameters(node.args, inner, outer, _register(program, node, inner, outer))
+    _bind_parameters(program, node.args, inner, outer, _register(program, node, inner, outer))
     yield node.args, outer
     if isinstance(node, ast.Lambda):
         yield node.body, inner
@@ -113,11 +145,14 @@ def _register(
     return call_names
 
 
-def _bind_parameters(arguments: ast.arguments, inner: Scope, outer: Scope, call_names: list[_CallName]) -> None:
+def _bind_parameters(
+    program: Program, arguments: ast.arguments, inner: Scope, outer: Scope, call_names: list[_CallName]
+) -> None:
     kinds = {
         parameter.arg: parameter.annotation
         for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
     }
+    program.call_names.update(name for name, _ in call_names)
     for index, (argument, default) in enumerate(_parameters(arguments)):
         keys = [key for name, skipped in call_names for key in (f"{name}:{index - skipped}", f"{name}={argument}")]
         _bind(inner, argument, Binding(kind=kinds.get(argument), scope=outer, call_arguments=tuple(keys)))
@@ -129,19 +164,27 @@ def _bind_parameters(arguments: ast.arguments, inner: Scope, outer: Scope, call_
             _bind(inner, rest.arg)
 
 
-def _record_arguments(program: Program, node: ast.AST, scope: Scope) -> None:
-    """Record the arguments of a call for all functions of that name."""
+def _note_call(program: Program, node: ast.AST, scope: Scope) -> None:
     assert isinstance(node, ast.Call)  # noqa: S101 - the table says so
+    program.calls.append((node, scope))
     func = node.func
-    name = func.id if isinstance(func, ast.Name) else func.attr if isinstance(func, ast.Attribute) else ""
-    name = f"lambda {id(func)}" if isinstance(func, ast.Lambda) else name
     if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.attr in _MUTATORS:
         program.mutated.add(func.value.id)
-    for index, argument in enumerate(node.args):
-        if not isinstance(argument, ast.Starred):
-            _bind(program.call_arguments, f"{name}:{index}", Binding(value=argument, scope=scope))
-    for word in node.keywords:
-        _bind(program.call_arguments, f"{name}={word.arg}", Binding(value=word.value, scope=scope))
+
+
+def _bind_arguments(program: Program) -> None:
+    """Bind the arguments of each call to the name of the function, for all functions of the program of that name."""
+    for node, scope in program.calls if program.call_names else ():
+        func = node.func
+        name = func.id if isinstance(func, ast.Name) else func.attr if isinstance(func, ast.Attribute) else ""
+        name = f"lambda {id(func)}" if isinstance(func, ast.Lambda) else name
+        if name not in program.call_names:
+            continue
+        for index, argument in enumerate(node.args):
+            if not isinstance(argument, ast.Starred):
+                _bind(program.call_arguments, f"{name}:{index}", Binding(value=argument, scope=scope))
+        for word in node.keywords:
+            _bind(program.call_arguments, f"{name}={word.arg}", Binding(value=word.value, scope=scope))
 
 
 def _parameters(arguments: ast.arguments) -> Iterator[tuple[str, ast.expr | None]]:
@@ -255,21 +298,11 @@ def _bind_walrus(program: Program, node: ast.AST, scope: Scope) -> None:
 def _bind_for(program: Program, node: ast.AST, scope: Scope) -> None:
     assert isinstance(node, ast.For | ast.AsyncFor)  # noqa: S101 - the table says so
     _bind_loop(program, node.target, node.iter, scope, scope)
-    _note_repeated(program, node, scope)
     loop = node if isinstance(node, ast.For) else None
     for statement in loop.body if loop is not None else ():
         if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
             program.bound_targets.add(id(statement.target))
             _bind(scope, statement.target.id, Binding(augments=statement, loop=loop, scope=scope))
-
-
-def _note_repeated(program: Program, node: ast.AST, _scope: Scope) -> None:
-    """Note what a loop repeats, unless a loop around it has."""
-    if id(node) in program.repeated:
-        return
-    program.repeated.update(
-        id(part) for part in ast.walk(node) if isinstance(part, ast.AugAssign | ast.For | ast.AsyncFor | ast.While)
-    )
 
 
 def _bind_growth(program: Program, node: ast.AST, scope: Scope) -> None:
@@ -295,11 +328,6 @@ def _bind_result(program: Program, node: ast.AST, scope: Scope) -> None:
         _bind(program.results, scope.label, Binding(value=value, scope=scope))
 
 
-def _note_attribute(program: Program, node: ast.AST, _scope: Scope) -> None:
-    assert isinstance(node, ast.Attribute)  # noqa: S101 - the table says so
-    program.attributes.add(node.attr.lstrip("_"))
-
-
 def _note_item(program: Program, node: ast.AST, _scope: Scope) -> None:
     assert isinstance(node, ast.Subscript)  # noqa: S101 - the table says so
     if isinstance(node.value, ast.Name) and not isinstance(node.ctx, ast.Load):
@@ -311,17 +339,20 @@ def _note_deletion(program: Program, node: ast.AST, _scope: Scope) -> None:
     program.deleted.update(target.id for target in node.targets if isinstance(target, ast.Name))
 
 
-def _bind_name(program: Program, node: ast.AST, scope: Scope) -> None:
-    assert isinstance(node, ast.Name)  # noqa: S101 - the table says so
-    if not isinstance(node.ctx, ast.Load) and id(node) not in program.bound_targets:
+def _bind_nothing(_program: Program, _node: ast.AST, _scope: Scope) -> None:
+    """Leave a node without bindings."""
+
+
+def _bind_name(program: Program, node: ast.Name, scope: Scope) -> None:
+    if id(node) not in program.bound_targets:
         _bind(scope, node.id)
 
 
-def _bind_match(program: Program, node: ast.AST, scope: Scope) -> None:
+def _match(_program: Program, node: ast.Match, scope: Scope) -> Iterator[Visit]:
     """Bind the names of `case A(b=c)` to the attributes that the pattern looks up."""
-    assert isinstance(node, ast.Match)  # noqa: S101 - the table says so
     # A copy, because the subject itself is also a value.
     subject = copy.copy(node.subject)
+    attributes: list[Visit] = []
     pending: list[tuple[ast.pattern, ast.expr]] = [(case.pattern, subject) for case in node.cases]
     while pending:
         pattern, value = pending.pop()
@@ -334,8 +365,11 @@ def _bind_match(program: Program, node: ast.AST, scope: Scope) -> None:
         elif isinstance(pattern, ast.MatchClass):
             for name, inner in zip(pattern.kwd_attrs, pattern.kwd_patterns, strict=True):
                 attribute = ast.copy_location(ast.Attribute(value=value, attr=name, ctx=ast.Load()), pattern)
-                program.matched.append((attribute, scope))
+                attributes.append((attribute, scope))
                 pending.append((inner, attribute))
+    # The inner attributes first, because each is checked with those that it begins with.
+    yield from reversed(attributes)
+    yield from ((child, scope) for child in children_of(node))
 
 
 def _bind_named(_program: Program, node: ast.AST, scope: Scope) -> None:
@@ -353,8 +387,9 @@ _SCOPED: dict[type[ast.AST], Callable[..., Iterator[Visit]]] = {
     **dict.fromkeys((ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda), _function),
     ast.ClassDef: _class,
     **dict.fromkeys((ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp), _comprehension),
+    ast.Match: _match,
 }
-"""Nodes whose parts are evaluated in different scopes."""
+"""Nodes whose parts are evaluated in different scopes, or that have further parts."""
 _MUTATORS = frozenset({"append", "extend", "insert", "update", "add", "setdefault", "appendleft", "reverse", "sort"})
 _BINDERS: dict[type[ast.AST], Callable[[Program, ast.AST, Scope], None]] = {
     ast.Import: _bind_import,
@@ -364,15 +399,12 @@ _BINDERS: dict[type[ast.AST], Callable[[Program, ast.AST, Scope], None]] = {
     ast.NamedExpr: _bind_walrus,
     ast.For: _bind_for,
     ast.AsyncFor: _bind_for,
-    ast.While: _note_repeated,
-    ast.Name: _bind_name,
     ast.AugAssign: _bind_growth,
     ast.With: _bind_with,
     ast.AsyncWith: _bind_with,
     ast.Return: _bind_result,
     ast.Yield: _bind_result,
-    ast.Attribute: _note_attribute,
-    ast.Call: _record_arguments,
+    ast.Call: _note_call,
     ast.Subscript: _note_item,
     ast.Delete: _note_deletion,
     ast.Global: _bind_global,
@@ -382,5 +414,6 @@ _BINDERS: dict[type[ast.AST], Callable[[Program, ast.AST, Scope], None]] = {
         _bind_named,
     ),
     ast.MatchMapping: _bind_named,
-    ast.Match: _bind_match,
 }
+_LEAVES = {ast.Name, ast.Constant} & MEMBERS.keys()
+"""The most frequent kinds, which have no children."""

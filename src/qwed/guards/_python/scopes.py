@@ -2,7 +2,7 @@
 
 import ast
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 
 class TooComplexError(Exception):
@@ -47,6 +47,8 @@ class Signature(NamedTuple):
     scope: Scope
 
 
+Node = TypeVar("Node", bound=ast.AST)
+_BARE_FIELDS = frozenset({"ctx", "op"})
 Visit = tuple[ast.AST, Scope]
 """Node and the scope in which it is evaluated; a plain tuple because there is one for every node."""
 
@@ -58,6 +60,8 @@ class Program:
     module: Scope = field(default_factory=lambda: Scope("module"))
     scopes: list[Scope] = field(default_factory=list)
     visits: list[Visit] = field(default_factory=list)
+    unknown: set[str] = field(default_factory=set)
+    """Names of the kinds of nodes that are not understood."""
     global_names: set[str] = field(default_factory=set)
     """Names declared global or nonlocal somewhere: their bindings in all scopes are merged."""
     star_imports: set[str] = field(default_factory=set)
@@ -77,23 +81,35 @@ class Program:
     methods: set[str] = field(default_factory=set)
     """All names defined in a class."""
     classes: set[str] = field(default_factory=set)
-    attributes: set[str] = field(default_factory=set)
-    """All attributes used, without leading underscores."""
     lambdas: dict[int, str] = field(default_factory=dict)
     """Name of each lambda, by id."""
+    calls: list[tuple[ast.Call, Scope]] = field(default_factory=list)
+    call_names: set[str] = field(default_factory=set)
+    """Names by which functions of the program are called."""
     call_arguments: Scope = field(default_factory=lambda: Scope("module"))
     """Call arguments as `function:position` and `function=keyword`, merged over all functions of that name."""
     mutated: set[str] = field(default_factory=set)
     """Names whose value is changed in place."""
-    repeated: set[int] = field(default_factory=set)
-    """Ids of loops, and of statements inside of them that extend a name."""
     deleted: set[str] = field(default_factory=set)
     shadowed: set[str] = field(default_factory=set)
-    """Names that the module defines before it uses them."""
-    matched: list[Visit] = field(default_factory=list)
-    """Attributes that a pattern looks up, not yet visited."""
+    """Names of dangerous builtins that the module defines before it uses them."""
     comprehensions: dict[int, Scope] = field(default_factory=dict)
     """Scope of each comprehension, by id."""
+
+    def nodes(self, kind: type[Node]) -> list[Node]:
+        """Return the nodes of one kind, in order."""
+        return [node for node, _ in self.visits if isinstance(node, kind)]
+
+    def count(self) -> int:
+        """Return the number of all nodes, contexts and operators included."""
+        bare = sum(not _BARE_FIELDS.isdisjoint(node._fields) for node, _ in self.visits)
+        return len(self.visits) + bare + sum(len(node.ops) for node in self.nodes(ast.Compare))
+
+    def free_bindings(self) -> None:
+        """Drop the bindings, which refer to the scopes that hold them: the program is freed without a search for
+        cycles."""
+        for scope in self.scopes:
+            scope.names.clear()
 
     def lookup(self, name: str, scope: Scope) -> tuple[list[Scope], bool]:
         """Return the scopes that may hold `name`, and True if it may also be a builtin."""

@@ -104,10 +104,9 @@ _DOTTED = re.compile(r"\bnp\.(\w+)")
 
 
 def check_model(analysis: PythonAnalysis, node: ast.Call, scope: Scope, paths: frozenset[str]) -> None:
-    """Check the formula of a statistical model, which is run as code, and other arguments by their keyword."""
-    argument_rules.check_keywords(analysis, node, scope)
+    """Check the formula of a statistical model, which is run as code."""
     named = [word.value for word in node.keywords if word.arg == "formula"]
-    if any(path.startswith("statsmodels.formula") for path in paths):
+    if paths and any(path.startswith("statsmodels.formula") for path in paths):
         named += node.args[:1]
     for part in named:
         for text in analysis.folder.possible(part, scope):
@@ -161,8 +160,8 @@ def check_formulas(analysis: PythonAnalysis, node: ast.Call, scope: Scope, paths
 
 def _has_own_printer(analysis: PythonAnalysis) -> bool:
     """Return True if an object of the program defines how it is printed as code."""
-    names = {name.lstrip("_") for name in analysis.program.methods} | analysis.program.attributes
-    return any(_OWN_PRINTING.fullmatch(name) for name in names)
+    attributes = {node.attr for node in analysis.program.nodes(ast.Attribute)}
+    return any(_OWN_PRINTING.fullmatch(name.lstrip("_")) for name in analysis.program.methods | attributes)
 
 
 _OWN_PRINTING = re.compile(r"\w*code|sympystr|sympyrepr")
@@ -183,6 +182,8 @@ def check_item_assignment(analysis: PythonAnalysis, node: ast.Assign | ast.For, 
     if "sympy" not in analysis.program.roots:
         return
     targets, value = (node.targets, node.value) if isinstance(node, ast.Assign) else ([node.target], node.iter)
+    if all(isinstance(target, ast.Name) for target in targets):
+        return
     owners = [node_part.value for node_part in flatten_containers([*targets]) if isinstance(node_part, ast.Subscript)]
     if any(_is_sympy(analysis.values.paths(node_part, scope)) for node_part in owners):
         for part in flatten_containers([value]):
@@ -257,9 +258,10 @@ def _check_formula_argument(
 ) -> None:
     values = analysis.folder.possible(part, scope)
     texts = list(_leaves(values))
-    hidden = analysis.is_obfuscated(part, scope) or analysis.has_node(_is_code_constant)
-    unknown = UNKNOWN in texts and hidden
-    if unknown or not all(accepts(text) for text in texts if isinstance(text, str)):
+    hidden = UNKNOWN in texts and (
+        analysis.is_obfuscated(part, scope) or analysis.has_node(_is_code_constant, ast.Constant)
+    )
+    if hidden or not all(accepts(text) for text in texts if isinstance(text, str)):
         analysis.report.add_violation(ViolationKind.DYNAMIC, "text that sympy runs", node.lineno)
 
 

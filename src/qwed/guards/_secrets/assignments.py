@@ -234,19 +234,8 @@ def _is_harmless_key(match: re.Match[str]) -> bool:
     return match.string.endswith(_HARMLESS_KEYS, 0, match.start("name"))
 
 
-_HARMLESS_KEYS = (
-    "public_",
-    "pub_",
-    "primary_",
-    "foreign_",
-    "cache_",
-    "partition_",
-    "sort_",
-    "object_",
-    "host_",
-    "row_",
-    "websocket-",
-)
+_HARMLESS_KEYS_TEXT = "public_ pub_ primary_ foreign_ cache_ partition_ sort_ object_ host_ row_ websocket-"
+_HARMLESS_KEYS = tuple(_HARMLESS_KEYS_TEXT.split())
 
 
 def _is_capital(match: re.Match[str], text: str) -> bool:

@@ -170,24 +170,11 @@ def _anchor_positions(text: str) -> Iterator[tuple[int, str]]:
 
 
 # Only the most common tokens: the whole text is searched, because the parts of a token are short words.
-_SPLIT_ANCHORS = (
-    *("AKIA", "ASIA", "AIza", "ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "sk-", "sk_live_"),
-    *(
-        "sk_test_",
-        "rk_live_",
-        "rk_test_",
-        "npm_",
-        "hf_",
-        "dop_v1_",
-        "dckr_",
-        "hvs.",
-        "SG.",
-        "shpat_",
-        "eyJ",
-        "qwed_",
-        "pypi-AgE",
-    ),
-)
+_SPLIT_ANCHORS_TEXT = """
+AKIA ASIA AIza ghp_ gho_ ghs_ github_pat_ glpat- xoxb- xoxp- sk- sk_live_ sk_test_ rk_live_ rk_test_ npm_ hf_
+dop_v1_ dckr_ hvs. SG. shpat_ eyJ qwed_ pypi-AgE
+"""
+_SPLIT_ANCHORS = tuple(_SPLIT_ANCHORS_TEXT.split())
 _SPLIT_RULES = {
     prefix: tuple(
         rule for rule in TOKEN_RULES if any(prefix.startswith(word) or word.startswith(prefix) for word in rule.anchors)

@@ -7,6 +7,7 @@ from collections import Counter
 from math import log2
 
 from qwed.guards._secrets.public_examples import is_public_example
+from qwed.model.data_files import read_table
 
 _MAX_PLACEHOLDER_WORD = 64
 _MAX_EXAMINED = 512
@@ -36,24 +37,7 @@ _OWN_NAME = re.compile(
     r"(?i:[a-z]+(?:_[a-z]+)*_(?:password|passwd|pass|pwd|secret|token|key))"
     r"|(?i:(?:password|passwd|secret|token)(?:_[a-z]+)+)|[a-z]+(?:[A-Z][a-z]+)*(?:Password|Token|Secret|Key)"
 )
-_PLACEHOLDER_TEXT = """
-changeme changeit changethis pass password passwd passphrase pwd secret apikey token example examplepassword
-examplekey none null nil true false undefined hidden masked string text test testpass testpassword
-testing todo tbd fixme required optional
-guest default empty value yourpassword yourkey yourapikey yoursecret yourtoken yoursecretkey yourpasswordhere
-mypassword mysecret myapikey mytoken passwordhere secrethere keyhere tokenhere fake fakekey sample varchar input
-prompt boolean forgot incorrect invalid int integer number object array bytes str char float bool any unknown
-never void this self asdf foo bar baz foobar notset unset notprovided missing disabled enabled manual auto
-generated random encrypted hashed private public redacted removed filtered confidential insert replaceme
-placeholder dummy blank nopassword nopasswd anonymous notasecret notarealkey username user email login name
-label confirmpassword newpassword oldpassword currentpassword forgotpassword resetpassword resetyourpassword
-showpassword enterpassword enteryourpassword repeatpassword passwordconfirmation passwordhash passwordreset
-accesstoken refreshtoken idtoken bearer apitoken secretkey accesskey clientsecret privatekey passwort kennwort
-contrasena contrase\u00f1a motdepasse senha wachtwoord has\u0142o parola parole l\u00f6senord adgangskode
-passord salasana heslo jelsz\u00f3 sifre \u015fifre \u043f\u0430\u0440\u043e\u043b\u044c \u5bc6\u7801
-\u5bc6\u78bc \u30d1\u30b9\u30ef\u30fc\u30c9 \ube44\ubc00\ubc88\ud638 \u043a\u043b\u044e\u0447 autocomplete
-readonly writeonly nullable
-"""
+_PLACEHOLDER_TEXT = read_table(__file__, "placeholders.txt")
 _STAND_INS = (_PLACEHOLDER, _REFERENCE, _OWN_NAME)
 _PLACEHOLDER_WORDS = frozenset(_PLACEHOLDER_TEXT.split())
 _SEPARATORS = re.compile(r"[_\s.!?:*-]+")

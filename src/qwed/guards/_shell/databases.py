@@ -7,6 +7,7 @@ from qwed.guards._shell.command_model import CommandCall, DataSource, Rule, Shel
 from qwed.guards._shell.grammar.effects import analyze_program
 from qwed.guards._shell.grammar.loader import known_program
 from qwed.model import EffectKind
+from qwed.model.data_files import read_rules
 
 _RUNS = re.compile(
     r"(?i)\\!|\\g\s*\||\\o\s*\||\\copy\b.*program|\bprogram\s*'|\A\s*system\s|\.shell\b|\.system\b|\.import\s*['\"]?\||"
@@ -200,38 +201,8 @@ def _bq(analysis: ShellAnalysis, call: CommandCall) -> None:
             _analyze_text(analysis, call.name, word)
 
 
-_REDIS_READS = names_in(
-    """
-    get mget keys scan exists ttl pttl type info ping dbsize hget hgetall hkeys hvals hlen hmget hexists hscan hstrlen
-    lrange llen lindex lpos smembers scard sismember sscan sinter sunion sdiff srandmember zrange zrevrange
-    zrangebyscore
-    zcard zscore zcount zrank zscan strlen getrange getbit bitcount pfcount xlen xrange xrevrange xread time lastsave
-    lolwut echo geopos geodist geosearch randomkey touch expiretime command role
-    """
-)
-_REDIS_READ_GROUPS = {
-    "object": names_in("encoding freq idletime refcount help"),
-    "memory": names_in("usage stats doctor help"),
-    "client": names_in("list info id getname"),
-    "cluster": names_in("info nodes slots shards keyslot"),
-    "slowlog": names_in("get len"),
-    "xinfo": names_in("stream groups consumers"),
-    "latency": names_in("latest history doctor"),
-    "pubsub": names_in("channels numsub numpat"),
-    "json.get": frozenset(),
-    "ft.info": frozenset(),
-}
-_REDIS_DELETES = names_in("del flushall flushdb unlink hdel lrem srem zrem ltrim xdel getdel")
-_REDIS_ADMIN = names_in(
-    "config eval evalsha script function fcall module debug slaveof replicaof shutdown acl save bgsave migrate cluster"
-)
-_REDIS_WRITES = names_in(
-    """
-    set setex setnx mset append incr incrby decr decrby incrbyfloat hset hmset hsetnx hincrby lpush rpush lpop rpop lset
-    linsert sadd smove spop zadd zincrby zpopmin zpopmax expire expireat pexpire persist rename renamenx copy xadd xtrim
-    publish getset getex setrange setbit restore move sort
-    """
-)
+_REDIS = {tuple(name.split("/")): EffectKind[kind] for name, kind in read_rules(__file__, "redis_commands.txt").items()}
+"""Effects by command, and by command and subcommand."""
 
 
 def _redis(analysis: ShellAnalysis, call: CommandCall) -> None:
@@ -248,16 +219,7 @@ def _redis(analysis: ShellAnalysis, call: CommandCall) -> None:
 
 
 def _redis_kind(words: list[str]) -> EffectKind | None:
-    verb = words[0] if words else ""
-    group = _REDIS_READ_GROUPS.get(verb)
-    if verb in _REDIS_READS or (group is not None and (not group or (words[1:2] and words[1] in group))):
-        return EffectKind.READ
-    tables = {
-        EffectKind.DELETE: _REDIS_DELETES,
-        EffectKind.ADMIN: _REDIS_ADMIN,
-        EffectKind.WRITE: _REDIS_WRITES,
-    }
-    return next((kind for kind, verbs in tables.items() if verb in verbs), None)
+    return _REDIS.get(tuple(words[:2])) or _REDIS.get(tuple(words[:1]))
 
 
 def _export(analysis: ShellAnalysis, call: CommandCall) -> None:

@@ -5,29 +5,22 @@ from collections.abc import Callable, Iterator
 
 from qwed.guards import python_code
 from qwed.guards._shell.builtins import SHELL_OPTIONS
-from qwed.guards._shell.command_model import CommandCall, DataSource, PipeData, Rule, ShellAnalysis, Violation, Word
+from qwed.guards._shell.command_model import (
+    CommandCall,
+    DataSource,
+    PipeData,
+    Rule,
+    ShellAnalysis,
+    Violation,
+    Word,
+    names_in,
+)
 from qwed.guards._shell.inline_script import run_text
 from qwed.guards.code_findings import CodeFindings
 from qwed.model import EffectKind
+from qwed.model.data_files import read_mapping
 
-SHELLS = (
-    "sh",
-    "bash",
-    "dash",
-    "zsh",
-    "ksh",
-    "ksh93",
-    "mksh",
-    "ash",
-    "csh",
-    "tcsh",
-    "fish",
-    "rbash",
-    "yash",
-    "posh",
-    "elvish",
-    "nu",
-)
+SHELLS = names_in("sh bash dash zsh ksh ksh93 mksh ash csh tcsh fish rbash yash posh elvish nu")
 _SHELL_VALUED = frozenset({"-o", "+o", "-O", "+O", "--rcfile", "--init-file"})
 _SHELL_CODE = re.compile(r"-[A-Za-z]*c[A-Za-z]*\Z|--command\Z|--init-command")
 _PYTHON_CODE = re.compile(r"-[bBdEIOPqRsSuv]*c(.*)\Z", re.DOTALL)
@@ -41,45 +34,13 @@ _NODE_OPTIONS = re.compile(
 )
 _NODE_CODE = re.compile(r"(?:-[ep]+|--eval|--print)(?:=(.*))?\Z", re.DOTALL)
 _INLINE = {
-    **dict.fromkeys(("perl", "perl5"), re.compile(r"-[A-Za-z0-9]*[eEMm]|-[a-zA-Z]*i", re.DOTALL)),
-    **dict.fromkeys(("ruby", "jruby"), re.compile(r"-[A-Za-z0-9]*[er]", re.DOTALL)),
-    "php": re.compile(r"-(?:r|B|R|E|F|-run|-process|d|a)"),
-    **dict.fromkeys(("lua", "luajit", "lua5.3", "lua5.4"), re.compile(r"-[eil]")),
-    **dict.fromkeys(
-        ("R", "Rscript", "julia", "ghc", "elixir", "groovy", "scala", "osascript", "erl"),
-        re.compile(r"-e|--eval|-eval|-E\Z"),
-    ),
-    **dict.fromkeys(
-        ("octave", "racket", "guile", "sbcl", "clojure", "clj", "emacs"), re.compile(r"--?eval|-e|-c\Z|-f\Z|-l\Z")
-    ),
-    **dict.fromkeys(
-        (
-            "tclsh",
-            "expect",
-            "wish",
-            "gnuplot",
-            "m4",
-            "swift",
-            "crystal",
-            "nim",
-            "raku",
-            "jjs",
-            "gimp",
-            "irb",
-            "pry",
-            "iex",
-        ),
-        re.compile(r"-[ceb]\b|-e|-b"),
-    ),
+    name: re.compile(options)
+    for names, options in read_mapping(__file__, "inline_options.txt").items()
+    for name in names.split()
 }
 _MODULE_READERS = {
-    "json.tool": 1,
-    "tabnanny": 1,
-    "tokenize": 1,
-    "calendar": 0,
-    "this": 0,
-    "sysconfig": 0,
-    "platform": 0,
+    **dict.fromkeys(("json.tool", "tabnanny", "tokenize"), 1),
+    **dict.fromkeys(("calendar", "this", "sysconfig", "platform"), 0),
 }
 _MODULES_WITH_OPTIONS = frozenset({"json.tool", "calendar", "tokenize", "tabnanny"})
 _MODULE_NETWORK = frozenset(
@@ -327,21 +288,13 @@ def _other_interpreter(analysis: ShellAnalysis, call: CommandCall) -> None:
         analysis.report.add_violation(program.origin or Violation.INLINE_CODE)
 
 
+_PYTHONS = (
+    *names_in("python python2 python2.7 python3 pypy pypy3 py"),
+    *(f"python3.{minor}" for minor in range(16)),
+)
 RULES: dict[str, Rule] = {
     **dict.fromkeys(SHELLS, _shell),
-    **dict.fromkeys(
-        (
-            "python",
-            "python2",
-            "python3",
-            "pypy",
-            "pypy3",
-            "py",
-            *(f"python3.{minor}" for minor in range(16)),
-            "python2.7",
-        ),
-        _python,
-    ),
+    **dict.fromkeys(_PYTHONS, _python),
     **dict.fromkeys(("node", "nodejs", "deno", "bun"), _node),
     **dict.fromkeys(_INLINE, _other_interpreter),
 }

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from qwed.guards._skill.domains import to_latin
 from qwed.guards.deobfuscation import decode_escapes
 from qwed.guards.path import resolve
+from qwed.model.data_files import read_patterns
 from qwed.model.unicode_normal import normalize
 
 MAX_VALUES = 10_000
@@ -17,51 +18,11 @@ MAX_CHARACTERS = 1 << 18
 MAX_DEPTH = 64
 _MAX_PATHS = 1_000
 _METADATA = frozenset({"name", "description", "source_url"})
-_SHELL = r"(?:(?:ba|z|da|k|fi)?sh|python[\d.]*|perl|node|ruby|php|iex|xargs)\b"
-_FETCH = r"\b(?:curl|wget|fetch|iwr|invoke-webrequest)\b"
-_PATTERNS = (
-    (r"(?<![\w.])(?:eval|exec|execfile|compile|__import__)\s*(?:\?\.)?\(", "runs text as code"),
-    (r"\bnew\s+function\s*\(|(?<![\w.])function\s*\(\s*['\"]|\bvm\.runin|\bimportlib\b", "runs text as code"),
-    (r"\b(?:window|globalthis|global|builtins)\s*\.\s*(?:eval|exec|function)\b|__builtins__", "runs text as code"),
-    (r"\[\s*['\"](?:eval|exec|system|popen|constructor|__import__)['\"]\s*\]", "runs text as code"),
-    (r"\bgetattr\s*\(\s*(?:os|sys|subprocess|builtins)\b|\bsettimeout\s*\(\s*['\"]", "runs text as code"),
-    (r"\binvoke-expression\b|\biex\s*[(\"'$]|\bdownload(?:string|file)\s*\(", "downloads text and runs it"),
-    (r"\bos\s*\.\s*(?:system|popen|exec[lv]p?e?|spawn\w*|startfile)\b|\bsubprocess\b", "starts processes"),
-    (
-        r"\bfrom\s+os\s+import\b|\bposix\s*\.\s*system|\bpty\s*\.\s*spawn|\bctypes\b|\bchild_process\b",
-        "starts processes",
-    ),
-    (r"(?<![\w.])(?:system|shell_exec|passthru|proc_open|popen)\s*\(\s*['\"$]", "starts processes"),
-    (r"\bgetruntime\s*\(|\bprocessbuilder\b|\bprocess\.start\s*\(|\bwscript\.shell\b", "starts processes"),
-    (r"(?:^|[\s;&|`'\"(/])(?:ba|z|da|k)?sh\s+(?:-\w+\s+){0,4}-\w*c\b", "starts processes"),
-    (r"\bpython[\d.]*\s+-\w*c\b|\b(?:node|perl|ruby|deno)\s+(?:-\w*e|--eval|eval)\b|\bphp\s+-r\b", "runs text as code"),
-    (r"\b(?:pickle|marshal|dill)\s*\.\s*loads?\b|\byaml\s*\.\s*(?:unsafe_)?load\s*\(", "rebuilds objects from bytes"),
-    (
-        _FETCH + r"[^\n]{0,300}?\|\s*(?:sudo\s+(?:-\w+\s+){0,3})?(?:/[\w/]{0,40}/)?" + _SHELL,
-        "downloads text and runs it",
-    ),
-    (_FETCH + r"[^\n]{0,300}?(?:&&|;)\s*(?:sudo\s+)?(?:chmod\s|\./|" + _SHELL + ")", "downloads text and runs it"),
-    (r"(?:<\(|\$\(|`)\s*(?:curl|wget)\b|\bcertutil\b[^\n]{0,40}-urlcache|\bbitsadmin\b", "downloads text and runs it"),
-    (r"base64\s+(?:-d|-D|--decode)\b|\bb64decode\s*\(|\bfrombase64string\b|\batob\s*\(", "decodes hidden text"),
-    (r"\bxxd\s+-\w*r|\bbytes\s*\.\s*fromhex\s*\(|\bfromcharcode\s*\(", "decodes hidden text"),
-    (r"\brm\s+-[a-z]*[rf]|\brm\s+--(?:recursive|force)|/dev/tcp/|\bnc(?:at)?\s+-\w*e", "attacks the system"),
-    (r"\bchmod\s+(?:[0-7]*777|[ugoa]*\+[rwx]*s)|\bmkfs\b|\bdd\s+if=|:\(\)\s*\{", "attacks the system"),
-    (r"\bshutil\s*\.\s*rmtree|\bfs\s*\.\s*(?:rm|unlink|rmdir)(?:sync)?\s*\(", "attacks the system"),
-    (r"\bpowershell\b.{0,40}-e(?:nc|p)|\bmshta\b|\bregsvr32\b|\brundll32\b|\bosascript\s+-e", "attacks the system"),
-    (
-        r"\bauthorized_keys\b|\bcrontab\s+-|\bschtasks\b|\blaunchctl\s+load|>>\s*\S{0,60}(?:rc|profile)\b",
-        "persists after the skill ends",
-    ),
-    (r"\b(?:ld_preload|ld_audit|dyld_insert_libraries|pythonstartup|bash_env)\b", "changes what is loaded"),
-    (r"\bos\s*\.\s*(?:environ|getenv)\b|\bprocess\s*\.\s*env\b|\bgetenv\s*\(|\bprintenv\b", "reads credentials"),
-    (r"\b(?:deno|bun)\s*\.\s*env\b|\benv\s*\|\s*\w|\bdocument\s*\.\s*cookie\b", "reads credentials"),
-    (_FETCH + r"[^\n]{0,300}?\$(?:\{|env:)?\w{0,40}(?:secret|token|passw|key)", "sends credentials away"),
-    (r"\b169\.254\.169\.254\b|\bmetadata\.google\.internal\b|\b2852039166\b|\b0xa9fea9fe\b", "reads credentials"),
-    (r"\.ssh/|\bid_(?:rsa|ed25519|ecdsa|dsa)\b|\.aws/credentials|/etc/(?:passwd|shadow)", "reads credentials"),
-    (r"\.netrc\b|\.git-credentials|\bkeychain\b|\bkeyring\s*\.|/proc/self/environ", "reads credentials"),
-    (r"\bsecurity\s+find-generic-password|\bcredential_?manager\b|wallet\.dat", "reads credentials"),
+_SUSPICIOUS = tuple(
+    (re.compile(pattern, re.IGNORECASE), what)
+    for what, patterns in read_patterns(__file__, "suspicious_code.txt")
+    for pattern in patterns
 )
-_SUSPICIOUS = tuple((re.compile(pattern, re.IGNORECASE), what) for pattern, what in _PATTERNS)
 _GLUE = re.compile(r"''|\"\"|(?<=\w)\\(?=\w)|\\\r?\n|['\"]\s{0,9}\+\s{0,9}['\"]|/\*[^*]{0,200}\*/")
 """Text that disappears when the code runs; it can split any word."""
 _FIELD_GAP = re.compile(r"\$\{?ifs\}?", re.IGNORECASE)

@@ -6,39 +6,13 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from urllib.parse import unquote
 
+from qwed.model.data_files import read_mapping
 from qwed.model.unicode_normal import normalize
 
 MAX_HOST = 300
 """Characters of a domain that are checked; no domain name is longer than 253."""
 
-_LOOKALIKE_LETTERS = {
-    "a": "\u0430\u03b1\u0251\u1d00\uab30\u237a",
-    "b": "\u044c\u03b2\u0185\u0299\u13cf",
-    "c": "\u0441\u03f2\u1d04\u0188\uabaf",
-    "d": "\u0501\u0111\u0257\u1d05\uab70",
-    "e": "\u0435\u03b5\u04bd\u1d07\uab32\u0454\u0259",
-    "f": "\u0192\u03dd\ua799\u0584",
-    "g": "\u0261\u0581\u0262\u0260\u050d",
-    "h": "\u04bb\u0570\u029c\u0127\uab8b\u043d",
-    "i": "\u0456\u0131\u03b9\u0269\u026a\u04cf\uab75",
-    "j": "\u0458\u03f3\u0575\u1d0a",
-    "k": "\u043a\u03ba\u1d0b\u0199",
-    "l": "\u04c0\u029f\u0142\u01c0\u2223\u05c0\u0269\u026d",
-    "m": "\u043c\u1d0d\u0271",
-    "n": "\u0578\u057c\u03b7\u0274\u043f\u014b\u0272",
-    "o": "\u043e\u03bf\u0585\u00f8\u1d0f\u0275\u0c66\u0ed0\u3007\u00ba\u03c3",
-    "p": "\u0440\u03c1\u1d18\u01bf\u2374",
-    "q": "\u051b\u0563\u0566",
-    "r": "\u0433\u0280\uab81\u0491",
-    "s": "\u0455\ua731\u01bd\ua645",
-    "t": "\u0442\u03c4\u1d1b\u0163\u0167",
-    "u": "\u03c5\u057d\u1d1c\u028b\u0446",
-    "v": "\u0475\u03bd\u1d20\u0477",
-    "w": "\u051d\u0461\u1d21\u026f\u03c9\u0561",
-    "x": "\u0445\u03c7\u04b3",
-    "y": "\u0443\u03b3\u028f\u04af\u10e7",
-    "z": "\u1d22\u0290\u0225\u01b6",
-}
+LOOKALIKE_LETTERS = read_mapping(__file__, "lookalike_letters.txt")
 """Letters of other alphabets, by the Latin letter they resemble."""
 _LOOKALIKE_MARKS = {
     ".": "\u3002\uff61\u2024\u00b7\u2027\u0589\u06d4",
@@ -47,7 +21,7 @@ _LOOKALIKE_MARKS = {
 }
 """Punctuation that resembles the separators of a URL."""
 _TO_MARK = str.maketrans({twin: mark for mark, twins in _LOOKALIKE_MARKS.items() for twin in twins})
-LOOKALIKES = _TO_MARK | str.maketrans({twin: letter for letter, twins in _LOOKALIKE_LETTERS.items() for twin in twins})
+LOOKALIKES = _TO_MARK | str.maketrans({twin: letter for letter, twins in LOOKALIKE_LETTERS.items() for twin in twins})
 """Translation table of letters and punctuation that resemble Latin ones."""
 _DIGITS = str.maketrans("0134579", "oleastg")
 _INVISIBLE_CATEGORIES = frozenset(("Cf", "Cc", "Mn"))
