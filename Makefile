@@ -6,7 +6,7 @@ BIN := .venv/bin
 # CrewAI tests; -k leaves the rest of these files to `make test`.
 CREWAI_TESTS := tests/frameworks/crewai tests/frameworks/test_table.py tests/docs/test_pages.py tests/docs/test_examples.py
 # Tests that hold for every store; `make test` runs them on SQLite.
-POSTGRES_TESTS := tests/spec tests/seeds
+POSTGRES_TESTS := tests/spec tests/seeds tests/property/test_two_stores.py
 # The tests start hundreds of processes, which share compiled bytecode.
 unexport PYTHONDONTWRITEBYTECODE
 

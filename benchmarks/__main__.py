@@ -24,6 +24,7 @@ from benchmarks import (
     proxy,
     sandbox,
     scale,
+    start_up,
 )
 from benchmarks.report import Row, Say, table
 
@@ -41,6 +42,7 @@ SECTIONS: dict[str, tuple[str, Section]] = {
     "messages": ("messages between agents, compared with bare parsing", messages.rows),
     "packs": ("the guards of the domain packs", packs.rows),
     "client": ("the Python client, compared with its HTTP library", client.rows),
+    "start": ("time to start: the hook, the command line and the MCP proxy", start_up.rows),
     "mcp": ("the MCP proxy, compared with calling the server directly", proxy.rows),
     "a2a": ("the A2A proxy, compared with calling the agent directly", a2a_proxy.rows),
     "sandbox": ("the sandbox, compared with bare Python", sandbox.rows),

@@ -4,17 +4,18 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
+from qwed.domain.budget import UsageCounters
+from qwed.domain.write_set import Committed
 from qwed.kernel.bootstrap import close_services, open_services
 from qwed.ledger import leaf
 from qwed.ledger.keyring import Keyring, open_keyring
 from qwed.ledger.sequencer import Sequencer
 from qwed.model.clock import Clock
 from qwed.settings import Settings
-from qwed.store.budget import UsageCounters
 from qwed.store.data_directory import FILE_NAME
-from qwed.store.group_commit import PendingWrite, write_batch
+from qwed.store.group_commit import PendingWrite, rows_of, write_batch
+from qwed.store.log import frontier_reader
 from qwed.store.migrate import migrate
-from qwed.store.protocol import CommitReceipt
 
 _FILL = 5_000
 
@@ -52,7 +53,8 @@ class Log:
 
     def append(self, leaves: int) -> None:
         """Commit one batch."""
-        write_batch(self.connection, [self._write(number) for number in range(leaves)], self._sequencer)
+        batch = rows_of([self._write(number) for number in range(leaves)])
+        write_batch(self.connection, batch, self._sequencer, frontier_reader(self.connection))
         self.size += leaves
 
     def _write(self, number: int) -> PendingWrite:
@@ -77,7 +79,7 @@ class Log:
         )
         text = leaf.encode(entry).decode()
         row = (self.log_id, index, activity_id, entry.agent_id, now, entry.decision, text, "x" * 400, "", None, None)
-        return PendingWrite(result=CommitReceipt(index, UsageCounters()), activities=(row,))
+        return PendingWrite(result=Committed(index, UsageCounters()), activities=(row,))
 
     def close(self) -> None:
         """Close the file."""

@@ -15,8 +15,6 @@ from benchmarks.measure import interleaved, ratio
 from benchmarks.report import Row, Say, absolute, at_most
 from qwed.futures import run_in_thread
 from qwed_a2a import A2AVerificationInterceptor, AgentMessage, InterceptorConfig, PayloadType
-from qwed_a2a.trust_boundary import TrustBoundary
-from qwed_a2a.verdict import VerdictStatus
 
 MESSAGES = 100
 SECONDS = 20.0
@@ -114,13 +112,11 @@ def rows(rounds: int, _say: Say) -> list[Row]:
 def contenders() -> dict[str, Callable[[], float]]:
     """Return functions that measure the median milliseconds of each kind of message and of parsing the same bytes."""
     interceptor = A2AVerificationInterceptor(InterceptorConfig())
-    # No bucket that is measured with it runs empty.
-    boundary = TrustBoundary(max_requests_per_minute=100_000)
 
     def judged(message: AgentMessage) -> None:
-        ruling = run_in_thread(interceptor.judge(message, boundary, proven=True), SECONDS)
-        if ruling.status is not VerdictStatus.FORWARDED:
-            raise RuntimeError(f"not forwarded: {ruling}")
+        verdict = run_in_thread(interceptor.judge(message), SECONDS)
+        if not verdict.forwarded:
+            raise RuntimeError(f"not forwarded: {verdict}")
 
     return {
         FINANCIAL: _median(lambda n: _message(PayloadType.FINANCIAL_TRANSACTION, _invoice(n)), judged),

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Unpack, get_args, get_origin, get_type_hints
 
 import qwed_sdk
 from qwed_sdk import cache, event_stream, models
+from qwed_sdk.sync_async import ClientMethod
 
 EXAMPLES = Path(__file__).with_name("sdk_examples.md")
 _SECTION = re.compile(r"^(Args|Returns|Raises):$", re.MULTILINE)
@@ -234,7 +235,7 @@ def _methods(kind: type) -> Iterator[tuple[str, Callable[..., Any]]]:
     bases = [base for base in kind.__mro__ if base.__module__.startswith("qwed")]
     for name in dict.fromkeys(name for base in bases for name in vars(base)):
         value = inspect.getattr_static(kind, name)
-        is_method = isinstance(value, classmethod | staticmethod) or inspect.isfunction(value)
+        is_method = isinstance(value, classmethod | staticmethod | ClientMethod) or inspect.isfunction(value)
         if is_method and not name.startswith("_") and name not in _SKIPPED:
             yield name, getattr(kind, name)
 

@@ -1,21 +1,24 @@
-"""One-shot futures that a thread can block on and a coroutine can await, and the runners of kernel coroutines.
+"""One-shot futures that a thread can block on and a coroutine can await, and the two runners of kernel coroutines.
 
-A kernel request is one coroutine. Over HTTP a `LoopRunner` runs it on the event loop; in process the calling thread
-runs it with `run_in_thread`, without an event loop. Both await the same futures.
+A kernel request is one coroutine. In process the calling thread runs it with `run_in_thread`, because an event loop
+would cost more than the decision. Over HTTP a `LoopRunner` runs it on the event loop, because a thread for each request
+would. `LoopRunner.start_inline` does so without a task, which saves a tenth of the CPU time of a short decision.
 """
 
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Callable, Coroutine, Generator, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
 from contextlib import suppress
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 T = TypeVar("T")
-_TICK = 1.0
-"""Seconds between two checks for expired waits; an inline runner times out at most this much too late."""
+TICK_SECONDS = 1.0
+"""Seconds between two checks for expired waits; an inline run times out at most this much too late."""
 
 Waker = Callable[[list["Future[Any]"]], None]
+Pool = Callable[..., Awaitable[Any]]
+"""Calls a function with its arguments in another thread, and returns its result."""
 CallScheduler = Callable[[Callable[[], None]], None]
 """Schedules a callback for the end of the current event loop tick."""
 
@@ -57,7 +60,9 @@ class Future(Generic[T]):
     def __await__(self) -> Generator[Any, None, T]:
         if not self.done:
             yield self
-        return self.result()
+        if self._failure is not None:
+            raise self._failure
+        return self._value  # type: ignore[return-value]  # T may itself be None
 
     def wait_result(self, seconds: float) -> T:
         """Block this thread for at most `seconds` and return the result; raise TimeoutError after that."""
@@ -116,15 +121,29 @@ def run_in_thread(coro: Coroutine[Any, None, T], seconds: float) -> T:
         coro.close()
 
 
+class _Step(NamedTuple):
+    """Future that a coroutine awaits, or its result."""
+
+    future: Future[Any] | None
+    value: Any = None
+
+
+def _advance(coro: Coroutine[Any, None, Any], error: TimeoutError | None) -> _Step:
+    """Run `coro` up to the next pending future; an error is raised inside it, where it can be caught."""
+    try:
+        return _Step(coro.send(None) if error is None else coro.throw(error))
+    except StopIteration as stop:
+        return _Step(None, stop.value)
+
+
 class LoopRunner:
-    """Runs kernel coroutines on one event loop, each in a task of its own or inline without a task."""
+    """Runs kernel coroutines on one event loop, in the task that calls `run` or inline without a task."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, seconds: float) -> None:
         self._loop = loop
         self.seconds = seconds
-        self._starting: deque[Callable[[], None]] = deque()
-        self._waiting: dict[InlineRunner, float] = {}
-        """Waiting inline runners and their deadlines, in deadline order because all have the same timeout."""
+        self._waiting: dict[_InlineRun, float] = {}
+        """Inline runs that wait and their deadlines, in deadline order because all have the same timeout."""
         self._timer_running = False
 
     def call_at_end_of_tick(self, do: Callable[[], None]) -> None:
@@ -136,75 +155,68 @@ class LoopRunner:
             on_loop = False
         (self._loop.call_soon if on_loop else call_now)(do)
 
-    def start_inline(self, coro: Coroutine[Any, None, None]) -> None:
-        """Run `coro` without a task, starting at the end of this tick."""
-        if not self._starting:
-            self._loop.call_soon(self._start_all)
-        self._starting.append(InlineRunner(self, coro).resume)
+    async def run(self, coro: Coroutine[Any, None, T], seconds: float | None = None, pool: Pool | None = None) -> T:
+        """Run `coro`, awaiting each future it waits for, each for at most `seconds` or the runner's own timeout.
 
-    def _start_all(self) -> None:
-        starting, self._starting = self._starting, deque()
-        self._call_all(starting)
-
-    def _call_all(self, calls: deque[Callable[[], None]]) -> None:
+        With a `pool`, all but the waiting happens there.
+        """
+        timeout = self.seconds if seconds is None else seconds
+        error: TimeoutError | None = None
         try:
-            while calls:
-                calls.popleft()()
+            while True:
+                step = _advance(coro, error) if pool is None else await pool(_advance, coro, error)
+                if step.future is None:
+                    return step.value  # type: ignore[no-any-return]
+                error = await self._wait(step.future, timeout)
         finally:
-            # A callback raised, which the loop reports; the remaining callbacks still run.
-            if calls:
-                self._loop.call_soon(self._call_all, calls)
+            # A cancelled coroutine releases its resources now, not when it is garbage-collected. ValueError: a thread
+            # of the pool is still running it, and closes it afterwards.
+            with suppress(ValueError):
+                coro.close()
 
-    def add_waiter(self, runner: "InlineRunner") -> None:
-        """Register `runner` as waiting, with a deadline."""
-        self._waiting[runner] = self._loop.time() + self.seconds
+    async def result(self, future: Future[T], seconds: float | None = None) -> T:
+        """Await the future and return its result, for callers that are not kernel coroutines."""
+        error = await self._wait(future, self.seconds if seconds is None else seconds)
+        if error is not None:
+            raise error
+        return future.result()
+
+    async def _wait(self, future: Future[Any], seconds: float) -> TimeoutError | None:
+        woken = self._loop.create_future()
+        if not self.subscribe(future, lambda _future: _resolve(woken, None)):
+            return None
+        timer = self._loop.call_later(seconds, _expire, woken)
+        try:
+            error: TimeoutError | None = await woken
+        finally:
+            timer.cancel()
+        return error
+
+    def start_inline(self, coro: Coroutine[Any, None, None]) -> None:
+        """Run `coro` without a task, starting in the next tick."""
+        self._loop.call_soon(_InlineRun(self, coro).resume)
+
+    def add_waiter(self, run: "_InlineRun") -> None:
+        """Register an inline run as waiting, with a deadline."""
+        self._waiting[run] = self._loop.time() + self.seconds
         if not self._timer_running:
             self._timer_running = True
-            self._loop.call_later(_TICK, self._tick)
+            self._loop.call_later(TICK_SECONDS, self._tick)
 
-    def remove_waiter(self, runner: "InlineRunner") -> None:
-        """Remove `runner` from the waiting ones."""
-        del self._waiting[runner]
+    def remove_waiter(self, run: "_InlineRun") -> None:
+        """Remove an inline run from the waiting ones."""
+        del self._waiting[run]
 
     def _tick(self) -> None:
-        """Wake the runners that have waited too long. One timer serves all: one timer for each would cost more."""
+        """Wake the inline runs that have waited too long. One timer serves all: one for each would cost more."""
         now = self._loop.time()
         self._timer_running = bool(self._waiting)
         if self._timer_running:
-            self._loop.call_later(_TICK, self._tick)
-        self._call_all(deque(runner.expire for runner, deadline in self._waiting.items() if deadline <= now))
-
-    async def run(self, coro: Coroutine[Any, None, T], seconds: float | None = None) -> T:
-        """Run `coro`, awaiting each future it waits for, each for at most `seconds` or the runner's own timeout."""
-        try:
-            future = coro.send(None)
-            while True:
-                try:
-                    await self._wait(future, self.seconds if seconds is None else seconds)
-                except TimeoutError as error:
-                    future = coro.throw(error)
-                else:
-                    future = coro.send(None)
-        except StopIteration as stop:
-            return stop.value  # type: ignore[no-any-return]
-        finally:
-            # A cancelled coroutine releases its resources now, not when it is garbage-collected.
-            coro.close()
-
-    async def result(self, future: Future[T]) -> T:
-        """Await the future and return its result, for callers that are not kernel coroutines."""
-        await self._wait(future, self.seconds)
-        return future.result()
-
-    async def _wait(self, future: Future[Any], seconds: float) -> None:
-        woken = self._loop.create_future()
-        if not self.subscribe(future, lambda _future: _resolve(woken)):
-            return
-        timer = self._loop.call_later(seconds, _expire, woken)
-        try:
-            await woken
-        finally:
-            timer.cancel()
+            self._loop.call_later(TICK_SECONDS, self._tick)
+        for run, deadline in self._waiting.items():
+            if deadline > now:
+                break
+            self._loop.call_soon(run.expire)
 
     def subscribe(self, future: Future[Any], waiter: Callable[[Future[Any]], None]) -> bool:
         """Have `waiter` called on the loop when the future is done; return False if it is done already."""
@@ -230,31 +242,31 @@ class LoopRunner:
                 if future._waiter is not None:
                     future._waiter(future)
         finally:
+            # A waiter raised, which the loop reports; the remaining ones are still called.
             if futures:
                 self._loop.call_soon(self._woken, futures)
 
 
-def _resolve(future: asyncio.Future[None]) -> None:
+def _resolve(future: "asyncio.Future[TimeoutError | None]", error: TimeoutError | None) -> None:
     if not future.done():
-        future.set_result(None)
+        future.set_result(error)
 
 
-def _expire(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_exception(_timeout_error())
+def _expire(future: "asyncio.Future[TimeoutError | None]") -> None:
+    _resolve(future, _timeout_error())
 
 
 def _timeout_error() -> TimeoutError:
     return TimeoutError("the result did not arrive in time")
 
 
-class InlineRunner:
-    """Resumes a coroutine when its awaited future is done, without a task, asyncio future or timer of its own."""
+class _InlineRun:
+    """Coroutine that is resumed when its awaited future is done, without a task, asyncio future or timer of its own."""
 
-    __slots__ = ("_coro", "_future", "_loop_runner")
+    __slots__ = ("_coro", "_future", "_runner")
 
-    def __init__(self, loop_runner: LoopRunner, coro: Coroutine[Any, None, None]) -> None:
-        self._loop_runner = loop_runner
+    def __init__(self, runner: LoopRunner, coro: Coroutine[Any, None, None]) -> None:
+        self._runner = runner
         self._coro = coro
         self._future: Future[Any] | None = None
 
@@ -263,25 +275,25 @@ class InlineRunner:
         if future is not self._future:
             return
         if future is not None:
-            self._loop_runner.remove_waiter(self)
-        self._step(None)
+            self._runner.remove_waiter(self)
+        self._go_on(None)
 
     def expire(self) -> None:
         """Raise TimeoutError in the coroutine if it still waits."""
         if self._future is not None:
-            self._loop_runner.remove_waiter(self)
-            self._step(_timeout_error())
+            self._runner.remove_waiter(self)
+            self._go_on(_timeout_error())
 
-    def _step(self, error: TimeoutError | None) -> None:
+    def _go_on(self, error: TimeoutError | None) -> None:
         self._future = None
         try:
             future = self._coro.send(None) if error is None else self._coro.throw(error)
-            while not self._loop_runner.subscribe(future, self.resume):
+            while not self._runner.subscribe(future, self.resume):
                 future = self._coro.send(None)
         except StopIteration:
             return
         self._future = future
-        self._loop_runner.add_waiter(self)
+        self._runner.add_waiter(self)
 
 
 class LoopThread(threading.Thread):

@@ -235,7 +235,13 @@ def _split(text: str) -> SplitResult:
 def _database(text: str) -> str:
     # With several hosts, each may have its own port.
     parts = _split(_INNER_PORT.sub("", text))
-    if text and (parts.scheme not in ("postgresql", "postgres") or not parts.path.strip("/")):
+    is_postgres = parts.scheme in ("postgresql", "postgres")
+    if parts.scheme and "://" in text and not is_postgres:
+        raise ValueError(
+            f"`{parts.scheme}` addresses are not supported: use PostgreSQL, such as postgresql://user@host/qwed, "
+            "or leave it unset for SQLite in the data directory"
+        )
+    if text and not (is_postgres and parts.path.strip("/")):
         raise ValueError("must name a database, such as postgresql://user@host/qwed")
     return text
 

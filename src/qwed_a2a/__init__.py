@@ -2,9 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from qwed.model.lazy_import import lazy_getattr
+from qwed.kernel.a2a.message import EngineName
+from qwed.model.lazy_import import lazy_names
 from qwed_a2a.config import InterceptorConfig
-from qwed_a2a.verdict import EngineName, VerdictStatus, VerificationVerdict
+from qwed_a2a.verdict import VerdictStatus, VerificationVerdict
 
 if TYPE_CHECKING:
     from qwed_a2a.attestation import verify_attestation
@@ -33,8 +34,4 @@ __all__ = [
     "verify_attestation",
 ]
 
-__getattr__ = lazy_getattr(__name__, _LAZY_MODULES)
-
-
-def __dir__() -> list[str]:
-    return [*__all__]
+__getattr__, __dir__ = lazy_names(__name__, _LAZY_MODULES)

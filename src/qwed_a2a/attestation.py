@@ -3,13 +3,18 @@
 import hashlib
 import time
 from collections.abc import Collection, Mapping
-from typing import Any
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
+from qwed.kernel.a2a.message import EngineName, MessageVerdict
 from qwed.ledger.attestation_verifier import MESSAGE, UNREAD, check_message
 from qwed.ledger.keyring import Keyring, SigningKey, fresh_key
 from qwed.ledger.verifier import public_keys
 from qwed.model import canonical
-from qwed_a2a.verdict import EngineName, VerdictStatus
+from qwed_a2a.verdict import VerdictStatus, VerificationVerdict
+
+if TYPE_CHECKING:
+    from qwed_a2a.message import AgentMessage
 
 TYPE, VERSION = MESSAGE, "1.0"
 TTL_SECONDS = 86_400
@@ -57,6 +62,32 @@ def sign(
         },
     }
     return signer.current.sign(TYPE, canonical(claims))
+
+
+def seal(
+    signer: Keyring, message: "AgentMessage", verdict: MessageVerdict, *, trace_id: str, at: datetime, **claims: Any
+) -> VerificationVerdict:
+    """Return the signed verdict on a message; `claims` are the further arguments of `sign`."""
+    status = VerdictStatus.FORWARDED if verdict.forwarded else VerdictStatus.BLOCKED
+    attestation = sign(
+        signer,
+        trace_id=trace_id,
+        at=at.timestamp(),
+        status=status,
+        engine=verdict.engine,
+        sender=message.sender_agent_id,
+        receiver=message.receiver_agent_id,
+        **claims,
+    )
+    return VerificationVerdict(
+        status=status,
+        reason=verdict.reason,
+        audit_trace_id=trace_id,
+        attestation_jwt=attestation,
+        engine_used=verdict.engine,
+        verified_at=at,
+        details=verdict.details,
+    )
 
 
 def verify_attestation(

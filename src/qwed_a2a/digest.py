@@ -1,14 +1,13 @@
-"""Digest of a payload: SHA-256 of its canonical JSON, computed only for payloads within the size limit."""
+"""Canonical JSON of a payload, and its SHA-256, computed only for payloads within the size limit."""
 
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from qwed.kernel.a2a.message import EngineName, MessageVerdict
 from qwed.model import CanonicalJsonError, canonical
 from qwed.model.canonical import MAX_DEPTH
-from qwed_a2a.results import UnsignedVerdict
-from qwed_a2a.verdict import EngineName, VerdictStatus
 
 # Types that Python's own encoder writes as RFC 8785 does; it differs for floats and for the order of non-ASCII keys.
 _PLAIN = frozenset({str, int, bool, type(None)})
@@ -21,8 +20,14 @@ class _PayloadScan(NamedTuple):
     plain: bool
 
 
-def digest_of(payload: Mapping[str, Any], most: int) -> str | UnsignedVerdict:
+def digest_of(payload: Mapping[str, Any], most: int) -> str | MessageVerdict:
     """Return the SHA-256 of the canonical payload in hex, or a refusal if it is not JSON or exceeds `most` bytes."""
+    text = canonical_payload(payload, most)
+    return text if isinstance(text, MessageVerdict) else hashlib.sha256(text).hexdigest()
+
+
+def canonical_payload(payload: Mapping[str, Any], most: int) -> bytes | MessageVerdict:
+    """Return the payload in canonical JSON, or a refusal if it is not JSON or exceeds `most` bytes."""
     try:
         scan = _scan(payload, most)
         text = _canonical_bytes(payload, scan.plain) if scan.small else None
@@ -31,7 +36,7 @@ def digest_of(payload: Mapping[str, Any], most: int) -> str | UnsignedVerdict:
         return _refusal(f"the payload is not JSON: {reason}", "payload_is_json")
     if text is None or len(text) > most:
         return _refusal(f"the payload is larger than {most} bytes", "payload_size", max_payload_size_bytes=most)
-    return hashlib.sha256(text).hexdigest()
+    return text
 
 
 def _canonical_bytes(payload: Mapping[str, Any], plain: bool) -> bytes:
@@ -89,5 +94,5 @@ def _scan_values(values: Iterable[Any]) -> tuple[int, list[Any], bool]:
     return characters, inner, plain
 
 
-def _refusal(reason: str, check: str, **details: Any) -> UnsignedVerdict:
-    return UnsignedVerdict(VerdictStatus.BLOCKED, EngineName.TRUST_BOUNDARY, reason, {"check": check, **details})
+def _refusal(reason: str, check: str, **details: Any) -> MessageVerdict:
+    return MessageVerdict(False, EngineName.TRUST_BOUNDARY, reason, {"check": check, **details})

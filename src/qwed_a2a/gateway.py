@@ -96,19 +96,16 @@ class Gateway:
         try:
             message = parse_message(parse(await _read_body(request, self._most, self._body_seconds)))
         except StrictSchemaError as error:
-            raise GatewayError(problem(ErrorCode.MALFORMED, str(error))) from None
+            raise _refused(ErrorCode.MALFORMED, str(error)) from None
         if isinstance(message, Problem):
             raise GatewayError(message)
         return message
 
     async def _is_proven(self, request: Request, sender: str) -> bool:
         agent_id = await self._authenticate(request)
-        if agent_id == sender:
-            return True
-        if agent_id is not None or self._is_trusted(sender):
-            reason = f"it is not proven that {quoted(sender)} sends this"
-            raise GatewayError(problem(ErrorCode.UNKNOWN_CREDENTIAL, reason))
-        return False
+        if agent_id != sender and (agent_id is not None or self._is_trusted(sender)):
+            raise _refused(ErrorCode.UNKNOWN_CREDENTIAL, f"it is not proven that {quoted(sender)} sends this")
+        return agent_id == sender
 
     async def _authenticate(self, request: Request) -> str | None:
         if self._authorise is None:
@@ -133,9 +130,7 @@ async def _read_body(request: Request, most: int, seconds: float) -> bytes:
                 _require_room(len(body) + len(chunk), most)
                 body += chunk
     except TimeoutError:
-        raise GatewayError(
-            problem(ErrorCode.OVERLOADED, f"the body did not arrive within {seconds:g} seconds")
-        ) from None
+        raise _refused(ErrorCode.OVERLOADED, f"the body did not arrive within {seconds:g} seconds") from None
     except ClientDisconnect:
         raise StrictSchemaError("the body is incomplete") from None
     return bytes(body)
@@ -143,7 +138,11 @@ async def _read_body(request: Request, most: int, seconds: float) -> bytes:
 
 def _require_room(size: int, most: int) -> None:
     if size > most:
-        raise GatewayError(problem(ErrorCode.TOO_LARGE, f"the body is larger than {most} bytes"))
+        raise _refused(ErrorCode.TOO_LARGE, f"the body is larger than {most} bytes")
+
+
+def _refused(code: ErrorCode, message: str) -> GatewayError:
+    return GatewayError(problem(code, message))
 
 
 def _error_response(cause: Problem) -> Response:

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from qwed.kernel.answer import Problem, problem
-from qwed.kernel.body_parsing import refuse_body
 from qwed.kernel.request import MAX_NAME_LENGTH, is_subject
+from qwed.kernel.request_schema import unknown_field
 from qwed.model import ErrorCode
 from qwed_a2a.message import MAX_ID_LENGTH, AgentMessage, PayloadType
 
@@ -30,7 +30,7 @@ class MessageStep(NamedTuple):
 
 def parse_message(raw: Any) -> AgentMessage | Problem:
     """Return the message in a body, or the problem with it."""
-    refusal = refuse_body(raw, tuple(_FIELD_RULES))
+    refusal = unknown_field(raw, tuple(_FIELD_RULES))
     if refusal is not None:
         return refusal
     members = {name: value for name, value in raw.items() if name != "timestamp" or value is not None}

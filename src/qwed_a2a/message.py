@@ -1,6 +1,6 @@
 """Schema of a message between agents, a Pydantic model as the specification requires."""
 
-import unicodedata
+import re
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, field_validator
 
 MAX_ID_LENGTH = 256
+_CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 class PayloadType(StrEnum):
@@ -35,7 +36,7 @@ class AgentMessage(BaseModel):
     @field_validator("sender_agent_id", "receiver_agent_id")
     @classmethod
     def _has_no_control_character(cls, name: str) -> str:
-        if any(unicodedata.category(character) == "Cc" for character in name):
+        if _CONTROL_CHARACTERS.search(name):
             raise ValueError("must not have control characters")
         return name
 

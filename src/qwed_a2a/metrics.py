@@ -4,7 +4,8 @@ import threading
 from collections import Counter
 from typing import Any
 
-from qwed_a2a.verdict import EngineName, VerdictStatus
+from qwed.kernel.a2a.message import EngineName
+from qwed_a2a.verdict import VerdictStatus
 
 
 class InterceptorMetrics:

@@ -1,30 +1,29 @@
 """Message verification in a server: authenticate the sender, judge, record, and only then sign the verdict (P1)."""
 
-import math
+import hashlib
 import secrets
 import time
-from collections import OrderedDict
 from datetime import UTC, datetime
 from threading import Lock
 from typing import NamedTuple
 
-from qwed.kernel.a2a.message import InterceptedMessage, Judge, MessageVerdict, Sender
-from qwed.kernel.a2a.pipeline import process_message
+from qwed.kernel.a2a.message import InterceptedMessage, MessageVerdict
+from qwed.kernel.a2a.pipeline import admit_message, process_message
 from qwed.kernel.a2a.sender import prove_sender
-from qwed.kernel.a2a.trust_boundary import StoreBoundary
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.case import Credentials
 from qwed.kernel.services import Services
 from qwed.model import ErrorCode
+from qwed.model.lru_cache import LruCache
 from qwed.settings import Settings
+from qwed_a2a.attestation import seal
 from qwed_a2a.config import InterceptorConfig
-from qwed_a2a.digest import digest_of
+from qwed_a2a.digest import canonical_payload
 from qwed_a2a.intercept_request import conversation_step_of
-from qwed_a2a.interceptor import A2AVerificationInterceptor
+from qwed_a2a.judge import ContentJudge
 from qwed_a2a.message import AgentMessage
 from qwed_a2a.metrics import InterceptorMetrics
-from qwed_a2a.results import UnsignedVerdict
-from qwed_a2a.verdict import EngineName, VerdictStatus, VerificationVerdict
+from qwed_a2a.verdict import VerificationVerdict
 
 MAX_ORGANISATIONS = 1_000
 """Organisations whose counters are kept; the one inactive for the longest starts again at zero."""
@@ -46,11 +45,8 @@ class InterceptorService:
     def __init__(self, services: Services, config: InterceptorConfig | None = None) -> None:
         self.services = services
         self.config = config or config_from(services.settings)
-        self._trusted = frozenset(self.config.trusted_agents or ())
-        self._interceptor = A2AVerificationInterceptor(
-            self.config, signer=services.signer.keyring, engines=services.engines, clock=services.clock
-        )
-        self._metrics: OrderedDict[str, InterceptorMetrics] = OrderedDict()
+        self._judge = ContentJudge(self.config, services.engines)
+        self._metrics: LruCache[str, InterceptorMetrics] = LruCache(MAX_ORGANISATIONS)
         self._lock = Lock()
 
     async def intercept(
@@ -67,37 +63,42 @@ class InterceptorService:
         message_in = self._to_kernel_message(message, trace_id or new_trace_id())
         if isinstance(message_in, Problem):
             return message_in
-        recorded = await process_message(message_in, sender, self._judge_of(message), self.services)
-        if isinstance(recorded, Problem):
-            return recorded
-        at = datetime.fromtimestamp(recorded.at, UTC)
-        verdict = self._interceptor.seal(
+        verdict = await admit_message(message_in, sender, self.services, self.config.trusted_agents or ())
+        if verdict is None:
+            # Unregistered senders may use any name: those of one organisation share its turn.
+            owner = sender.organisation_id if sender.agent is None else sender.agent.agent_id
+            verdict = await self._judge.judge(message, owner)
+        if isinstance(verdict, Problem):
+            return verdict
+        result = await process_message(message_in, sender, verdict, self.services)
+        if isinstance(result, Problem):
+            return result
+        sealed = seal(
+            self.services.signer.keyring,
             message,
-            _from_kernel_verdict(recorded.verdict),
-            message_in.trace_id,
-            at,
-            message_in.digest,
-            activity_id=recorded.activity_id,
+            result.verdict,
+            trace_id=message_in.trace_id,
+            at=datetime.fromtimestamp(result.at, UTC),
+            digest=message_in.digest,
+            activity_id=result.activity_id,
             ttl_seconds=self.services.settings.attestation_ttl_seconds,
         )
-        self._count(sender.organisation_id, verdict, time.perf_counter() - began)
-        return RecordedVerdict(verdict, recorded.activity_id, recorded.log_index)
+        metrics = self.metrics_of(sender.organisation_id)
+        metrics.count(sealed.status, sealed.engine_used, time.perf_counter() - began)
+        return RecordedVerdict(sealed, result.activity_id, result.log_index)
 
     def metrics_of(self, organisation_id: str) -> InterceptorMetrics:
         """Return the counters of one organisation since the start."""
         # Large messages are judged in threads, concurrently with the event loop.
         with self._lock:
-            metrics = self._metrics.setdefault(organisation_id, InterceptorMetrics())
-            self._metrics.move_to_end(organisation_id)
-            if len(self._metrics) > MAX_ORGANISATIONS:
-                self._metrics.popitem(last=False)
+            metrics = self._metrics[organisation_id] = self._metrics.get(organisation_id) or InterceptorMetrics()
             return metrics
 
     def _to_kernel_message(self, message: AgentMessage, trace_id: str) -> InterceptedMessage | Problem:
         """Return the message in the form of the kernel, or the reason why it is not accepted."""
-        digest = digest_of(message.payload, self.config.max_payload_size_bytes)
-        if isinstance(digest, UnsignedVerdict):
-            return problem(_ERROR_BY_CHECK[digest.details["check"]], digest.reason)
+        text = canonical_payload(message.payload, self.config.max_payload_size_bytes)
+        if isinstance(text, MessageVerdict):
+            return problem(_ERROR_BY_CHECK[text.details["check"]], text.reason)
         step = conversation_step_of(message)
         if isinstance(step, Problem):
             return step
@@ -107,27 +108,12 @@ class InterceptorService:
             receiver=message.receiver_agent_id,
             kind=message.payload_type,
             payload=message.payload,
-            digest=digest,
+            text=text,
+            digest=hashlib.sha256(text).hexdigest(),
             conversation_id=step.conversation_id,
             step_number=step.step_number,
             now=self.services.clock.now(),
         )
-
-    def _judge_of(self, message: AgentMessage) -> Judge:
-        async def judge(message_in: InterceptedMessage, sender: Sender) -> MessageVerdict:
-            boundary, name = StoreBoundary(sender, self.services), message.sender_agent_id
-            trusted = (name,) if boundary.trusts(name) else self._trusted
-            # Unregistered senders may use any name: those of one organisation share its turn.
-            owner = sender.organisation_id if sender.agent is None else sender.agent.agent_id
-            verdict = await self._interceptor.judge(
-                message, boundary, proven=sender.proven, trusted=trusted, owner=owner, digest=message_in.digest
-            )
-            return _to_kernel_verdict(verdict, boundary)
-
-        return judge
-
-    def _count(self, organisation_id: str, verdict: VerificationVerdict, seconds: float) -> None:
-        self.metrics_of(organisation_id).count(verdict.status, verdict.engine_used, seconds)
 
 
 def config_from(settings: Settings) -> InterceptorConfig:
@@ -142,24 +128,3 @@ def config_from(settings: Settings) -> InterceptorConfig:
 def new_trace_id() -> str:
     """Return an id for a message that has none."""
     return f"a2a_{secrets.token_hex(_TRACE_BYTES)}"
-
-
-def _to_kernel_verdict(verdict: UnsignedVerdict, boundary: StoreBoundary) -> MessageVerdict:
-    wait = boundary.wait
-    # A rate-limited sender gets the delay in a machine-readable form.
-    later = {"code": ErrorCode.RATE_LIMITED.code, "retry_after": math.ceil(wait)} if wait > 0 else {}
-    return MessageVerdict(
-        forwarded=verdict.status is VerdictStatus.FORWARDED,
-        engine=verdict.engine,
-        reason=verdict.reason,
-        details={**verdict.details, **later},
-        violation=verdict.violation,
-        failed=verdict.engine is EngineName.ERROR_HANDLER,
-        over_rate=boundary.over_rate,
-        wait=wait,
-    )
-
-
-def _from_kernel_verdict(verdict: MessageVerdict) -> UnsignedVerdict:
-    status = VerdictStatus.FORWARDED if verdict.forwarded else VerdictStatus.BLOCKED
-    return UnsignedVerdict(status, EngineName(verdict.engine), verdict.reason, verdict.details, verdict.violation)

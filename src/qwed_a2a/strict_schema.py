@@ -2,7 +2,6 @@
 
 import json
 import math
-from collections import Counter
 from typing import Any, TypeVar
 
 import msgspec
@@ -10,6 +9,7 @@ from msgspec import inspect
 
 from qwed.model.canonical import MAX_DEPTH
 from qwed.model.json_value import depth_of, has_lone_surrogates, has_more_values_than
+from qwed.model.strict_json import rejected, unique_members
 
 T = TypeVar("T")
 MAX_VALUES = 20_000
@@ -68,18 +68,6 @@ def quote_for_message(text: str) -> str:
     )
 
 
-def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        duplicate = Counter(name for name, _value in pairs).most_common(1)[0][0]
-        raise StrictSchemaError(f"the key {quote_for_message(duplicate)} appears twice in one object")
-    return members
-
-
-def _reject_constant(name: str) -> Any:
-    raise StrictSchemaError(f"{name} is not JSON")
-
-
 def _parse_integer(digits: str) -> int | float:
     if len(digits) <= _EXACT_DIGITS:
         return int(digits)
@@ -98,8 +86,10 @@ def _parse_float(digits: str) -> float:
 
 
 _decode = json.JSONDecoder(
-    object_pairs_hook=_unique_members,
-    parse_constant=_reject_constant,
+    object_pairs_hook=unique_members(
+        lambda name: StrictSchemaError(f"the key {quote_for_message(name)} appears twice in one object")
+    ),
+    parse_constant=rejected(lambda text: StrictSchemaError(f"{text} is not JSON")),
     parse_int=_parse_integer,
     parse_float=_parse_float,
 ).decode

@@ -1,13 +1,14 @@
-"""Trust boundary: block lists, allowlist and rate limits that decide whether two agents may exchange messages."""
+"""Trust boundary of one process: access lists and rate limits that decide whether two agents may exchange messages."""
 
 import threading
 from collections.abc import Awaitable
 from typing import Protocol
 
+from qwed.domain.access_lists import AccessLists, ListEntry, ListName
 from qwed.guards.tool_approval import fold_name
 from qwed.model.clock import Clock
 from qwed_a2a.message import PayloadType
-from qwed_a2a.token_buckets import MAX_PER_MINUTE, Pair, PairTokenBuckets
+from qwed_a2a.token_buckets import MAX_PER_MINUTE, PairTokenBuckets
 
 BoundaryResult = tuple[bool, str]
 """True if the message may pass, and the reason."""
@@ -43,71 +44,60 @@ class TrustBoundary:
         self.default_allow = _require_bool("default_allow", default_allow)
         self.strict_mode = _require_bool("strict_mode", strict_mode)
         self._buckets = None if per_minute is None else PairTokenBuckets(per_minute, (clock or Clock()).monotonic)
-        self._blocked: set[str] = set()
-        self._pairs: set[Pair] = set()
-        self._trusted: set[str] = set()
+        self._lists = AccessLists()
         self._lock = threading.Lock()
 
     def block_agent(self, agent_id: str) -> None:
         """Block all messages from and to the agent."""
-        with self._lock:
-            self._blocked.add(fold_name(_require_agent_id(agent_id)))
+        self._change(ListName.BLOCKS, fold_name(_require_agent_id(agent_id)), present=True)
 
     def unblock_agent(self, agent_id: str) -> None:
         """Remove the block of an agent, if there is one."""
-        with self._lock:
-            self._blocked.discard(fold_name(_require_agent_id(agent_id)))
+        self._change(ListName.BLOCKS, fold_name(_require_agent_id(agent_id)), present=False)
 
     def trust_agent(self, agent_id: str) -> None:
         """Add the agent to the allowlist that strict mode requires."""
-        with self._lock:
-            self._trusted.add(_require_agent_id(agent_id))
+        self._change(ListName.TRUSTED, _require_agent_id(agent_id), present=True)
 
     def revoke_agent(self, agent_id: str) -> None:
         """Remove the agent from the allowlist, if it is on it."""
-        with self._lock:
-            self._trusted.discard(_require_agent_id(agent_id))
+        self._change(ListName.TRUSTED, _require_agent_id(agent_id), present=False)
 
     def block_pair(self, sender: str, receiver: str) -> None:
         """Block messages from the sender to the receiver; the opposite direction is a pair of its own."""
-        with self._lock:
-            self._pairs.add((fold_name(_require_agent_id(sender)), fold_name(_require_agent_id(receiver))))
+        pair = fold_name(_require_agent_id(sender)), fold_name(_require_agent_id(receiver))
+        self._change(ListName.PAIRS, *pair, present=True)
 
     def unblock_pair(self, sender: str, receiver: str) -> None:
         """Remove the block of a pair, if there is one."""
-        with self._lock:
-            self._pairs.discard((fold_name(_require_agent_id(sender)), fold_name(_require_agent_id(receiver))))
+        pair = fold_name(_require_agent_id(sender)), fold_name(_require_agent_id(receiver))
+        self._change(ListName.PAIRS, *pair, present=False)
 
     def trusts(self, agent_id: str) -> bool:
         """Return True if the agent is on the allowlist."""
-        with self._lock:
-            return agent_id in self._trusted
+        return self._lists.trusts(agent_id)
 
     def evaluate(self, sender: str, receiver: str, _payload_type: PayloadType = PayloadType.GENERAL) -> BoundaryResult:
         """Return True and take a token if the sender may send this to the receiver, else False and the reason."""
-        pair = fold_name(sender), fold_name(receiver)
-        with self._lock:
-            refusal = self._list_refusal(sender, receiver, pair)
+        lists = self._lists
+        refusal = lists.refusal(sender, receiver) or self._allowlist_refusal(lists, sender, receiver)
         if refusal is not None:
             return False, refusal
-        if self._buckets is not None and not self._buckets.take(pair):
-            return (
-                False,
-                f"more than {self.max_requests_per_minute} messages per minute from this sender to this receiver",
-            )
+        if self._buckets is not None and not self._buckets.take((fold_name(sender), fold_name(receiver))):
+            limit = f"{self.max_requests_per_minute} messages per minute"
+            return False, f"more than {limit} from this sender to this receiver"
         return PASSED
 
-    def _list_refusal(self, sender: str, receiver: str, pair: Pair) -> str | None:
-        for side, name in zip(("sender", "receiver"), pair, strict=True):
-            if name in self._blocked:
-                return f"the {side} is blocked"
-        if pair in self._pairs:
-            return "the sender is blocked for this receiver"
-        if (self.strict_mode or not self.default_allow) and sender not in self._trusted:
+    def _allowlist_refusal(self, lists: AccessLists, sender: str, receiver: str) -> str | None:
+        if (self.strict_mode or not self.default_allow) and not lists.trusts(sender):
             return "the sender is not on the allowlist"
-        if not self.default_allow and receiver not in self._trusted:
+        if not self.default_allow and not lists.trusts(receiver):
             return "the receiver is not on the allowlist"
         return None
+
+    def _change(self, name: ListName, *agents: str, present: bool) -> None:
+        with self._lock:
+            self._lists = self._lists.with_change(ListEntry(name, *agents), present=present)
 
 
 def _require_agent_id(agent_id: str) -> str:

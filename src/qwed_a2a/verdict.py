@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from qwed.kernel.a2a.message import EngineName
 from qwed.model import Record
 from qwed.model.clock import rfc3339
 
@@ -17,18 +18,6 @@ class VerdictStatus(StrEnum):
     BLOCKED = "blocked"
     ERROR = "error"
     """No verdict could be given, stored or signed: never forwarded."""
-
-
-class EngineName(StrEnum):
-    """Check that decided the verdict."""
-
-    FINANCE_GUARD = "finance_guard"
-    LOGIC_GUARD = "logic_guard"
-    CODE_GUARD = "code_guard"
-    TRUST_BOUNDARY = "trust_boundary"
-    BYPASS = "bypass"
-    PASSTHROUGH = "passthrough"
-    ERROR_HANDLER = "error_handler"
 
 
 @dataclass(frozen=True, kw_only=True)

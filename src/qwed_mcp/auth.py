@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from typing import Any, NamedTuple, Protocol
 
 from qwed.model.defaults import expand_home
+from qwed.model.lru_cache import LruCache
 
 CACHE_SECONDS = 30.0
 MAX_CACHED = 1_024
@@ -44,7 +45,7 @@ class LocalApiKeys:
 
     async def caller(self, key: str) -> str | KeyLookupFailure | None:
         """Return the id of the key, or None if the key is not accepted."""
-        from qwed.kernel.stages.authenticate import find_key
+        from qwed.kernel.authentication import find_key
         from qwed.model.roles import CALLER_ROLES
 
         record = find_key(key, self._store)
@@ -61,7 +62,7 @@ class RemoteApiKeys:
 
     def __init__(self, client: Any, source: str, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._client, self.source, self._monotonic = client, source, monotonic
-        self._cached: dict[str, _CachedCaller] = {}
+        self._cached: LruCache[str, _CachedCaller] = LruCache(MAX_CACHED)
 
     async def caller(self, key: str) -> str | KeyLookupFailure | None:
         """Return the id of the key, or None if the key is not accepted."""
@@ -74,13 +75,8 @@ class RemoteApiKeys:
         self._cached.pop(digest, None)
         caller = await self._look_up(key)
         if isinstance(caller, str):
-            self._cache(digest, caller)
+            self._cached[digest] = _CachedCaller(caller, self._monotonic() + CACHE_SECONDS)
         return caller
-
-    def _cache(self, digest: str, caller: str) -> None:
-        while len(self._cached) >= MAX_CACHED:
-            self._cached.pop(next(iter(self._cached)))
-        self._cached[digest] = _CachedCaller(caller, self._monotonic() + CACHE_SECONDS)
 
     async def _look_up(self, key: str) -> str | KeyLookupFailure | None:
         import httpx

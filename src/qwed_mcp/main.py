@@ -5,14 +5,15 @@ from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
 
+from qwed.model.lazy_import import skip_httpx_command
 from qwed_mcp.terminal import fail
 
-SUBCOMMANDS: tuple[str, ...] = (
-    "qwed_mcp.proxy.proxy_command",
-    "qwed_mcp.security.skill_command",
-    "qwed_mcp.observability.aibom_command",
-)
-"""Modules whose `add_to(app)` adds a subcommand, in the order of `--help`."""
+SUBCOMMANDS = {
+    "proxy": "qwed_mcp.proxy.proxy_command",
+    "skill": "qwed_mcp.security.skill_command",
+    "aibom": "qwed_mcp.observability.aibom_command",
+}
+"""Subcommands in the order of `--help`, and the module whose `add_to(app)` adds each."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -23,10 +24,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in ("mcp", "typer"):
         if find_spec(name) is None:
             fail(f"the MCP server needs `{name}`: pip install 'qwed[mcp]'")
+    skip_httpx_command()
     # Imported here: without the extra there is no typer to import.
     from qwed_mcp import cli
 
+    words = list(sys.argv[1:] if arguments is None else arguments)
     app = cli.build_app()
-    for name in SUBCOMMANDS:
-        import_module(name).add_to(app)
-    return cli.run_app(app, list(sys.argv[1:] if arguments is None else arguments))
+    # A client waits for the proxy to start, so only the named subcommand is imported.
+    for name in words[:1] if words[:1] and words[0] in SUBCOMMANDS else SUBCOMMANDS:
+        import_module(SUBCOMMANDS[name]).add_to(app)
+    return cli.run_app(app, words)

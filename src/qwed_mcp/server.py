@@ -1,6 +1,5 @@
 """MCP server `qwed-verification` with two tools."""
 
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from mcp_types import (
 )
 
 import qwed
+from qwed.model.lru_cache import LruCache
 from qwed_mcp import response_texts
 from qwed_mcp.dispatcher import ToolDispatcher, tool_result
 from qwed_mcp.http_middleware import DISCONNECTED
@@ -55,7 +55,7 @@ def build_server(
 ) -> Server[ToolDispatcher]:
     """Build the server; `caller_of` names the caller of a request, and jobs live as long as the lifespan."""
     options = overrides or ServerOptions()
-    cancellable_jobs: OrderedDict[tuple[str, str], str] = OrderedDict()
+    cancellable_jobs: LruCache[tuple[str, str], str] = LruCache(MAX_CANCELLABLE)
 
     @asynccontextmanager
     async def lifespan(_server: Server[ToolDispatcher]) -> AsyncIterator[ToolDispatcher]:
@@ -80,8 +80,6 @@ def build_server(
         # Over HTTP several clients may use the same request id, so a posted cancellation is ignored there.
         if isinstance(job_id, str) and context.request is None:
             cancellable_jobs[caller, str(context.request_id)] = job_id
-            while len(cancellable_jobs) > MAX_CANCELLABLE:
-                cancellable_jobs.popitem(last=False)
         return result
 
     async def cancelled(context: Context, params: CancelledNotificationParams) -> None:

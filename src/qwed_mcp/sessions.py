@@ -7,6 +7,8 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from qwed.model.lru_cache import LruCache
+
 MAX_PER_CALLER = 64
 MAX_CALLERS = 1_024
 
@@ -16,15 +18,13 @@ class Sessions:
 
     def __init__(self, max_per_caller: int = MAX_PER_CALLER) -> None:
         self._max_per_caller = max_per_caller
-        self._by_caller: OrderedDict[str, OrderedDict[str, int]] = OrderedDict()
+        self._by_caller: LruCache[str, OrderedDict[str, int]] = LruCache(MAX_CALLERS)
         """Session ids of each caller with their number of running requests, least recently used first."""
 
     def add(self, caller: str, session_id: str) -> None:
         """Remember a session of the caller."""
-        self._by_caller.setdefault(caller, OrderedDict())[session_id] = 0
-        self._by_caller.move_to_end(caller)
-        while len(self._by_caller) > MAX_CALLERS:
-            self._by_caller.popitem(last=False)
+        sessions = self._by_caller[caller] = self._sessions_of(caller)
+        sessions[session_id] = 0
 
     def remove(self, caller: str, session_id: str) -> None:
         """Forget a session of the caller."""

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from qwed.model.lazy_import import lazy_getattr
+from qwed.model.lazy_import import lazy_names
 
 if TYPE_CHECKING:
     from qwed.guards.tool_approval import ToolApprovalSystem
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         QWEDServerError,
         QWEDTimeoutError,
     )
-    from qwed_sdk.operations.tool_check import Permit, Refusal
+    from qwed_sdk.permits import Permit, Refusal
     from qwed_sdk.tool_guard import Checkpoint
 
 # Each name is imported when it is first used: a program that needs one guard does not pay for the client.
@@ -34,7 +34,7 @@ _MODULE_OF_NAME = {
     "ActionPending": "qwed_sdk.errors",
     "CacheContext": "qwed_sdk.cache",
     "Checkpoint": "qwed_sdk.tool_guard",
-    "Permit": "qwed_sdk.operations.tool_check",
+    "Permit": "qwed_sdk.permits",
     "QWEDAgentClient": "qwed_sdk.agent",
     "QWEDArgumentError": "qwed_sdk.errors",
     "QWEDAsyncAgentClient": "qwed_sdk.agent",
@@ -50,7 +50,7 @@ _MODULE_OF_NAME = {
     "QWEDRequestError": "qwed_sdk.errors",
     "QWEDServerError": "qwed_sdk.errors",
     "QWEDTimeoutError": "qwed_sdk.errors",
-    "Refusal": "qwed_sdk.operations.tool_check",
+    "Refusal": "qwed_sdk.permits",
     "ToolApprovalSystem": "qwed.guards.tool_approval",
     "VerificationCache": "qwed_sdk.cache",
     "verify_attestation": "qwed_sdk.attestation",
@@ -87,8 +87,4 @@ __all__ = [
     "verify_receipt",
 ]
 
-__getattr__ = lazy_getattr(__name__, _MODULE_OF_NAME)
-
-
-def __dir__() -> list[str]:
-    return [*__all__]
+__getattr__, __dir__ = lazy_names(__name__, _MODULE_OF_NAME)

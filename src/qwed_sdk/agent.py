@@ -11,12 +11,26 @@ from qwed_sdk.http_request import Operation, path_of
 from qwed_sdk.operations import bound_agent
 from qwed_sdk.operations.bound_agent import AgentBinding
 from qwed_sdk.step_counter import ConversationRegistry
-from qwed_sdk.sync_async import DEFAULT_TIMEOUT, Driver, agent_async_method, agent_sync_method
+from qwed_sdk.sync_async import DEFAULT_TIMEOUT, Driver, agent_method
 from qwed_sdk.transport import parse_credential
 
 C = TypeVar("C", bound=Driver)
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
+
+
+class AgentMethods:
+    """Every operation of one agent; each client runs them in its own way."""
+
+    verify_action = agent_method(bound_agent.verify_action)
+    verify_tool_call = agent_method(bound_agent.verify_tool_call)
+    get_action = agent_method(bound_agent.get_action)
+    wait_for_decision = agent_method(bound_agent.wait_for_decision)
+    log_execution = agent_method(bound_agent.log_execution)
+    get_agent = agent_method(bound_agent.get_agent)
+    get_budget = agent_method(bound_agent.get_budget)
+    get_activity = agent_method(bound_agent.get_activity)
+    request_trust_change = agent_method(bound_agent.request_trust_change)
 
 
 class BaseAgentClient(Generic[C]):
@@ -145,7 +159,7 @@ class BaseAgentClient(Generic[C]):
         return decorate if function is None else decorate(function)
 
 
-class QWEDAgentClient(BaseAgentClient[QWEDClient]):
+class QWEDAgentClient(AgentMethods, BaseAgentClient[QWEDClient]):
     """Blocking client of one agent, which counts the steps of its conversation."""
 
     _client_class = QWEDClient
@@ -187,18 +201,8 @@ class QWEDAgentClient(BaseAgentClient[QWEDClient]):
         """Run an operation, and return its result."""
         return self.client.run(operation)
 
-    verify_action = agent_sync_method(bound_agent.verify_action)
-    verify_tool_call = agent_sync_method(bound_agent.verify_tool_call)
-    get_action = agent_sync_method(bound_agent.get_action)
-    wait_for_decision = agent_sync_method(bound_agent.wait_for_decision)
-    log_execution = agent_sync_method(bound_agent.log_execution)
-    get_agent = agent_sync_method(bound_agent.get_agent)
-    get_budget = agent_sync_method(bound_agent.get_budget)
-    get_activity = agent_sync_method(bound_agent.get_activity)
-    request_trust_change = agent_sync_method(bound_agent.request_trust_change)
 
-
-class QWEDAsyncAgentClient(BaseAgentClient[QWEDAsyncClient]):
+class QWEDAsyncAgentClient(AgentMethods, BaseAgentClient[QWEDAsyncClient]):
     """Client of one agent for asyncio and trio, which counts the steps of its conversation."""
 
     _client_class = QWEDAsyncClient
@@ -239,13 +243,3 @@ class QWEDAsyncAgentClient(BaseAgentClient[QWEDAsyncClient]):
     async def run(self, operation: Operation[T]) -> T:
         """Run an operation, and return its result."""
         return await self.client.run(operation)
-
-    verify_action = agent_async_method(bound_agent.verify_action)
-    verify_tool_call = agent_async_method(bound_agent.verify_tool_call)
-    get_action = agent_async_method(bound_agent.get_action)
-    wait_for_decision = agent_async_method(bound_agent.wait_for_decision)
-    log_execution = agent_async_method(bound_agent.log_execution)
-    get_agent = agent_async_method(bound_agent.get_agent)
-    get_budget = agent_async_method(bound_agent.get_budget)
-    get_activity = agent_async_method(bound_agent.get_activity)
-    request_trust_change = agent_async_method(bound_agent.request_trust_change)

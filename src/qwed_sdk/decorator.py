@@ -8,7 +8,8 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from qwed_sdk.operations import tool_check
-from qwed_sdk.operations.tool_check import Permit, Refusal, Rules
+from qwed_sdk.operations.tool_check import Rules
+from qwed_sdk.permits import Permit, Refusal
 
 if TYPE_CHECKING:
     from qwed_sdk.agent import BaseAgentClient

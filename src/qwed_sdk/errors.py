@@ -167,3 +167,9 @@ class ActionPending(ActionDenied):
 
 class UsageError(ValueError):
     """Invalid input or configuration of a hook, proxy or command; the message says what to change."""
+
+
+def quote_text(text: object) -> str:
+    """Return untrusted text, shortened and in backticks."""
+    plain = "".join(char if char.isprintable() and char != "`" else "?" for char in str(text)[:60])
+    return f"`{plain}`"

@@ -8,12 +8,13 @@ import json
 import math
 import random
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeVar
 from urllib.parse import quote
 
 from qwed.model import Decision, ErrorCode
+from qwed.model.endpoints import Endpoint
 from qwed.model.error_advice import client_advice
 from qwed.model.strict_json import StrictJsonError, parse_strict_json
 from qwed_sdk.errors import (
@@ -207,32 +208,39 @@ def _retry_after_seconds(header: str | None) -> float | None:
     return float(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 10 else None
 
 
-def request_json(
-    method: str,
-    path: str,
+def request_to(
+    endpoint: Endpoint,
+    *ids: str,
     body: Mapping[str, Any] | None = None,
-    *,
     query: Mapping[str, Any] | None = None,
-    repeatable: bool | None = None,
-    must_have: str | None = None,
+    repeatable: bool = False,
     **how: Any,
-) -> Operation[dict[str, Any]]:
-    """Request a JSON object; raise a typed error for anything that is neither an object nor a decision.
+) -> Request:
+    """Return the request to an endpoint; `ids` are the parameters of its path."""
+    parts = iter(ids)
+    return Request(
+        method=endpoint.method,
+        path="".join(path_of(next(parts)) if part[0] == "{" else f"/{part}" for part in endpoint.path[1:].split("/")),
+        body=None if body is None else encode_body(without_none(**body)),
+        query=None if query is None else query_params(query),
+        repeatable=repeatable or endpoint.method == "GET",
+        **how,
+    )
+
+
+def call(
+    kind: Callable[[dict[str, Any]], T], endpoint: Endpoint, *ids: str, must_have: str | None = None, **how: Any
+) -> Operation[T]:
+    """Call an endpoint and return its JSON object as `kind`; raise a typed error for anything that is neither an object
+    nor a decision.
 
     `must_have` names a text member that the answer must have.
     """
-    response = yield Request(
-        method=method,
-        path=path,
-        body=None if body is None else encode_body(body),
-        query=None if query is None else query_params(query),
-        repeatable=method == "GET" if repeatable is None else repeatable,
-        **how,
-    )
+    response = yield request_to(endpoint, *ids, **how)
     members = _read_response(response)
     if must_have is not None and (not isinstance(members.get(must_have), str) or not members[must_have]):
         raise QWEDProtocolError(f"the answer has no `{must_have}`: is this a qwed server?", status=response.status)
-    return members
+    return kind(members)
 
 
 def encode_body(body: Mapping[str, Any]) -> bytes:

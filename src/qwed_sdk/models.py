@@ -1,6 +1,5 @@
 """Records that the client returns, one class for each answer of the API."""
 
-from inspect import get_annotations
 from typing import Any
 
 from qwed.model import Decision, Status
@@ -14,7 +13,7 @@ class ApiRecord(ResponseRecord):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        named = (name for base in cls.__mro__ for name in get_annotations(base))
+        named = (name for base in cls.__mro__ for name in getattr(base, "__annotations__", ()))
         cls._documented = frozenset(name for name in named if not name.startswith("_"))
 
     def _knows(self, name: str) -> bool:

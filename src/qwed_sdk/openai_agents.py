@@ -7,8 +7,8 @@ import weakref
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
-from qwed_sdk.operations.tool_check import Refusal
 from qwed_sdk.pending_runs import PendingRuns, PendingStore, ToolRequest, is_pending, log_outcome
+from qwed_sdk.permits import Refusal
 from qwed_sdk.tool_guard import Checkpoint, CheckpointOptions, checkpoint_or_new
 
 if TYPE_CHECKING:

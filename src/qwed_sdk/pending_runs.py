@@ -3,16 +3,17 @@
 import hashlib
 import json
 import sys
-from collections import OrderedDict
 from collections.abc import Mapping, MutableMapping
 from typing import Any, NamedTuple, TypeVar
 
 from qwed.model import Decision
+from qwed.model.lru_cache import LruCache
 from qwed_sdk.errors import QWEDError
 from qwed_sdk.http_request import Operation
 from qwed_sdk.models import Action
 from qwed_sdk.operations.bound_agent import AgentBinding, wait_for_decision
-from qwed_sdk.operations.tool_check import Permit, Refusal, Rules, action_of, is_same_json, permit_or_refusal
+from qwed_sdk.operations.tool_check import Rules, action_of, permit_or_refusal
+from qwed_sdk.permits import Permit, Refusal, is_same_json
 from qwed_sdk.to_json import NotJsonSerializableError
 from qwed_sdk.tool_guard import Checkpoint, run_in_thread
 
@@ -46,15 +47,6 @@ class ToolRequest(NamedTuple):
         return {**self.defaults, **self.model_arguments}
 
 
-class BoundedDict(OrderedDict[str, V]):
-    """Dict that drops its oldest entry when it is full."""
-
-    def __setitem__(self, key: str, value: V) -> None:
-        super().__setitem__(key, value)
-        if len(self) > MAX_ENTRIES:
-            self.popitem(last=False)
-
-
 def is_pending(decision: Permit | Refusal) -> bool:
     """Return True if a person has to decide first."""
     return isinstance(decision, Refusal) and decision.decision == Decision.PENDING
@@ -76,8 +68,8 @@ class PendingRuns:
 
     def __init__(self, checkpoint: Checkpoint, waiting: PendingStore | None = None) -> None:
         self._checkpoint = checkpoint
-        self._waiting: PendingStore = BoundedDict() if waiting is None else waiting
-        self._decided: BoundedDict[Permit | Refusal] = BoundedDict()
+        self._waiting: PendingStore = LruCache(MAX_ENTRIES) if waiting is None else waiting
+        self._decided: LruCache[str, Permit | Refusal] = LruCache(MAX_ENTRIES)
 
     def approval_id(self, request: ToolRequest) -> str | None:
         """Return the id of the approval that the call waits for, or None."""

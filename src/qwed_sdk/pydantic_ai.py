@@ -6,9 +6,9 @@ import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from qwed_sdk.operations.tool_check import Permit, Refusal
 from qwed_sdk.optional_import import import_or_stub
 from qwed_sdk.pending_runs import PendingRuns, ToolRequest, is_pending, log_outcome, pending_note_of
+from qwed_sdk.permits import Permit, Refusal
 from qwed_sdk.tool_guard import Checkpoint, CheckpointOptions, checkpoint_or_new
 
 UNSEEN = "qwed cannot verify the tool `{}`: leave it out, or name it in `unverified` to let it run without qwed"

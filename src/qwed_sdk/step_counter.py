@@ -3,13 +3,13 @@
 import os
 import secrets
 import threading
-from collections import OrderedDict
 from collections.abc import Hashable
 from contextlib import ExitStack
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from qwed.model.lru_cache import LruCache
 from qwed_sdk.errors import QWEDArgumentError
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class ConversationRegistry:
 
     def __init__(self, conversation_id: str | None = None) -> None:
         self._current = Conversation(conversation_id)
-        self._named: OrderedDict[Hashable, Conversation] = OrderedDict()
+        self._named: LruCache[Hashable, Conversation] = LruCache(MAX_CONVERSATIONS)
         self._lock = threading.Lock()
         self._pid = os.getpid()
 
@@ -117,7 +117,8 @@ class ConversationRegistry:
         if self._pid != os.getpid():
             self._lock, self._pid = threading.Lock(), os.getpid()
             self._current = self._current.after_fork()
-            self._named = OrderedDict((name, conversation.after_fork()) for name, conversation in self._named.items())
+            named = ((name, conversation.after_fork()) for name, conversation in self._named.items())
+            self._named = LruCache(MAX_CONVERSATIONS, named)
 
     def _get_or_create(self, name: Hashable, conversation_id: str | None) -> Conversation:
         self._after_fork()
@@ -126,12 +127,7 @@ class ConversationRegistry:
         except TypeError:
             raise QWEDArgumentError("the name of a conversation must be hashable, such as text") from None
         with self._lock:
-            conversation = self._named.get(name)
-            if conversation is None:
-                conversation = self._named[name] = Conversation(conversation_id)
-                if len(self._named) > MAX_CONVERSATIONS:
-                    self._named.popitem(last=False)
-            self._named.move_to_end(name)
+            conversation = self._named[name] = self._named.get(name) or Conversation(conversation_id)
             return conversation
 
 

@@ -1,11 +1,11 @@
 """Runs the operations of the API, sync in one client and async in the other, and makes methods of them."""
 
-import inspect
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from contextlib import aclosing, closing
-from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar, get_args
+from functools import cached_property, wraps
+from types import MethodType
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, get_args, overload
 
 from qwed_sdk.errors import QWEDError, QWEDTimeoutError
 from qwed_sdk.event_stream import SILENCE_TIMEOUT, Event, EventReader
@@ -197,50 +197,69 @@ def _step_timeout() -> QWEDError:
     return QWEDTimeoutError("other calls of the same conversation took the whole timeout", sent=False)
 
 
-def sync_method(operation: Callable[P, Operation[T]]) -> Callable[Concatenate[Any, P], T]:
-    """Return the operation as a method that returns its result."""
-
-    @wraps(operation)
-    def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        result: T = self.run(operation(*args, **kwargs))
-        return result
-
-    return _as_method(method, operation)
+class _Blocking(Protocol):
+    def run(self, operation: Operation[T]) -> T: ...
 
 
-def async_method(operation: Callable[P, Operation[T]]) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
-    """Return the operation as an `async def` method."""
-
-    @wraps(operation)
-    async def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        result: T = await self.run(operation(*args, **kwargs))
-        return result
-
-    return _as_method(method, operation)
+class _Awaiting(Protocol):
+    def run(self, operation: Operation[T]) -> Coroutine[Any, Any, T]: ...
 
 
-def agent_sync_method(operation: Callable[Concatenate[B, P], Operation[T]]) -> Callable[Concatenate[Any, P], T]:
-    """Return the operation of an agent client as a method that returns its result."""
+class ClientMethod(Generic[P, T]):
+    """Operation as a method of both clients: blocking in one, `async def` in the other."""
 
-    @wraps(operation)
-    def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        result: T = self.run(operation(self.binding, *args, **kwargs))
-        return result
+    def __init__(self, operation: Callable[..., Operation[T]], *, binds: bool = False) -> None:
+        self._operation = operation
+        self._binds = binds
+        """True if the first parameter of the operation is the agent's binding."""
 
-    return _as_method(method, operation, skipped=1)
+    @overload
+    def __get__(self, instance: None, owner: type) -> Callable[..., Any]: ...
+
+    @overload
+    def __get__(self, instance: _Blocking, owner: type) -> Callable[P, T]: ...
+
+    @overload
+    def __get__(self, instance: _Awaiting, owner: type) -> Callable[P, Coroutine[Any, Any, T]]: ...
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        # Imported here: the hook of coding agents runs operations without their methods, and must start quickly.
+        from inspect import iscoroutinefunction
+
+        method = self._async_method if iscoroutinefunction(owner.run) else self._sync_method  # type: ignore[attr-defined]  # every client has it
+        return method if instance is None else MethodType(method, instance)
+
+    @cached_property
+    def _sync_method(self) -> Callable[..., T]:
+        operation, binds = self._operation, self._binds
+
+        @wraps(operation)
+        def method(self: Any, /, *args: Any, **kwargs: Any) -> T:
+            result: T = self.run(operation(*((self.binding,) if binds else ()), *args, **kwargs))
+            return result
+
+        return _as_method(method, operation, skipped=int(binds))
+
+    @cached_property
+    def _async_method(self) -> Callable[..., Coroutine[Any, Any, T]]:
+        operation, binds = self._operation, self._binds
+
+        @wraps(operation)
+        async def method(self: Any, /, *args: Any, **kwargs: Any) -> T:
+            result: T = await self.run(operation(*((self.binding,) if binds else ()), *args, **kwargs))
+            return result
+
+        return _as_method(method, operation, skipped=int(binds))
 
 
-def agent_async_method(
-    operation: Callable[Concatenate[B, P], Operation[T]],
-) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
-    """Return the operation of an agent client as an `async def` method."""
+def client_method(operation: Callable[P, Operation[T]]) -> ClientMethod[P, T]:
+    """Return the operation as a method of both clients."""
+    return ClientMethod(operation)
 
-    @wraps(operation)
-    async def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        result: T = await self.run(operation(self.binding, *args, **kwargs))
-        return result
 
-    return _as_method(method, operation, skipped=1)
+def agent_method(operation: Callable[Concatenate[B, P], Operation[T]]) -> ClientMethod[P, T]:
+    """Return the operation of one agent as a method of both agent clients."""
+    return ClientMethod(operation, binds=True)
 
 
 M = TypeVar("M", bound=Callable[..., Any])
@@ -248,6 +267,8 @@ M = TypeVar("M", bound=Callable[..., Any])
 
 def _as_method(method: M, operation: Callable[..., Any], *, skipped: int = 0) -> M:
     """Give the method the signature that `help` and editors show: `self`, the operation's parameters and result."""
+    import inspect
+
     signature = inspect.signature(operation)
     own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
     result = get_args(signature.return_annotation)[-1]

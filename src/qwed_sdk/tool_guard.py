@@ -6,7 +6,8 @@ from typing import Any, TypedDict, TypeVar, Unpack
 from qwed_sdk.agent import QWEDAgentClient
 from qwed_sdk.client import QWEDClient
 from qwed_sdk.operations import tool_check
-from qwed_sdk.operations.tool_check import Permit, Refusal, Rules
+from qwed_sdk.operations.tool_check import Rules
+from qwed_sdk.permits import Permit, Refusal
 
 T = TypeVar("T")
 

@@ -24,7 +24,6 @@ from qwed.proxies.backend import Identity
 from qwed.proxies.local_backend import LocalBackend
 from qwed_a2a.attestation import verify_attestation
 from qwed_a2a.proxy.app import App, proxy_app
-from qwed_a2a.proxy.backend import Peer
 from qwed_a2a.proxy.card_registry import CardRegistry
 from qwed_a2a.proxy.local_backend import LocalMessageBackend, ensure_member_key
 from qwed_a2a.proxy.proxy_options import A2AProxyOptions
@@ -101,7 +100,7 @@ class Scene(NamedTuple):
     buyer: Client
     clerk: Clerk
     upstream_id: str
-    agents: dict[str, Peer]
+    agents: dict[str, Identity]
 
     def tell(self, *parts: Part, conversation: str = "", **headers: str) -> dict[str, Any]:
         """Return the report on a message from the buyer to the clerk."""
@@ -117,7 +116,7 @@ class Scene(NamedTuple):
     def tell_as(self, name: str, *parts: Part, conversation: str = "") -> dict[str, Any]:
         """Return the report on a message of an agent with its token."""
         party = self.agents[name]
-        proof = {"QWED_Agent_Id": party.agent_id, "QWED_Agent_Token": party.token or ""}
+        proof = {"QWED_Agent_Id": party.agent_id, "QWED_Agent_Token": party.agent_token or ""}
         return self.tell(*parts, conversation=conversation, **proof)
 
 
@@ -147,21 +146,19 @@ async def _client_of(url: str, http: httpx.AsyncClient) -> Client:
     return await create_client(url, client_config=ClientConfig(httpx_client=http, streaming=False))
 
 
-def _registered(gate: Gate, name: str) -> Peer:
+def _registered(gate: Gate, name: str) -> Identity:
     agent = gate.register_agent(name=name, type="autonomous", principal_id="ops")
-    return Peer(agent["agent_id"], agent["agent_token"])
+    return Identity(agent["agent_id"], agent["agent_token"])
 
 
-def _proxy_app(options: A2AProxyOptions, gate: Gate, home: Path, agents: dict[str, Peer]) -> App:
+def _proxy_app(options: A2AProxyOptions, gate: Gate, home: Path, agents: dict[str, Identity]) -> App:
     """Return the proxy, created on the loop that serves it."""
     apps: list[App] = []
 
     async def create() -> tuple[App, CardRegistry]:
-        organisation = gate.services.store.find_agent(agents["client"].agent_id)
-        assert organisation is not None
-        member_key = await ensure_member_key(gate, home, organisation.organisation_id)
+        member_key = await ensure_member_key(gate, home)
         clerk = agents["clerk"]
-        backend = LocalBackend(gate, Identity(clerk.agent_id, clerk.token or ""), home)
+        backend = LocalBackend(gate, clerk, home)
         registry = CardRegistry(options, home, fresh_keyring(), backend, lambda _said: None)
         await registry.start()
         return proxy_app(
@@ -258,7 +255,7 @@ def test_a_trusted_sender_is_believed_only_where_it_proves_who_it_is(scene: Scen
     before = len(scene.clerk.received)
     unproven = scene.tell(new_data_part(WRONG), QWED_Agent_Id=friend)
     assert (unproven["refused"], unproven["code"]) == ("InvalidRequestError", "QWED-AUTH-002")
-    another = scene.agents["rival"].token or ""
+    another = scene.agents["rival"].agent_token or ""
     stolen = scene.tell(new_data_part(WRONG), QWED_Agent_Id=friend, QWED_Agent_Token=another)
     assert (stolen["refused"], stolen["code"]) == ("InvalidRequestError", "QWED-AUTH-002")
     assert len(scene.clerk.received) == before

@@ -3,6 +3,7 @@
 import asyncio
 import dataclasses
 import logging
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +17,7 @@ from qwed_a2a import A2AVerificationInterceptor, InterceptorConfig, PayloadType,
 from qwed_a2a.attestation import ephemeral_keyring
 from qwed_a2a.guards import GUARDS
 from tests.support.a2a_messages import AT, HONEST, WRONG, message, outcome_of, verdict_on
+from tests.support.child_processes import children
 from tests.support.fault_injection import FailingProxy, ReplacingProxy
 from tests.support.shared_engine_workers import shared_verdicts
 
@@ -149,7 +151,7 @@ def failing(request: pytest.FixtureRequest) -> Any:
 
 def test_an_exception_in_an_engine_blocks_the_message_and_is_named(failing: Any) -> None:
     verdict = verdict_on(interceptor(failing), SCRIPT)
-    kind = type(failing._failure).__name__
+    kind = type(failing.failure).__name__
     assert outcome_of(verdict) == ("blocked", "error_handler")
     assert verdict.reason == f"the code_guard failed: {kind}"
     assert verdict.details == {"error": kind, "engine": "code_guard"}
@@ -162,7 +164,7 @@ def test_without_block_on_error_the_message_is_forwarded_and_the_error_is_logged
     subject = interceptor(failing, block_on_error=False)
     with caplog.at_level(logging.ERROR):
         verdict = verdict_on(subject, SCRIPT)
-    kind = type(failing._failure).__name__
+    kind = type(failing.failure).__name__
     assert outcome_of(verdict) == ("forwarded", "error_handler")
     assert f"a2a code_guard failed, message forwarded unverified: {kind}" in caplog.text
     assert outcome_of(verdict_on(subject)) == ("forwarded", "passthrough")
@@ -244,14 +246,13 @@ def test_after_its_end_it_says_nothing_about_any_message(own: A2AVerificationInt
 
 @pytest.mark.drill
 def test_without_engines_it_starts_its_own_when_one_is_needed_and_ends_them(own: A2AVerificationInterceptor) -> None:
+    before = children(os.getpid())
     assert verdict_on(own, message(WRONG["code_execution"], "code_execution")).status == "blocked"
-    assert own._engines is None or not own._engines._pool.processes
+    assert children(os.getpid()) == before
     assert outcome_of(verdict_on(own, SCRIPT)) == ("forwarded", "code_guard")
-    engines = own._engines
-    assert engines is not None
-    assert engines._pool.processes
+    assert children(os.getpid()) > before
     own.close()
-    assert engines._pool.processes == ()
+    assert children(os.getpid()) == before
 
 
 def test_engines_it_was_given_are_not_ended_with_it() -> None:

@@ -130,8 +130,10 @@ def test_an_agent_of_another_organisation_is_nobody_here(
     server: Server, organisation: OrganisationClient, agent: Json
 ) -> None:
     elsewhere = create_organisation(organisation.client, server.owner_key)
+    own = organisation.verdict(agent["agent_id"], token=agent["agent_token"])
     assert outcome_of(elsewhere.verdict(agent["agent_id"], role="member")) == ("forwarded", "passthrough")
-    assert organisation.ask("GET", f"/agents/{agent['agent_id']}/activity?limit=1").json()["activities"][0]["agent_id"]
+    [newest] = organisation.ask("GET", f"/agents/{agent['agent_id']}/activity?limit=1").json()["activities"]
+    assert newest["activity_id"] == own["activity_id"]
     both = {"X-API-Key": elsewhere.keys["owner"], "Authorization": f"Bearer {agent['agent_token']}"}
     body = {"sender_agent_id": agent["agent_id"], "receiver_agent_id": "seller", "payload": {}}
     response = organisation.client.post("/a2a/intercept", json=body, headers=both)

@@ -104,7 +104,7 @@ def run_bash(blocks: list[Block], place: Path, url: str, databases: Postgres | N
     if databases is None:
         return _run(["bash", "-s"], program, place, url)
     there = PRINTED_DATABASE.sub(rf"'postgresql://\1@/\2?host={databases.home}'", program)
-    there = f'PATH="{databases._programs}:$PATH"\n{there}'
+    there = f'PATH="{databases.programs}:$PATH"\n{there}'
     return [
         text.replace("postgresql:///", "postgresql://127.0.0.1/") for text in _run(["bash", "-s"], there, place, url)
     ]

@@ -4,18 +4,19 @@ import dataclasses
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from qwed.api.routes import ROUTES
+from qwed.api.routes import ROUTES, Route
+from qwed.domain.agent import Permissions
 from qwed.engines.registry import ENGINE_NAMES, ENGINES
 from qwed.kernel.agents.registration import COUNT_LIMITS, MONEY_LIMITS
 from qwed.kernel.tools import TOOLS
 from qwed.model import Decision, ErrorCode
 from qwed.model.currency import CURRENCIES
 from qwed.settings import CLIENT_VARIABLES, MCP_VARIABLES, Settings, settings_from, variable_of
-from qwed.store.agent import Permissions
 from tests.docs.pages import ROOT
 
 DOCS = ROOT / "docs"
@@ -70,9 +71,8 @@ def test_every_error_code_is_documented(code: ErrorCode) -> None:
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
-def test_every_route_is_documented(route: object) -> None:
-    method, path = route[:2]  # type: ignore[index]
-    assert f"| `{method} {path}` |" in page("http-api")
+def test_every_route_is_documented(route: Route) -> None:
+    assert f"| `{route.method} {route.path}` |" in page("http-api")
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -144,6 +144,22 @@ def test_every_module_and_class_that_an_architecture_page_names_exists(name: str
     source = "\n".join(file.read_text() for file in (ROOT / "src").rglob("*.py"))
     classes = {text for text in named if re.fullmatch(r"(?:[A-Z][a-z]+){2,}", text)}
     assert [text for text in sorted(classes) if text != "TimeoutError" and f"class {text}" not in source] == []
+
+
+@pytest.mark.parametrize("name", CODE_PAGES)
+def test_every_test_that_an_architecture_page_names_exists(name: str) -> None:
+    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", page(name))
+    missing = [f"{file}::{test}" for file, test in named if f"def {test}(" not in (ROOT / file).read_text()]
+    assert missing == []
+
+
+def test_the_table_of_layers_is_what_the_imports_are_checked_against() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    layers = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
+    # A package in parentheses does not exist yet.
+    checked = [re.findall(r"(?<!\()\bqwed[\w.]*", row) for row in layers]
+    rows = re.findall(r"^\| \d+ \| (`qwed.*) \|$", page("architecture"), re.MULTILINE)
+    assert [re.findall(r"`([\w.]+)`", row) for row in rows] == checked
 
 
 @pytest.mark.parametrize(

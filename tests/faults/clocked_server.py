@@ -5,6 +5,7 @@ The application and its store are real; leases and waits use the clock of the ma
 
 import argparse
 import mmap
+import socket
 import struct
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Self
 import uvicorn
 
 from qwed.api.app import App
-from qwed.cli.serve import _listen
+from qwed.cli.multiprocess.process import bind_socket
 from qwed.kernel.bootstrap import open_services
 from qwed.model.clock import Clock
 from qwed.settings import settings_from
@@ -68,7 +69,8 @@ def main() -> None:
     options = parser.parse_args()
     wall = WallClock(options.clock)
     opened = open_services(settings_from(data_dir=options.data_dir), clock=Clock(now=lambda: wall.now))
-    listening = _listen("127.0.0.1", 0)
+    listening = bind_socket("127.0.0.1", 0)
+    listening.listen(socket.SOMAXCONN)
     host, port = listening.getsockname()
     print(f"listens on http://{host}:{port}", flush=True)
     # Without lifespan the engine workers start with the first request for them, and there is none.

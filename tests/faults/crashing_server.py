@@ -6,6 +6,7 @@ The application is the real one; only the kernel's stage hook and the writer's t
 import argparse
 import os
 import signal
+import socket
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
@@ -13,12 +14,12 @@ from pathlib import Path
 import uvicorn
 
 from qwed.api.app import App
-from qwed.cli.serve import _listen
+from qwed.cli.multiprocess.process import bind_socket
 from qwed.kernel.bootstrap import open_services
 from qwed.settings import settings_from
 from qwed.store import group_commit
-from qwed.store.group_commit import WRITE_BATCH, PendingWrite
-from qwed.store.log import Integration, Sequencer
+from qwed.store.group_commit import WRITE_BATCH, BatchRows
+from qwed.store.log import Integration, ReadFrontier, Sequencer
 
 BEFORE_COMMIT, INSIDE_BATCH, AFTER_COMMIT = "before commit", "inside batch", "after commit"
 """Places around the committing statement: the batch itself if it stands alone, COMMIT otherwise."""
@@ -62,7 +63,8 @@ def main() -> None:
     if not options.from_start:
         _watch_commits(crash_point)
     app = App(replace(opened.services, at_stage=crash_point.reach))
-    listening = _listen("127.0.0.1", 0)
+    listening = bind_socket("127.0.0.1", 0)
+    listening.listen(socket.SOMAXCONN)
     host, port = listening.getsockname()
     print(f"listens on http://{host}:{port}", flush=True)
     # Without lifespan the engine workers start with the first request for them, and there is none.
@@ -73,11 +75,13 @@ def _watch_commits(crash_point: CrashPoint) -> None:
     real = group_commit.write_batch
     prepared: list[sqlite3.Connection] = []
 
-    def watched(connection: sqlite3.Connection, batch: list[PendingWrite], sequencer: Sequencer) -> Integration:
+    def watched(
+        connection: sqlite3.Connection, rows: BatchRows, sequencer: Sequencer, read: ReadFrontier
+    ) -> Integration:
         if crash_point.place in _CUTS and connection not in prepared:
             prepared.append(connection)
             _watch_inside(connection, crash_point)
-        return real(_CommitObserver(connection, crash_point), batch, sequencer)  # type: ignore[arg-type]  # one that is watched
+        return real(_CommitObserver(connection, crash_point), rows, sequencer, read)  # type: ignore[arg-type]  # one that is watched
 
     group_commit.write_batch = watched
 

@@ -8,16 +8,21 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from qwed.domain.snapshot import SnapshotKeys
 from qwed.gate import Gate
 from qwed.kernel.bootstrap import close_services, open_services
+from qwed.kernel.privacy.erasure import RetentionJob
 from qwed.ledger.keyring import open_keyring
 from qwed.ledger.sequencer import Sequencer
 from qwed.settings import Settings
 from qwed.store.data_directory import FILE_NAME
-from qwed.store.group_commit import WRITE_BATCH
+from qwed.store.group_commit import WRITE_BATCH, ClosedWriter
 from qwed.store.sqlite import SqliteStore
 from tests.support.data_directory_check import DataDirectoryCheck
 from tests.support.manual_clock import ManualClock
+from tests.support.store_parts import StoreParts
 
 MAIL = {"type": "send_email", "target": "someone@example.com"}
 """Action that needs an approval."""
@@ -31,15 +36,50 @@ class DiskGateFixture:
         self.directory = directory
         self.manual_clock = ManualClock()
         self.opened = open_services(Settings(data_dir=directory), clock=self.manual_clock.clock())
-        self.gate = Gate(self.opened)
-        # Retention runs at its own times, and a fault must hit the calls of the test.
-        self.gate._retention.close()
+        with pytest.MonkeyPatch.context() as patch:
+            # Retention runs at its own times, and a fault must hit the calls of the test.
+            patch.setattr(RetentionJob, "start", lambda _job: None)
+            self.gate = Gate(self.opened)
         store: Any = self.gate.services.store
         self.store = store
-        self.writer: Any = store._writer
+        self.parts = StoreParts(store)
         self.agent_id: str = self.gate.register_agent(name="a", principal_id="p", type="trusted")["agent_id"]
         self.step = 0
         self.approved = 0
+
+    def rows(self, statement: str) -> list[Any]:
+        """Return all rows of a query."""
+        return self.parts.rows(statement)
+
+    def write(self, statement: str, *values: Any) -> Any:
+        """Submit one statement to the writer."""
+        return self.parts.write(statement, *values)
+
+    def held(self) -> Any:
+        """Return the lock of the store, for which the outcome of a write waits."""
+        return self.parts.lock
+
+    def is_closing(self) -> bool:
+        """Return True once the store accepts no more writes."""
+        return isinstance(self.parts.writer, ClosedWriter)
+
+    @property
+    def reader(self) -> Any:
+        """Return the connection that decisions read from."""
+        return self.parts.reader
+
+    @reader.setter
+    def reader(self, connection: Any) -> None:
+        self.parts.reader = connection
+
+    @property
+    def connection(self) -> Any:
+        """Return the connection of the writer."""
+        return self.parts.writer_connection
+
+    @connection.setter
+    def connection(self, connection: Any) -> None:
+        self.parts.writer_connection = connection
 
     def ask(self, action: dict[str, Any] | None = None, subject: str | None = None, **more: Any) -> Any:
         """Send the next step; the step is used up only if it is approved."""
@@ -61,10 +101,14 @@ class DiskGateFixture:
             assert fresh.usage_counters(self.agent_id, self.manual_clock.now) == self.store.usage_counters(
                 self.agent_id, self.manual_clock.now
             )
-            mine, theirs = (store._state.conversation(self.agent_id, "c") for store in (self.store, fresh))
+            name = self.gate.services.vault.fingerprint("c")
+            mine, theirs = (
+                store.load(SnapshotKeys(self.agent_id, conversation_id=name)) for store in (self.store, fresh)
+            )
             assert mine.history == theirs.history
+            assert mine.history.last_step == self.step
             log = agent.organisation_id
-            assert fresh._logic.next_index(log) == self.store._logic.next_index(log) == fresh.log_size(log)
+            assert fresh.leaves(log) == self.store.leaves(log) == fresh.log_size(log)
             assert fresh.latest_head(log) == self.store.latest_head(log)
         finally:
             fresh.close()
@@ -93,7 +137,7 @@ def open_disk_gate(directory: Path) -> Iterator[DiskGateFixture]:
 @contextmanager
 def full(gate_fixture: DiskGateFixture) -> Iterator[None]:
     """Keep the database from growing."""
-    connection = gate_fixture.writer._connection
+    connection = gate_fixture.connection
     pages = connection.execute("PRAGMA page_count").fetchone()[0]
     connection.execute(f"PRAGMA max_page_count = {pages}")
     # Free pages inside the file are used first, so fill them with decisions.
@@ -110,7 +154,7 @@ def full(gate_fixture: DiskGateFixture) -> Iterator[None]:
 @contextmanager
 def locked(gate_fixture: DiskGateFixture) -> Iterator[None]:
     """Hold the write lock in another connection for longer than the writer waits."""
-    connection = gate_fixture.writer._connection
+    connection = gate_fixture.connection
     patience = connection.execute("PRAGMA busy_timeout").fetchone()[0]
     connection.execute("PRAGMA busy_timeout = 0")
     other = sqlite3.connect(gate_fixture.directory / FILE_NAME, isolation_level=None)
@@ -124,9 +168,9 @@ def locked(gate_fixture: DiskGateFixture) -> Iterator[None]:
 
 @contextmanager
 def read_only(gate_fixture: DiskGateFixture) -> Iterator[None]:
-    gate_fixture.writer._connection.execute("PRAGMA query_only = ON")
+    gate_fixture.connection.execute("PRAGMA query_only = ON")
     yield
-    gate_fixture.writer._connection.execute("PRAGMA query_only = OFF")
+    gate_fixture.connection.execute("PRAGMA query_only = OFF")
 
 
 def moved(name: str) -> DiskFault:
@@ -155,10 +199,10 @@ def failing_at(statement: str) -> DiskFault:
 
     @contextmanager
     def disk_fault(gate_fixture: DiskGateFixture) -> Iterator[None]:
-        real = gate_fixture.writer._connection
-        gate_fixture.writer._connection = _FailingConnection(real, statement)
+        real = gate_fixture.connection
+        gate_fixture.connection = _FailingConnection(real, statement)
         yield
-        gate_fixture.writer._connection = real
+        gate_fixture.connection = real
 
     return disk_fault
 
@@ -169,7 +213,7 @@ def failing_inside(table: str, how: str) -> DiskFault:
     @contextmanager
     def disk_fault(gate_fixture: DiskGateFixture) -> Iterator[None]:
         failure = f"SELECT RAISE({how}, 'disk I/O error')"
-        connection = gate_fixture.writer._connection
+        connection = gate_fixture.connection
         connection.execute(f"CREATE TEMP TRIGGER trouble BEFORE INSERT ON main.{table} BEGIN {failure}; END")
         yield
         connection.execute("DROP TRIGGER temp.trouble")

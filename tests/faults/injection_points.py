@@ -27,6 +27,7 @@ from qwed.ratelimit.memory_limiter import MemorySlidingWindow
 from qwed.store.group_commit import SqliteGroupWriter
 from qwed.store.protocol import Store
 from qwed.store.sqlite import SqliteStore
+from tests.support.store_parts import StoreParts
 
 PARTS: dict[type, tuple[str, ...]] = {
     SqliteStore: tuple(name for name, member in vars(Store).items() if callable(member) and not name.startswith("_")),
@@ -46,7 +47,7 @@ PARTS: dict[type, tuple[str, ...]] = {
 }
 FILES = ("open", "stat", "fsync", "rename", "replace", "chmod", "unlink", "mkdir", "urandom", "fdopen")
 """Operating system calls of the server; the rest goes through SQLite, where every statement counts."""
-CONNECTIONS = ("_reader", "_report_reader")
+CONNECTIONS = ("reader", "report_reader", "writer_connection")
 
 
 class CallPoint(NamedTuple):
@@ -127,12 +128,11 @@ class CallInjector:
 
     def around(self, store: SqliteStore) -> None:
         """Put the injector in front of every statement of a store, and of its commit callbacks."""
-        parts: Any = store
+        parts = StoreParts(store)
         for name in CONNECTIONS:
             setattr(parts, name, _CountingConnection(getattr(parts, name), f"connection {name}", self))
-        parts._writer._connection = _CountingConnection(parts._writer._connection, "connection of the writer", self)
         for name in ("on_commit", "on_notice", "on_write_failure"):
-            setattr(parts, name, self.before(f"store.{name}", getattr(parts, name)))
+            setattr(store, name, self.before(f"store.{name}", getattr(store, name)))
 
 
 class _CountingConnection:

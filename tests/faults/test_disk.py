@@ -12,13 +12,20 @@ import msgspec
 import pytest
 
 import qwed
+from qwed.domain.budget import RequestCost
+from qwed.domain.conversation import ConversationStep
+from qwed.domain.snapshot import SnapshotKeys
+from qwed.domain.write_set import Activity, DecisionEffects, IdempotentAnswer, Reservation, WriteSet
 from qwed.gate import Gate
+from qwed.ledger.keyring import fresh_keyring
+from qwed.ledger.sequencer import Sequencer
 from qwed.model import Decision
+from qwed.model.clock import Clock
 from qwed.store import group_commit
-from qwed.store.budget import RequestCost
-from qwed.store.conversation import ConversationStep
-from qwed.store.group_commit import WRITE_BATCH, ClosedWriter
-from qwed.store.protocol import Activity, CommitRequest, IdempotentAnswer, StoreError
+from qwed.store.data_directory import connect
+from qwed.store.group_commit import WRITE_BATCH
+from qwed.store.migrate import create_tables
+from qwed.store.protocol import StoreError
 from tests.faults.disk_faults import (
     DISK_FAULTS,
     MAIL,
@@ -79,10 +86,9 @@ def test_whom_nobody_spoke_of_before_the_disk_failed_can_be_spoken_of_after_it(
             answer = gate_fixture.ask(subject=f"somebody {attempt % 2}")
             assert (answer.decision, answer.error["code"]) == ("DENIED", "QWED-SYS-002")
     assert [gate_fixture.ask(subject=f"somebody {number}").decision for number in (0, 1, 0)] == ["APPROVED"] * 3
-    kept = gate_fixture.store._all(
+    kept = gate_fixture.rows(
         "SELECT count(*), count(s.key), count(DISTINCT s.subject_id) FROM activities a "
-        "JOIN subjects s USING (subject_id) WHERE a.sequence > (SELECT max(sequence) - 3 FROM activities)",
-        (),
+        "JOIN subjects s USING (subject_id) WHERE a.sequence > (SELECT max(sequence) - 3 FROM activities)"
     )
     assert kept == [(3, 3, 2)]
     assert [entry.content for entry in gate_fixture.gate.get_agent_activity(gate_fixture.agent_id, limit=3)] == [
@@ -115,7 +121,7 @@ def test_what_was_queued_behind_a_failed_write_fails_with_it(
 ) -> None:
     """A write decided on a state that never became durable must not become durable alone."""
     with failing_at(COMMITTING[kind])(gate_fixture):
-        with gate_fixture.store._lock:  # the failing write waits for this lock, so the next ones queue up behind it
+        with gate_fixture.held():  # the failing write waits for this lock, so the next ones queue up behind it
             tickets = [_submit_commit(gate_fixture, number, kind) for number in range(5)]
         for ticket in tickets:
             ticket.wait(30)
@@ -130,14 +136,14 @@ def test_what_was_queued_behind_a_failed_write_fails_with_it(
 def test_what_fails_while_the_store_closes_takes_what_waits_behind_it_along(
     gate_fixture: DiskGateFixture, kind: str
 ) -> None:
-    fails = _FailsOnce(gate_fixture.writer._connection, COMMITTING[kind])
-    gate_fixture.writer._connection = fails
+    fails = _FailsOnce(gate_fixture.connection, COMMITTING[kind])
+    gate_fixture.connection = fails
     tickets = [_submit_commit(gate_fixture, 0, kind)]
     assert fails.reached.wait(30)
     tickets += [_submit_commit(gate_fixture, number, kind) for number in range(1, 5)]
     closing = threading.Thread(target=gate_fixture.store.close)
     closing.start()
-    while not isinstance(gate_fixture.store._writer, ClosedWriter):
+    while not gate_fixture.is_closing():
         closing.join(0.001)
     fails.go.set()
     closing.join(30)
@@ -171,11 +177,11 @@ class _FailsOnce:
 def _submit_commit(gate_fixture: DiskGateFixture, number: int, kind: str) -> Any:
     """Submit a commit as the kernel does, without waiting for it."""
     agent = gate_fixture.store.find_agent(gate_fixture.agent_id)
-    reservation = gate_fixture.store.reserve_step(
-        agent, "c", ConversationStep(gate_fixture.step + 1 + number, f"{number}")
-    )
-    charge = RequestCost(cost=1, requests=1)
-    assert gate_fixture.store.reserve_budget(reservation, charge, gate_fixture.manual_clock.now) is None
+    charge, step = RequestCost(cost=1, requests=1), ConversationStep(gate_fixture.step + 1 + number, f"{number}")
+    name, now = gate_fixture.gate.services.vault.fingerprint("c"), gate_fixture.manual_clock.now
+    reservation = Reservation(gate_fixture.agent_id, name, step, charge, now)
+    snapshot = gate_fixture.store.load(SnapshotKeys(gate_fixture.agent_id, conversation_id=name))
+    assert gate_fixture.store.reserve(reservation, snapshot) is None
     activity = Activity(f"act_{number}", Decision.APPROVED, gate_fixture.manual_clock.now, 1, "{}", "{}")
     memory = (
         IdempotentAnswer(f"key {number}", "hash", lambda _settled: b"{}", gate_fixture.manual_clock.now + 60)
@@ -183,13 +189,17 @@ def _submit_commit(gate_fixture: DiskGateFixture, number: int, kind: str) -> Any
         else None
     )
     return gate_fixture.store.commit(
-        CommitRequest(
-            agent=agent,
+        WriteSet(
+            organisation_id=agent.organisation_id,
+            agent_id=gate_fixture.agent_id,
             activity=activity,
-            decision=Decision.APPROVED,
-            charge=charge,
-            reservation=reservation,
-            answer_to_store=memory,
+            effects=DecisionEffects(
+                agent=agent,
+                decision=Decision.APPROVED,
+                charge=charge,
+                reservation=reservation,
+                answer_to_store=memory,
+            ),
         )
     )
 
@@ -202,25 +212,27 @@ ACTIONS = {ONE: None, SEVERAL: MAIL}
 def test_a_disk_that_can_neither_be_written_nor_read_does_not_end_the_writer(
     gate_fixture: DiskGateFixture, tmp_path: Path, kind: str
 ) -> None:
-    real = gate_fixture.store._reader
+    real = gate_fixture.reader
     with failing_at(COMMITTING[kind])(gate_fixture):
-        gate_fixture.store._reader = FailingProxy(real, "execute", sqlite3.OperationalError("disk I/O error"))
+        gate_fixture.reader = FailingProxy(real, "execute", sqlite3.OperationalError("disk I/O error"))
         answers = [gate_fixture.ask(ACTIONS[kind]) for _ in range(3)]
-        gate_fixture.store._reader = real
+        gate_fixture.reader = real
     assert {answer.decision for answer in answers} == {"DENIED"}
     assert gate_fixture.ask().decision == "APPROVED"
     assert {answer.error["code"] for answer in answers} == {"QWED-SYS-002"}
-    assert gate_fixture.store._state._reservations == {}
+    assert len(gate_fixture.store.reservations) == 0
     gate_fixture.require_memory_equals_disk(tmp_path / "copy")
 
 
 def test_a_surprise_of_our_own_in_the_writer_is_a_refusal_and_the_writer_goes_on(
-    gate_fixture: DiskGateFixture, tmp_path: Path
+    gate_fixture: DiskGateFixture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = gate_fixture.writer._sequencer
-    gate_fixture.writer._sequencer = FailingProxy(real, "integrate", RuntimeError("surprise"))
-    answers = [gate_fixture.ask() for _ in range(3)]
-    gate_fixture.writer._sequencer = real
+    def fail(*_: Any) -> None:
+        raise RuntimeError("surprise")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Sequencer, "integrate", fail)
+        answers = [gate_fixture.ask() for _ in range(3)]
     assert [(answer.decision, answer.error["code"]) for answer in answers] == [("DENIED", "QWED-SYS-002")] * 3
     assert gate_fixture.ask().decision == "APPROVED"
     gate_fixture.require_memory_equals_disk(tmp_path / "copy")
@@ -242,20 +254,19 @@ def test_whoever_fails_when_told_of_a_write_does_not_end_the_writer(
 
 
 def test_what_memory_cannot_make_room_for_is_refused_and_not_kept_after_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(group_commit, "_MAX_QUEUED", 3)
-    with qwed.open(":memory:") as gate:
-        inline: Any = gate.services.store._writer  # type: ignore[attr-defined]
-        inline.flush()
-        real, inline._sequencer = inline._sequencer, FailingProxy(inline._sequencer, "integrate", MemoryError())
-        kept = [group_commit.PendingWrite() for _ in range(3)]
-        for write in kept:
-            inline.submit(write)
-        with pytest.raises(StoreError, match="could not write"):
-            inline.submit(group_commit.PendingWrite())
-        assert inline._queue == kept
-        inline._sequencer = real
+    monkeypatch.setattr(group_commit, "MAX_QUEUED_WRITES", 3)
+    clock, connection = Clock(), connect(":memory:")
+    create_tables(connection)
+    failing = FailingProxy(Sequencer(fresh_keyring(), clock), "integrate", MemoryError(), once=True)
+    inline = group_commit.InlineWriter(connection, failing, lambda *_told: None)  # type: ignore[arg-type]  # fails once
+    kept = [group_commit.PendingWrite() for _ in range(3)]
+    for write in kept:
+        inline.submit(write)
+    with pytest.raises(StoreError, match="could not write"):
         inline.submit(group_commit.PendingWrite())
-        assert len(inline._queue) == 1
+    inline.submit(newest := group_commit.PendingWrite())
+    assert (inline.drain(), inline.written) == ([newest], 3)
+    inline.close()
 
 
 def test_a_settlement_that_fails_before_it_is_written_leaves_memory_as_it_was(
@@ -289,10 +300,12 @@ class _FailingAnswerStore:
         return getattr(self._real, name)
 
     def commit(self, settlement: Any) -> Any:
-        if settlement.answer_to_store is not None and self._answer_of is not None:
-            memory = settlement.answer_to_store._replace(answer_of=self._answer_of)
+        effects = settlement.effects
+        if effects is not None and effects.answer_to_store is not None and self._answer_of is not None:
+            memory = effects.answer_to_store._replace(answer_of=self._answer_of)
             self._answer_of = None
-            settlement = msgspec.structs.replace(settlement, answer_to_store=memory)
+            changed = msgspec.structs.replace(effects, answer_to_store=memory)
+            settlement = msgspec.structs.replace(settlement, effects=changed)
         return self._real.commit(settlement)
 
 
@@ -314,7 +327,7 @@ def test_a_sum_no_database_can_hold_is_a_refusal_for_its_agent_and_for_nobody_el
 def test_a_write_that_cannot_be_bound_fails_alone_and_the_writer_goes_on(
     gate_fixture: DiskGateFixture, poison: Any
 ) -> None:
-    ticket = gate_fixture.store._write(("INSERT INTO meta VALUES (?, ?)", ("poison", poison)))
+    ticket = gate_fixture.write("INSERT INTO meta VALUES (?, ?)", "poison", poison)
     with pytest.raises(Exception, match="could not write"):
         ticket.wait_result(30)
     assert gate_fixture.ask().decision == "APPROVED"

@@ -18,18 +18,20 @@ import pytest
 
 import qwed
 from qwed.api.app import App
+from qwed.domain.budget import NO_COST
+from qwed.domain.snapshot import SnapshotKeys
 from qwed.gate import Gate, GateError, base
 from qwed.gate import gate as gate_module
 from qwed.kernel.admin import organisations, webhook
 from qwed.kernel.audit_change import GATE, Actor
+from qwed.kernel.authentication import find_key
 from qwed.kernel.bootstrap import close_services, open_services
-from qwed.kernel.stages.authenticate import find_key
 from qwed.settings import Settings
-from qwed.store.budget import NO_COST
 from qwed.store.protocol import StoreError
 from tests.faults.injection_points import IN_WRITER, CallInjector, CallPoint, HangError, inject_calls
 from tests.support.campaign_table import Figure, campaign
 from tests.support.data_directory_check import COMMITTED, DataDirectoryCheck
+from tests.support.kernel_changes import run_change
 from tests.support.manual_clock import ManualClock
 
 SUM = {"type": "calculate", "query": "2+2"}
@@ -92,9 +94,9 @@ class GateFixture:
         self.new_agent()
         assert self.ask(conversation="next").decision == "APPROVED"
         self.agent_id = bystander
-        assert self.store._state._reservations == {}
-        reserved = [usage.reserved for usage in self.store._state._usages.values() if usage.reserved != NO_COST]
-        assert reserved == []
+        agents = self.store.list_agents(self.opened.organisation_id, 10_000, "")
+        assert [one.agent_id for one in agents if self.store.load(SnapshotKeys(one.agent_id)).reserved != NO_COST] == []
+        assert len(self.store.reservations) == 0
 
     def require_consistent(self) -> None:
         """Require that the data on disk is consistent and contains every reported decision."""
@@ -129,9 +131,7 @@ def _run_out(gate_fixture: GateFixture) -> Any:
 
 
 def _second_key(gate_fixture: GateFixture) -> Any:
-    return gate_fixture.gate._act(
-        organisations.add_key("second", "owner", gate_fixture.actor, gate_fixture.services)
-    ).key.key_id
+    return run_change(organisations.add_key("second", "owner", gate_fixture.actor, gate_fixture.services)).key.key_id
 
 
 def _attested(gate_fixture: GateFixture) -> Any:
@@ -199,19 +199,19 @@ CHANGES: dict[str, GateOperation] = {
     ),
     "add a key": GateOperation(
         _nothing,
-        lambda gate_fixture, _: gate_fixture.gate._act(
+        lambda gate_fixture, _: run_change(
             organisations.add_key("k", "member", gate_fixture.actor, gate_fixture.services)
         ),
     ),
     "revoke a key": GateOperation(
         _second_key,
-        lambda gate_fixture, given: gate_fixture.gate._act(
+        lambda gate_fixture, given: run_change(
             organisations.revoke_key(given, gate_fixture.actor, gate_fixture.services)
         ),
     ),
     "add an organisation": GateOperation(
         _nothing,
-        lambda gate_fixture, _: gate_fixture.gate._act(
+        lambda gate_fixture, _: run_change(
             organisations.add_organisation("o", gate_fixture.actor, gate_fixture.services)
         ),
     ),
@@ -223,7 +223,7 @@ CHANGES: dict[str, GateOperation] = {
     ),
     "set a webhook": GateOperation(
         _nothing,
-        lambda gate_fixture, _: gate_fixture.gate._act(
+        lambda gate_fixture, _: run_change(
             webhook.set_webhook(
                 webhook.WebhookRequest("https://example.com/", ("pending",)), gate_fixture.actor, gate_fixture.services
             )

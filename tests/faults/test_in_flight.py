@@ -12,17 +12,17 @@ from qwed.gate import Gate, GateError
 from qwed.kernel.admin import organisations
 from qwed.kernel.audit_change import GATE, Actor
 from qwed.kernel.bootstrap import OpenedServices, close_services, open_services
-from qwed.kernel.pipeline import ADMISSION_STAGES, DECISION_STAGES
 from qwed.settings import Settings
 from tests.support.data_directory_check import DataDirectoryCheck
 from tests.support.manual_clock import ManualClock
+from tests.support.pipeline_stages import ASSESSMENT, DECISION
 from tests.support.shared_engine_workers import share_engine_workers
 
-STAGES = [*(stage.__name__ for stage in ADMISSION_STAGES + DECISION_STAGES), "check_high_risk", "settle"]
 SUM = {"type": "calculate", "query": "2+2"}
 DELETE = {"type": "file_delete", "target": "notes.txt"}
 EMAIL = {"type": "send_email", "target": "operations", "parameters": {"body": "hello"}, "cost": {"usd": 0.25}}
-SUSPENDED, CHANGED = "QWED-AGENT-003", "QWED-AGENT-005"
+SUSPENDED, REPLAY = "QWED-AGENT-003", "QWED-AGENT-LOOP-002"
+INVALID_TOKEN, TOO_LITTLE_TRUST = "QWED-AGENT-002", "QWED-AGENT-TRUST-001"
 
 
 class InFlightFixture:
@@ -53,10 +53,11 @@ class InFlightFixture:
     def ask(self, gate: Gate, action: Any = DELETE, step: int = 1, **more: Any) -> Any:
         return gate.verify_action(self.agent_id, action, {"conversation_id": "c", "step_number": step}, **more)
 
-    def require_untouched(self) -> None:
+    def require_untouched(self, calls: int = 0) -> None:
+        """Require that nothing is charged but these calls of high risk, and that nothing is reserved."""
         spent = self.store.usage_counters(self.agent_id, self.manual_clock.now)
-        assert (spent.cost_day, spent.pending_cost, spent.open_approvals, spent.high_risk_day) == (0, 0, 0, 0)
-        assert self.store._state._reservations == {}
+        assert (spent.cost_day, spent.pending_cost, spent.open_approvals) == (calls * 10_000, 0, 0)
+        assert len(self.store.reservations) == 0
 
 
 @pytest.fixture(params=["memory", "file"])
@@ -100,20 +101,24 @@ def _degrade(in_flight: InFlightFixture) -> None:
 
 STOPS = {"suspended": _suspend, "complained about": _complain, "halted": _halt}
 CHANGES = {"rotated": _rotate, "lowered": _lower, "degraded": _degrade}
-stages = pytest.mark.parametrize("stage", STAGES)
+stages = pytest.mark.parametrize("stage", DECISION)
 
 
-@stages
+@pytest.mark.parametrize(
+    ("stage", "warm"),
+    [*((stage, False) for stage in DECISION), *((stage, True) for stage in DECISION if stage not in ASSESSMENT)],
+)
 @pytest.mark.parametrize("stop", STOPS.values(), ids=STOPS)
-@pytest.mark.parametrize("warm", [False, True], ids=["judged anew", "judged before"])
 def test_a_request_whose_agent_is_stopped_on_its_way_is_refused(
     in_flight: InFlightFixture, stage: str, stop: Callable[[InFlightFixture], None], warm: bool
 ) -> None:
+    """Whether its action is assessed anew, or was assessed before."""
     if warm:
-        in_flight.ask(in_flight.gate, step=51)  # evaluated, and refused for its step number
+        place = {"conversation_id": "before", "step_number": 1}
+        assert in_flight.gate.verify_action(in_flight.agent_id, DELETE, place).decision == "APPROVED"
     answer = in_flight.ask(in_flight.gate_that_meets(stage, stop))
     assert (answer.decision, answer.error["code"], answer.attestation) == ("DENIED", SUSPENDED, None)
-    in_flight.require_untouched()
+    in_flight.require_untouched(calls=warm)
     in_flight.gate.reactivate_all("go on")
     if stop is not _halt:
         in_flight.gate.reactivate_agent(in_flight.agent_id, "go on")
@@ -127,26 +132,16 @@ def test_a_request_whose_agent_is_changed_on_its_way_is_never_approved_as_it_was
 ) -> None:
     answer = in_flight.ask(in_flight.gate_that_meets(stage, change), agent_token=in_flight.token)
     assert (answer.decision, answer.attestation, answer.verified_query) == ("DENIED", None, None)
-    if stage == "authenticate":
-        assert answer.error["code"] in ("QWED-AGENT-002", "QWED-AGENT-TRUST-001")
-    else:
-        assert (answer.error["code"], answer.error["check"]) == (CHANGED, "agent_unchanged")
-        assert answer.error["final"] is False
+    assert answer.error["code"] == (INVALID_TOKEN if change is _rotate else TOO_LITTLE_TRUST)
     in_flight.require_untouched()
 
 
 @stages
-def test_a_request_of_little_risk_is_decided_by_the_new_trust_when_it_is_sent_again(
-    in_flight: InFlightFixture, stage: str
-) -> None:
+def test_a_request_of_little_risk_is_decided_by_the_new_trust(in_flight: InFlightFixture, stage: str) -> None:
     answer = in_flight.ask(in_flight.gate_that_meets(stage, _lower), SUM)
-    again = in_flight.ask(in_flight.gate, SUM)
-    if stage in ("authenticate", "check_high_risk"):
-        expected = ("PENDING", None) if stage == "authenticate" else ("APPROVED", None)
-        assert answer.decision == expected[0]
-        return
-    assert (answer.decision, answer.error["code"]) == ("DENIED", CHANGED)
-    assert again.decision == "PENDING"
+    assert answer.decision == "PENDING"
+    assert [one["approval_id"] for one in in_flight.gate.list_approvals()] == [answer.approval_id]
+    assert in_flight.ask(in_flight.gate, SUM).error["code"] == REPLAY
 
 
 @pytest.mark.parametrize("change", [*STOPS.values(), *CHANGES.values()], ids=[*STOPS, *CHANGES])
@@ -163,16 +158,31 @@ def test_what_was_committed_before_the_change_stays_decided(
     assert (action.first_decision, action.decision) == ("APPROVED", now)
 
 
-@pytest.mark.parametrize("change", [*STOPS.values(), *CHANGES.values()], ids=[*STOPS, *CHANGES])
-def test_a_request_that_would_wait_for_a_person_does_not_wait_either(
-    in_flight: InFlightFixture, change: Callable[[InFlightFixture], None]
+PERSON = {"type": "send_email", "target": "someone@example.com"}
+
+
+@stages
+@pytest.mark.parametrize("stop", STOPS.values(), ids=STOPS)
+def test_a_request_that_would_wait_for_a_person_does_not_wait_for_a_stopped_agent(
+    in_flight: InFlightFixture, stage: str, stop: Callable[[InFlightFixture], None]
 ) -> None:
-    person = {"type": "send_email", "target": "someone@example.com"}
-    answer = in_flight.ask(in_flight.gate_that_meets("settle", change), person)
-    assert answer.decision == "DENIED"
-    assert answer.approval_id is None
+    in_flight.gate.reduce_trust(in_flight.agent_id, 1)
+    answer = in_flight.ask(in_flight.gate_that_meets(stage, stop), PERSON)
+    assert (answer.decision, answer.error["code"], answer.approval_id) == ("DENIED", SUSPENDED, None)
     in_flight.require_untouched()
     assert in_flight.gate.list_approvals() == []
+
+
+@stages
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_request_whose_agent_is_changed_is_decided_as_if_it_came_after_the_change(
+    in_flight: InFlightFixture, stage: str, change: Callable[[InFlightFixture], None]
+) -> None:
+    answer = in_flight.ask(in_flight.gate_that_meets(stage, change), PERSON)
+    after = in_flight.gate.verify_action(in_flight.agent_id, PERSON, {"conversation_id": "after", "step_number": 1})
+    assert answer.decision == after.decision
+    waiting = [one.approval_id for one in (answer, after) if one.decision == "PENDING"]
+    assert sorted(one["approval_id"] for one in in_flight.gate.list_approvals()) == sorted(waiting)
 
 
 # Approvals in flight

@@ -21,7 +21,9 @@ from qwed.kernel.services import Services
 from qwed.settings import Settings
 from qwed.store.protocol import StoreError
 from tests.support.fault_injection import FailingProxy, RecordingProxy, ReplacingProxy
+from tests.support.kernel_changes import run_change
 from tests.support.manual_clock import ManualClock
+from tests.support.store_parts import StoreParts
 
 SUM = {"type": "calculate", "query": "2+2"}
 EMAIL = {"type": "send_email", "target": "operations", "parameters": {"body": "hello"}, "cost": {"usd": 0.25}}
@@ -58,13 +60,17 @@ class ChangeFixture:
     def broken(self, store: Any) -> Gate:
         return Gate(self.opened._replace(services=replace(self.services, store=store)))
 
+    def rows(self, statement: str) -> list[Any]:
+        """Return all rows of a query."""
+        return StoreParts(self.store).rows(statement)
+
     def everything(self) -> dict[str, list[Any]]:
-        return {table: self.store._all(f"SELECT * FROM {table}", ()) for table in TABLES}
+        return {table: self.rows(f"SELECT * FROM {table}") for table in TABLES}
 
     def events(self) -> Counter[str]:
         """Return the changes in the log, including those that no caller waited for."""
-        self.store._write().wait_result(30)
-        rows = self.store._all("SELECT event FROM activities WHERE event != ''", ())
+        self.store.durable().wait_result(30)
+        rows = self.rows("SELECT event FROM activities WHERE event != ''")
         return Counter(event for (event,) in rows)
 
     def ask(self, action: Any = EMAIL, conversation: str = "c") -> Any:
@@ -140,7 +146,7 @@ def _nothing(_desk: ChangeFixture) -> None:
 
 def _kernel(walk: Callable[[ChangeFixture, Any, Services], Any]) -> Callable[[Gate, ChangeFixture, Any], Any]:
     """Return a change that the gate has no method for."""
-    return lambda gate, change_fixture, given: gate._act(walk(change_fixture, given, gate.services))
+    return lambda gate, change_fixture, given: run_change(walk(change_fixture, given, gate.services))
 
 
 WEBHOOK = webhook.WebhookRequest("https://example.com/", ("pending",))
@@ -150,79 +156,79 @@ CHANGE_CASES = {
         _pending,
         lambda gate, _desk, given: gate.approve(given, "fine"),
         "approved",
-        (*LOOKUPS, "list_keys", "find_agent", "halted", "tool_rows", "change", "find_approval"),
+        (*LOOKUPS, "list_keys", "find_agent", "halted", "tool_rows", "commit", "find_approval"),
     ),
     "reject": ChangeCase(
-        _pending, lambda gate, _desk, given: gate.reject(given, "no"), "rejected", (*LOOKUPS, "change", "find_approval")
+        _pending, lambda gate, _desk, given: gate.reject(given, "no"), "rejected", (*LOOKUPS, "commit", "find_approval")
     ),
     "expire": ChangeCase(
         _run_out,
         lambda gate, change_fixture, _given: gate.get_agent_budget(change_fixture.agent_id),
         "expired",
-        ("find_agent", "expired_approvals_of", "change", "durable", "usage_counters"),
+        ("find_agent", "expired_approvals_of", "commit", "usage_counters"),
     ),
     "expire for everyone": ChangeCase(
         _run_out,
         lambda gate, change_fixture, _given: expire(gate.services, change_fixture.manual_clock.now),
         "expired",
-        ("expired_approvals", "change"),
+        ("expired_approvals", "commit"),
     ),
     "suspend": ChangeCase(
         _nothing,
         lambda gate, change_fixture, _given: gate.suspend_agent(change_fixture.agent_id, "stop"),
         "suspended",
-        ("find_agent", "webhook", "change", "find_agent", "halted"),
+        ("find_agent", "webhook", "commit", "find_agent", "halted"),
     ),
     "complain": ChangeCase(
         _nothing,
         lambda gate, change_fixture, _given: gate.file_complaint(change_fixture.agent_id, "stop"),
         "complaint",
-        ("find_agent", "webhook", "change", "find_agent", "halted"),
+        ("find_agent", "webhook", "commit", "find_agent", "halted"),
     ),
     "reactivate": ChangeCase(
         _stopped,
         lambda gate, change_fixture, _given: gate.reactivate_agent(change_fixture.agent_id, "go on"),
         "reactivated",
-        ("find_agent", "change", "halted"),
+        ("find_agent", "commit", "halted"),
     ),
     "rotate": ChangeCase(
         _nothing,
         lambda gate, change_fixture, _given: gate.rotate_token(change_fixture.agent_id),
         "token_rotated",
-        ("find_agent", "change"),
+        ("find_agent", "commit"),
     ),
     "ask for trust": ChangeCase(
         _nothing,
         lambda gate, change_fixture, _given: gate.request_trust_change(change_fixture.agent_id, 2),
         "trust_requested",
-        ("find_agent", "halted", "trust_evidence", "expired_approvals_of", "webhook", "change"),
+        ("find_agent", "halted", "trust_evidence", "expired_approvals_of", "webhook", "commit"),
     ),
     "elevate": ChangeCase(
         _elevation,
         lambda gate, _desk, given: gate.approve(given, "earned"),
         "trust_raised",
-        (*LOOKUPS, "list_keys", "find_agent", "halted", "trust_evidence", "change", "find_approval"),
+        (*LOOKUPS, "list_keys", "find_agent", "halted", "trust_evidence", "commit", "find_approval"),
     ),
     "lower": ChangeCase(
         _nothing,
         lambda gate, change_fixture, _given: gate.reduce_trust(change_fixture.agent_id, 0),
         "trust_lowered",
-        ("find_agent", "change", "halted"),
+        ("find_agent", "find_agent", "commit", "halted"),
     ),
     "log an execution": ChangeCase(
         _permitted,
         lambda gate, change_fixture, given: gate.log_execution(change_fixture.agent_id, given, True, {"rows": 1}),
         "executed",
-        ("find_agent", "find_activity", "halted", "change", *(("expired_approvals", "find_activity") * 2)),
+        ("find_agent", "find_activity", "halted", "commit", *(("expired_approvals", "find_activity") * 2)),
     ),
     "halt": ChangeCase(
-        _nothing, lambda gate, _desk, _given: gate.suspend_all("stop"), "halted", ("halted", "webhook", "change")
+        _nothing, lambda gate, _desk, _given: gate.suspend_all("stop"), "halted", ("halted", "webhook", "commit")
     ),
     "resume": ChangeCase(
         lambda change_fixture: change_fixture.gate.suspend_all("stop"),
         lambda gate, _desk, _given: gate.reactivate_all("go on"),
         "resumed",
-        ("halted", "change"),
+        ("halted", "commit"),
     ),
     "revoke": ChangeCase(
         _second_key,
@@ -230,7 +236,7 @@ CHANGE_CASES = {
             lambda change_fixture, given, services: organisations.revoke_key(given, change_fixture.actor, services)
         ),
         "key_revoked",
-        ("list_keys", "change"),
+        ("list_keys", "commit"),
     ),
     "add a key": ChangeCase(
         _nothing,
@@ -240,7 +246,7 @@ CHANGE_CASES = {
             )
         ),
         "key_added",
-        ("list_keys", "change"),
+        ("list_keys", "commit"),
     ),
     "add an organisation": ChangeCase(
         _nothing,
@@ -248,25 +254,25 @@ CHANGE_CASES = {
             lambda change_fixture, _given, services: organisations.add_organisation("o", change_fixture.actor, services)
         ),
         ("organisation_added", "key_added"),
-        ("first_organisation", "change"),
+        ("first_organisation", "commit"),
     ),
     "revoke an attestation": ChangeCase(
         _attested,
         lambda gate, _desk, given: gate.revoke_attestation(given, "by mistake"),
         "attestation_revoked",
-        ("find_attestation", "change", "first_head", "nodes", "revoked", "find_activity"),
+        ("find_attestation", "commit", "first_head", "nodes", "revoked", "find_activity"),
     ),
     "rotate the signing key": ChangeCase(
         _nothing,
         lambda gate, _desk, _given: gate.rotate_signing_key("once a year"),
         "signing_key_rotated",
-        ("first_organisation", "change"),
+        ("first_organisation", "commit"),
     ),
     "set a webhook": ChangeCase(
         _nothing,
         _kernel(lambda change_fixture, _given, services: webhook.set_webhook(WEBHOOK, change_fixture.actor, services)),
         "webhook_changed",
-        ("change",),
+        ("commit",),
     ),
 }
 all_changes = pytest.mark.parametrize("case", CHANGE_CASES.values(), ids=CHANGE_CASES)
@@ -316,9 +322,9 @@ def test_a_change_that_was_accepted_and_then_failed_is_no_success(
     """No caller gets a success if the store accepted the change and then could not write it."""
     prepared = case.prepare(change_fixture)
     before, events = change_fixture.everything(), change_fixture.events()
-    gate = change_fixture.broken(ReplacingProxy(change_fixture.store, change=_failed(failure)))
-    if case.event == "expired":
-        # An expiry that cannot be written now is written at the next lookup.
+    gate = change_fixture.broken(ReplacingProxy(change_fixture.store, commit=_failed(failure)))
+    if case.event == "expired" and "usage_counters" not in case.calls:
+        # An expiry that no caller waits for is written at the next lookup. Who reads the budget waits for it.
         case.act(gate, change_fixture, prepared)
     else:
         with pytest.raises(RAISED):
@@ -357,12 +363,12 @@ def test_a_surprise_before_or_after_the_commit_is_no_success_and_happens_at_most
 def _require_charged_once(change_fixture: ChangeFixture) -> None:
     """Require that pending cost is reserved, approved cost is used, and refused cost is neither."""
     spent = change_fixture.store.usage_counters(change_fixture.agent_id, change_fixture.manual_clock.now)
-    rows = change_fixture.store._all("SELECT state, cost FROM approvals WHERE kind = 'action'", ())
+    rows = change_fixture.rows("SELECT state, cost FROM approvals WHERE kind = 'action'")
     assert spent.pending_cost == sum(cost for state, cost in rows if state == "pending")
     assert spent.open_approvals == sum(state == "pending" for state, _cost in rows)
     approved = sum(cost for state, cost in rows if state == "approved")
     # The one action that is permitted without an approval costs a cent.
-    decided = 10_000 * len(change_fixture.store._all("SELECT 1 FROM activities WHERE decision = 'APPROVED'", ()))
+    decided = 10_000 * len(change_fixture.rows("SELECT 1 FROM activities WHERE decision = 'APPROVED'"))
     assert spent.cost_day == approved + decided
     total = change_fixture.store.activity_summary(change_fixture.agent_id, None, None).cost
     assert total == approved + decided

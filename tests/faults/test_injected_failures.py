@@ -11,17 +11,18 @@ from typing import Any
 
 import pytest
 
+from qwed.domain.write_set import Committed
 from qwed.futures import Future, completed, notify
 from qwed.gate import Gate
 from qwed.kernel.bootstrap import OpenedServices, close_services, open_services
-from qwed.kernel.pipeline import ADMISSION_STAGES, DECISION_STAGES
 from qwed.kernel.services import Services
 from qwed.model import Status, Verdict
 from qwed.model.clock import Clock
 from qwed.settings import Settings
-from qwed.store.protocol import CommitReceipt, StoreError
+from qwed.store.protocol import StoreError
 from tests.support.fault_injection import FailingProxy, ReplacingProxy
 from tests.support.manual_clock import ManualClock
+from tests.support.pipeline_stages import DECISION
 
 SUM = {"type": "calculate", "query": "2+2"}
 EMAIL = {"type": "send_email", "target": "operations", "parameters": {"body": "hello"}}
@@ -43,9 +44,6 @@ FAILURES = [
     AssertionError("never"),
 ]
 WAYS = [pytest.param(failure, id=type(failure).__name__) for failure in FAILURES]
-
-STAGES = [*(stage.__name__ for stage in ADMISSION_STAGES + DECISION_STAGES), "settle", "answer"]
-"""Stages of every request; only risky actions reach `check_high_risk`."""
 
 
 class FailureFixture:
@@ -77,7 +75,7 @@ class FailureFixture:
         self.require_nothing_held()
 
     def require_nothing_held(self) -> None:
-        assert self.store._state._reservations == {}
+        assert len(self.store.reservations) == 0
         full = {"usd": 10 - self.gate.get_agent_budget(self.agent_id)["cost"]["current_daily_usd"]}
         whole = self.gate.verify_action(
             self.agent_id, {**SUM, "cost": full}, {"conversation_id": "all of it", "step_number": 99}
@@ -122,7 +120,7 @@ def _raises_at(stage: str, failure: BaseException) -> Callable[[str], None]:
 
 
 @pytest.mark.parametrize("failure", WAYS)
-@pytest.mark.parametrize("stage", [name for name in STAGES if name != "answer"])
+@pytest.mark.parametrize("stage", DECISION)
 def test_a_surprise_at_a_stage_is_a_refusal_that_frees_the_step(
     failure_fixture: FailureFixture, stage: str, failure: BaseException
 ) -> None:
@@ -147,18 +145,19 @@ def test_a_surprise_after_the_commit_is_a_refusal_charged_once_that_a_retry_turn
 
 
 @pytest.mark.parametrize("failure", WAYS)
-def test_a_surprise_at_the_stage_for_high_risk_is_a_refusal_too(
-    failure_fixture: FailureFixture, failure: BaseException
+@pytest.mark.parametrize("stage", ["reserve", "decide", "commit"])
+def test_a_surprise_on_the_way_of_a_call_of_high_risk_is_a_refusal_too(
+    failure_fixture: FailureFixture, stage: str, failure: BaseException
 ) -> None:
     delete = {"type": "file_delete", "target": "notes.txt"}
     failure_fixture.require_refused(
-        failure_fixture.ask(failure_fixture.broken(at_stage=_raises_at("check_high_risk", failure)), action=delete)
+        failure_fixture.ask(failure_fixture.broken(at_stage=_raises_at(stage, failure)), action=delete)
     )
     failure_fixture.require_untouched()
     failure_fixture.require_free(delete)
 
 
-STORE_CALLS = ["find_agent", "reserve_step", "reserve_budget", "tool_rows", "commit", "claim_key"]
+STORE_CALLS = ["load", "reserve", "commit"]
 
 
 @pytest.mark.parametrize("failure", WAYS)
@@ -176,7 +175,7 @@ def test_a_store_that_fails_in_one_call_refuses_and_frees_the_step(
 
 
 @both
-@pytest.mark.parametrize("method", ["commit", "reserve_budget", "tool_rows", "find_agent"])
+@pytest.mark.parametrize("method", ["load", "reserve", "commit"])
 @pytest.mark.parametrize("nth", [1, 2, 3])
 @pytest.mark.parametrize("once", [True, False])
 def test_a_store_that_fails_at_the_nth_call_never_approves_what_it_did_not_keep(
@@ -210,7 +209,7 @@ def test_a_failure_while_freeing_is_a_refusal_and_not_an_exception(
 ) -> None:
     store = FailingProxy(failure_fixture.store, "release", failure)
     answer = failure_fixture.ask(
-        failure_fixture.broken(store=store, at_stage=_raises_at("settle", RuntimeError("first")))
+        failure_fixture.broken(store=store, at_stage=_raises_at("commit", RuntimeError("first")))
     )
     failure_fixture.require_refused(answer)
     # A reservation that could not be released ends with its lease.
@@ -220,14 +219,14 @@ def test_a_failure_while_freeing_is_a_refusal_and_not_an_exception(
 
 
 @pytest.mark.parametrize("failure", WAYS)
-def test_a_key_that_cannot_be_released_is_a_refusal_and_the_kept_answer_comes_after_the_lease(
+def test_a_key_that_cannot_be_released_is_a_refusal_and_the_retry_gets_the_kept_answer(
     failure_fixture: FailureFixture, failure: BaseException
 ) -> None:
-    store = FailingProxy(failure_fixture.store, "release_key", failure)
+    store = FailingProxy(failure_fixture.store, "release", failure)
     failure_fixture.require_refused(failure_fixture.ask(failure_fixture.broken(store=store), idempotency_key="k"))
-    assert failure_fixture.ask(idempotency_key="k").error["code"] == "QWED-REQ-006"
-    failure_fixture.manual_clock.advance(31)
-    assert failure_fixture.ask(idempotency_key="k").decision == "APPROVED"
+    for seconds in (0, 31):
+        failure_fixture.manual_clock.advance(seconds)
+        assert failure_fixture.ask(idempotency_key="k").decision == "APPROVED"
     assert (
         failure_fixture.store.usage_counters(failure_fixture.agent_id, failure_fixture.manual_clock.now).cost_day
         == 10_000
@@ -458,7 +457,7 @@ def _failed(failure: BaseException) -> Future[Any]:
     return ticket
 
 
-class _NeverFuture(Future[CommitReceipt]):
+class _NeverFuture(Future[Committed]):
     """Future that never completes."""
 
     def wait(self, seconds: float) -> None:

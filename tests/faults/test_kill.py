@@ -9,16 +9,14 @@ from pathlib import Path
 import pytest
 
 import qwed
-from qwed.kernel.pipeline import ADMISSION_STAGES, DECISION_STAGES
-from qwed.kernel.stages.check_budget import check_high_risk
 from tests.faults.crashing_server import AFTER_COMMIT, BEFORE_COMMIT, INSIDE_BATCH
 from tests.faults.scenario import CALLERS, CALLS, CrashScenario, retry_everything
 from tests.support.campaign_table import Figure, campaign
 from tests.support.data_directory_check import COMMITTED, DataDirectoryCheck
+from tests.support.pipeline_stages import ANSWER, DECISION
 
-STAGES = [stage.__name__ for stage in (*ADMISSION_STAGES, *DECISION_STAGES, check_high_risk)]
 COMMITTING = [BEFORE_COMMIT, INSIDE_BATCH, AFTER_COMMIT]
-PLACES = [*STAGES, "settle", "answer", *COMMITTING]
+PLACES = [*DECISION, *ANSWER, *COMMITTING]
 CENT = 10_000
 
 
@@ -62,7 +60,7 @@ def test_many_ends_in_a_row_leave_one_story_when_the_process_ends_at(
     figure("answers told before a kill", len(scenario.told))
 
 
-@pytest.mark.parametrize("place", ["detect_loops", "decide", "settle", BEFORE_COMMIT, INSIDE_BATCH])
+@pytest.mark.parametrize("place", ["reserve", "decide", "commit", BEFORE_COMMIT, INSIDE_BATCH])
 def test_a_step_in_flight_when_the_process_ended_is_free_at_the_next_start(scenario: CrashScenario, place: str) -> None:
     asked = scenario.end(place, times=1, round_=0)
     assert [one.heard for one in asked] == [None] * CALLS

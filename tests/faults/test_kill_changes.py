@@ -18,11 +18,11 @@ import msgspec
 import pytest
 
 import qwed
+from qwed.domain.change_parts import Webhook
 from qwed.futures import run_in_thread
 from qwed.gate import Gate, GateError
 from qwed.kernel.admin import webhook
 from qwed.kernel.audit_change import GATE, Actor
-from qwed.store.change_parts import Webhook
 from tests.faults.crashing_server import AFTER_COMMIT, AFTER_LEAF, BEFORE_COMMIT
 from tests.faults.scenario import CRASHING
 from tests.support.campaign_table import campaign
@@ -271,7 +271,7 @@ def test_content_is_kept_whole_or_erased_whole_after_a_cut(cut: CrashFixture, pl
     [
         BEFORE_COMMIT,
         AFTER_COMMIT,
-        *(pytest.param(place, marks=_AT_LENGTH) for place in ("settle", AFTER_LEAF, "answer")),
+        *(pytest.param(place, marks=_AT_LENGTH) for place in ("commit", AFTER_LEAF, "answer")),
     ],
 )
 @pytest.mark.parametrize("event", ["pending", "failed"])

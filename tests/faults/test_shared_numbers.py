@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from qwed.store.protocol import CommitReceipt, Reservation
+from qwed.domain.write_set import Committed, Reservation
 from tests.support.campaign_table import Figure, campaign
 from tests.support.manual_clock import ManualClock
 from tests.support.stores import PostgresStoreFixture, agent_of
@@ -34,12 +34,11 @@ def _send(store_fixture: PostgresStoreFixture, conversation: str, name: str) -> 
 def _sent(store_fixture: PostgresStoreFixture, conversation: str, fingerprint: str) -> int:
     agent = agent_of()
     for _ in range(TRIES):
-        store_fixture.prefetch(conversation=conversation)
         reservation = store_fixture.reserve(agent, 0, conversation, auto_numbered=True, fingerprint=fingerprint)
         assert isinstance(reservation, Reservation), reservation
         outcome = store_fixture.settle(agent, reservation)
         store_fixture.store.release(reservation)
-        if isinstance(outcome, CommitReceipt):
+        if isinstance(outcome, Committed):
             return reservation.step.number
     raise AssertionError("others were always first")
 

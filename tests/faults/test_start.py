@@ -15,8 +15,8 @@ import pytest
 
 import qwed
 from qwed.gate import Gate
+from qwed.kernel.authentication import find_key
 from qwed.kernel.bootstrap import OWNER_KEY_FILE, close_services, open_services
-from qwed.kernel.stages.authenticate import find_key
 from qwed.ledger.keyring import JWKS_FILE, KEY_FILE
 from qwed.ledger.subject_encryption import VaultError
 from qwed.model.clock import Clock

@@ -19,7 +19,7 @@ from qwed_sdk import ActionDenied, ActionPending, QWEDAgentClient, QWEDClient
 from qwed_sdk.langchain import QWEDVerificationCallback
 from qwed_sdk.langchain.run_registry import MAX_RUNS, AnnouncedCall, RunRegistry
 from qwed_sdk.models import Action, Answer
-from qwed_sdk.operations.tool_check import Permit
+from qwed_sdk.permits import Permit
 from tests.frameworks.langchain_script import (
     EXECUTOR_INPUT,
     GRAPH_INPUT,
@@ -358,7 +358,7 @@ UNHEARD_INSIDE: dict[str, Inner] = {
     "the method run of a tool": lambda tool, _: tool.run(DELETE[1]),
     "a tool with callbacks of its own": lambda tool, _: tool.invoke(DELETE[1], {"callbacks": []}),
     "a tool in a new thread": lambda tool, _: _in_a_thread(lambda: tool.invoke(DELETE[1])),
-    "the function of a tool": lambda tool, _: tool._run(**DELETE[1], config={}),
+    "the function of a tool": lambda tool, _: tool.func(**DELETE[1]),
 }
 
 

@@ -31,7 +31,6 @@ from mcp.types import Tool as MCPTool
 
 from qwed_sdk import Checkpoint, QWEDAgentClient, QWEDClient
 from qwed_sdk.openai_agents import QWEDGuard
-from qwed_sdk.pending_runs import MAX_ENTRIES, BoundedDict
 from tests.frameworks.openai_agents_script import CallSpec, scripted, tool_names, tool_outputs, toolbox
 from tests.frameworks.slow_tools import SlowVerifier
 from tests.support.chat_completions_server import answer_bytes, chat_server
@@ -822,10 +821,3 @@ def test_without_the_framework_the_module_is_there_and_says_what_to_install() ->
     )
     done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip().endswith("pip install openai-agents")
-
-
-def test_what_is_remembered_is_bounded() -> None:
-    bounded: BoundedDict[int] = BoundedDict()
-    for number in range(MAX_ENTRIES + 10):
-        bounded[str(number)] = number
-    assert (len(bounded), "9" in bounded, "10" in bounded) == (MAX_ENTRIES, False, True)

@@ -33,7 +33,7 @@ def _text(data: bytes) -> str:
 
 def math() -> Target:
     from qwed.engines._math.notation import normalize_notation
-    from qwed.engines._math.syntax import parse
+    from qwed.engines._math.parser import parse
     from qwed.engines._math.syntax_tree import MathRefusalError
     from qwed.engines.arithmetic import verify_quick
 

@@ -11,7 +11,7 @@ import pytest
 
 import qwed
 from qwed.proxies.listen_address import ListenAddress, is_loopback, listen
-from qwed_mcp import cli, main
+from qwed_mcp import main
 from qwed_mcp.auth import KeySourceError, open_api_keys
 from tests.support.case_tables import rows
 from tests.support.mcp_sessions import COMMAND, environment
@@ -109,7 +109,9 @@ def test_a_port_that_is_taken_is_told(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_an_address_that_others_can_reach_is_warned_about(capsys: pytest.CaptureFixture[str]) -> None:
-    cli._require_remote_allowed("0.0.0.0", allowed=True)
+    with listen(ListenAddress(port=0)) as listener, pytest.raises(SystemExit):
+        # The port is taken, so it ends after the warning.
+        main.main(["--http", "--host", "0.0.0.0", "--allow-remote", "--port", str(listener.getsockname()[1])])
     assert "keys cross the network unencrypted" in capsys.readouterr().err
 
 

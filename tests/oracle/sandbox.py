@@ -62,7 +62,7 @@ def _probe() -> str:
 
 def python() -> str:
     """Return a Python that the user of the sandbox can run."""
-    for candidate in (getattr(sys, "_base_executable", sys.executable), "/usr/bin/python3", "/usr/local/bin/python3"):
+    for candidate in (sys.executable, "/usr/bin/python3", "/usr/local/bin/python3"):
         path = Path(os.path.realpath(candidate))
         if path.exists() and is_readable(path):
             return str(path)

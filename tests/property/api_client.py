@@ -18,8 +18,8 @@ class ApiAnswer(NamedTuple):
 
     @property
     def code(self) -> str | None:
-        """Error code of a refusal, or None."""
-        error = self.body.get("error")
+        """Error code of a refusal, or None; an action that is shown with an error is no refusal."""
+        error = None if "first_decision" in self.body else self.body.get("error")
         return error["code"] if isinstance(error, dict) else None
 
 

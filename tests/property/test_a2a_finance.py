@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from qwed.futures import run_in_thread
+from qwed.kernel.a2a.message import MessageVerdict
 from qwed_a2a.guards.finance import check_finance
-from qwed_a2a.results import GuardResult
 from tests.support.shared_engine_workers import shared_verdicts
 
 DECIMALS = {None: 6, "USD": 2, "EUR": 2, "JPY": 0, "KRW": 0, "KWD": 3, "TND": 3, "CLF": 4}
@@ -137,7 +137,7 @@ def claim(invoice: Invoice, random: Random) -> Amount:
     return Amount(right.units + off, right.decimals)
 
 
-def check(payload: dict[str, Any]) -> GuardResult:
+def check(payload: dict[str, Any]) -> MessageVerdict:
     # Encode and decode as JSON, as on the wire.
     return run_in_thread(check_finance(json.loads(json.dumps(payload)), shared_verdicts()), 1)
 
@@ -149,11 +149,11 @@ def compare(seed: int, count: int) -> None:
         invoice = random_invoice(random)
         payload = invoice.payload(random)
         found = check(payload)
-        assert found.passed is invoice.honest, (payload, found)
+        assert found.forwarded is invoice.honest, (payload, found)
         if found.details:
             assert Fraction(found.details["computed_total"]) == invoice.total, payload
             assert Fraction(found.details["difference"]) == invoice.claimed.exact - invoice.total, payload
-        passed += found.passed
+        passed += found.forwarded
     # Both outcomes must be frequent enough to compare.
     assert count * 0.2 < passed < count * 0.8
 
@@ -180,7 +180,7 @@ def test_every_error_beyond_the_tolerance_is_found_and_none_within_it():
             for sign in (1, -1):
                 claimed = Amount(total.units + sign * off, 12)
                 found = check(invoice._replace(claimed=claimed).payload(random))
-                assert found.passed is (off <= cent), (off, found)
+                assert found.forwarded is (off <= cent), (off, found)
 
 
 @pytest.mark.parametrize("lines", [2, 3, 10, 100, 1_000])
@@ -188,7 +188,7 @@ def test_lines_that_are_each_off_by_less_than_the_tolerance_do_not_add_up_unseen
     for off in (1, 9, 10):
         claimed = Amount(lines * (5_000 + off), 3)
         payload = {"claimed_total": claimed.text, "line_items": [{"amount": "5.000"}] * lines}
-        assert check(payload).passed is (lines * off <= 10)
+        assert check(payload).forwarded is (lines * off <= 10)
 
 
 def test_neither_the_order_of_lines_nor_the_way_a_number_is_written_changes_the_verdict():
@@ -200,7 +200,7 @@ def test_neither_the_order_of_lines_nor_the_way_a_number_is_written_changes_the_
             shuffled = invoice._replace(lines=tuple(random.sample(invoice.lines, len(invoice.lines))))
             found = check(shuffled.payload(random))
             totals = (found.details.get("computed_total"), found.details.get("difference"))
-            verdicts.add((found.passed, *(each and Fraction(each) for each in totals)))
+            verdicts.add((found.forwarded, *(each and Fraction(each) for each in totals)))
         assert len(verdicts) == 1
 
 
@@ -211,7 +211,7 @@ def test_a_line_of_many_is_as_many_lines_of_one():
         total = Amount(amount.units * many + random.choice([0, 0, 1, 2, -5]), 2)
         at_once = check({"claimed_total": total.text, "line_items": [{"amount": amount.text, "quantity": many}]})
         one_by_one = check({"claimed_total": total.text, "line_items": [{"amount": amount.text}] * many})
-        assert at_once.passed is one_by_one.passed is (abs(total.units - amount.units * many) <= 1)
+        assert at_once.forwarded is one_by_one.forwarded is (abs(total.units - amount.units * many) <= 1)
 
 
 def test_the_same_invoice_has_the_same_finding_every_time():

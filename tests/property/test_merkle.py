@@ -128,7 +128,7 @@ def test_a_tree_of_any_leaves_has_the_defined_root(size: int, seed: int) -> None
     defined = DefinedTree(size, seed)
     growth = merkle.MerkleFrontier(0, [])
     for each in defined.leaves:
-        growth.add(leaf_hash(each))
+        growth.add(each)
     assert grown(defined.leaves).root() == growth.root() == defined.root(size)
     assert growth.peak_hashes() == [_at(defined, place) for place in merkle.peaks(size)]
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from qwed.kernel.decision_matrix import STATUS_MATRIX, TRUST_MATRIX, stricter
+from qwed.kernel.decision_matrix import STATUS_MATRIX, TRUST_MATRIX
+from qwed.kernel.stages.decide import stricter
 from qwed.model import Decision, Risk, Status, Trust
 from tests.conftest import AgentConversation
 from tests.spec.requests import EMAIL, FALSE, OF_RISK, RISK_WORDS, UNDECIDED, WRONG_SUM, Json, proof_of, said

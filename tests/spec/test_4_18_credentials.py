@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 
+from qwed.domain import credentials
 from qwed.gate import Gate
-from qwed.kernel.stages.authenticate import find_key
-from qwed.store import credentials
+from qwed.kernel.authentication import find_key
 from tests.spec.conftest import Keyholders, SpecServer
 from tests.spec.requests import SUM, Json
 from tests.spec.sections import spec
 from tests.support.gate_factory import open_gate
 from tests.support.metrics_scrape import Scrape
+from tests.support.store_parts import StoreParts
 
 HERE = {"conversation_id": "c", "step_number": 1}
 NOBODY = "agent_" + "0" * 24
@@ -77,7 +78,7 @@ def test_every_key_is_compared_in_constant_time_also_where_there_is_none(
 def test_a_key_is_looked_up_by_its_prefix_through_an_index(gate: Gate) -> None:
     store: Any = gate.services.store
     asked: list[str] = []
-    connection: sqlite3.Connection = store._reader
+    connection: sqlite3.Connection = StoreParts(store).reader
     connection.set_trace_callback(asked.append)
     find_key("qwed_live_" + "f" * 52, store)
     connection.set_trace_callback(None)

@@ -689,11 +689,9 @@ def test_nothing_that_was_judged_is_remembered_past_an_erasure(tmp_path: Path) -
                 gate.verify_action(agent, action, {"conversation_id": "c", "step_number": step}).decision == "APPROVED"
             )
         services = gate.services
-        assert services.assessments._entries
-        assert services.engines._known
+        assert min(len(services.assessments), len(services.engines)) > 0
         gate.erase(PRINCIPAL)
-        assert not services.assessments._entries
-        assert not services.engines._known
+        assert (len(services.assessments), len(services.engines)) == (0, 0)
         assert gate.verify_action(agent, action, {"conversation_id": "d", "step_number": 1}).decision == "APPROVED"
 
 

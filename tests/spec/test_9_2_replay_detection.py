@@ -117,6 +117,16 @@ def test_the_same_key_and_body_return_the_stored_answer(ask: AgentConversation, 
 
 
 @spec("9.2")
+def test_a_suspended_agent_gets_no_stored_answer(ask: AgentConversation) -> None:
+    _send(ask, "k1")
+    path = f"/agents/{ask.agent_id}"
+    ask.api.post(f"{path}/suspend", json={"reason": "odd"})
+    assert said(_send(ask, "k1").json()) == ("DENIED", "QWED-AGENT-003")
+    ask.api.post(f"{path}/reactivate", json={"reason": "fine"})
+    assert said(_send(ask, "k1").json()) == ("APPROVED", None)
+
+
+@spec("9.2")
 def test_a_repeated_request_is_charged_and_logged_once(ask: AgentConversation) -> None:
     for _ in range(3):
         assert _send(ask, "k1").json()["decision"] == "APPROVED"

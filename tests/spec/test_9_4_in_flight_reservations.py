@@ -60,7 +60,7 @@ class Held:
         gate.services = replace(gate.services, at_stage=self._at)
 
     def _at(self, stage: str) -> None:
-        if stage == "settle" and not self.arrived.is_set():
+        if stage == "commit" and not self.arrived.is_set():
             self.arrived.set()
             assert self.go.wait(PATIENCE)
 

@@ -114,7 +114,7 @@ def test_an_agent_beyond_its_limit_is_denied_and_told_when_to_come_back(limited:
 def test_a_limiter_that_fails_denies_and_nothing_passes_until_it_is_back() -> None:
     opened = open_services(Settings(), in_memory=True)
     app = App(opened.services)
-    windows: Any = app._context.rate_limiter
+    windows: Any = app.context.rate_limiter
     windows.limiter = FailingProxy(windows.limiter, "hit", LimiterError("no answer"), once=True)
     path, headers = "/agents/agent_1/verify", {"X-API-Key": opened.owner_key or ""}
 
@@ -144,7 +144,7 @@ ASKED = [
 def test_while_the_limiter_fails_all_requests_are_denied() -> None:
     opened = open_services(Settings(), in_memory=True)
     app = App(opened.services)
-    windows: Any = app._context.rate_limiter
+    windows: Any = app.context.rate_limiter
     windows.limiter = FailingProxy(windows.limiter, "hit", LimiterError("no answer"))
     headers = {"X-API-Key": opened.owner_key or ""}
 

@@ -9,9 +9,9 @@ import httpx
 import pytest
 
 from qwed.api.app import App
+from qwed.domain import credentials
 from qwed.gate import Gate
 from qwed.settings import Settings
-from qwed.store import credentials
 from tests.conftest import AgentConversation
 from tests.spec.conftest import SpecServer
 from tests.spec.requests import SUM, Json, said

@@ -230,7 +230,6 @@ UNDER_PRESSURE: dict[E, dict[str, str]] = {
 """Codes that refuse every caller on every route."""
 
 NOT_BY_ONE_REQUEST = {
-    E.AGENT_CHANGED: "the agent must be changed while the decision is made: test_8_3_while_deciding",
     E.INTERNAL: "a surprise in our own code: tests/faults",
     E.SERVER_ERROR: "a surprise in our own code: tests/faults",
     E.ENGINE_UNAVAILABLE: "every worker must be busy: test_busy_engines",

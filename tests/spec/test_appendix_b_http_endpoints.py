@@ -15,8 +15,7 @@ import pytest
 
 import qwed
 from qwed.api.handlers import agents
-from qwed.api.openapi import schemas as schemas_module
-from qwed.kernel.agents.registration import COUNT_LIMITS, MONEY_LIMITS
+from qwed.kernel.agents.registration import COUNT_LIMITS, MONEY_LIMITS, RegisterRequest
 from qwed.kernel.request import ActionOptions, Context
 from tests.conftest import AgentConversation, Register
 from tests.spec.requests import DELETE, EMAIL, FALSE, OF_RISK, SUM, WRONG_SUM, Json, said
@@ -211,17 +210,17 @@ def test_the_document_names_the_fields_that_are_read(document: Json) -> None:
     def names(schema: str) -> set[str]:
         return set(document["components"]["schemas"][schema]["properties"])
 
-    assert names("VerifyShape") == agents.VERIFY_FIELDS
-    assert names("VerifyToolShape") == agents.TOOL_FIELDS
-    assert names("ToolCallShape") == agents.TOOL_CALL_FIELDS
-    assert names("ContextShape") == set(Context.__struct_fields__)
-    assert names("OptionsShape") == set(ActionOptions.__struct_fields__)
-    assert names("BudgetShape") == {*MONEY_LIMITS, *COUNT_LIMITS}
+    assert names("VerifyRequest") == set(agents.VerifyRequest.__struct_fields__)
+    assert names("VerifyToolRequest") == set(agents.VerifyToolRequest.__struct_fields__)
+    assert names("ToolCallRequest") == set(agents.ToolCallRequest.__struct_fields__)
+    assert names("Context") == set(Context.__struct_fields__)
+    assert names("OptionsRequest") == set(ActionOptions.__struct_fields__)
+    assert names("BudgetRequest") == {*MONEY_LIMITS, *COUNT_LIMITS}
     stated = {"cost", "effects"}
-    assert names("ActionShape") == stated | {"type", "action_type", "query", "code", "target", "parameters", "tool"}
+    assert names("ActionRequest") == stated | {"type", "action_type", "query", "code", "target", "parameters", "tool"}
     profile = {"name", "principal_id", "type", "description", "framework", "model"}
-    assert names("RegisterShape") == profile | {"permissions", "budget", "trust_level"}
-    assert schemas_module.RegisterShape.__struct_config__.forbid_unknown_fields
+    assert names("RegisterRequest") == profile | {"permissions", "budget", "trust_level"}
+    assert RegisterRequest.__struct_config__.forbid_unknown_fields
 
 
 def _validator(document: Json, method: str, path: str, status: int) -> jsonschema_rs.Draft202012Validator:

@@ -17,7 +17,7 @@ from tests.support.full_organisations import body_of
 from tests.support.route_caller import answer_to
 
 _IN_PATH = re.compile(r"{\w+}")
-WITH_A_BODY = [route for route in ROUTES if route.request is not None]
+WITH_A_BODY = [route for route in ROUTES if route.body is not None]
 # A value for each parameter where it is known; on other routes the parameter is unknown.
 PARAMETERS = {
     "limit": "1",
@@ -47,7 +47,7 @@ def _name(route: Route) -> str:
 
 
 def _ask(client: httpx.Client, route: Route, query: dict[str, str]) -> httpx.Response:
-    body = body_of(route.handler.__name__)
+    body = body_of(route.name)
     content = {} if body is None else {"json": body}
     return answer_to(client, route.method, _IN_PATH.sub("nobody", route.path), params=query, **content)
 

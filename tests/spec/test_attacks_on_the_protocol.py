@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+from qwed.domain.write_set import Notice
 from qwed.gate import Gate, GateError
 from qwed.store.change_handlers import notice_statements
-from qwed.store.protocol import Notice
 from tests.conftest import AgentConversation
 from tests.spec.conftest import Keyholders, SpecServer
 from tests.spec.requests import EMAIL, SUM, WRITE, Json, action_of, another, refusal_of, settle
@@ -28,6 +28,7 @@ from tests.support.metrics_scrape import Scrape
 from tests.support.polling import until
 from tests.support.raw_http import message, send_concurrently
 from tests.support.server import Server
+from tests.support.store_parts import StoreParts
 from tests.support.stored_rows import StoredRows
 from tests.support.stores import StoreFixture
 
@@ -90,14 +91,13 @@ def test_a_decision_does_not_wait_for_a_page_of_history(tmp_path: Path) -> None:
         # After a change, the next decision looks for expired approvals.
         gate.suspend_agent(agent, reason="a look")
         gate.reactivate_agent(agent, reason="all is well")
-        store: Any = gate.services.store
         decided = threading.Event()
 
         def decide() -> None:
             _ask(gate, agent, SUM)
             decided.set()
 
-        with store._report_lock:  # locks that a reader of a long page holds
+        with StoreParts(gate.services.store).report_lock:  # a reader of a long page holds it
             asking = threading.Thread(target=decide)
             asking.start()
             in_time = decided.wait(60)

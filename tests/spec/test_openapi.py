@@ -235,7 +235,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
 
 
 def _sampled(place: Path) -> Told:
-    routes = {route.handler.__name__: route for route in ROUTES}
+    routes = {route.name: route for route in ROUTES}
     server = Server(place)
     found: Told = {}
     with httpx.Client(base_url=server.base_url, timeout=30) as client:

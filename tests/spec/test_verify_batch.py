@@ -276,9 +276,14 @@ def test_each_organisation_has_its_turn() -> None:
 def test_who_leaves_the_line_takes_no_turn_along() -> None:
     async def served() -> str:
         turns = FairSemaphore(1)
+
+        async def take(owner: str) -> None:
+            async with turns.slot(owner):
+                pass
+
         async with turns.slot("a"):
-            gone = asyncio.ensure_future(turns._wait("b"))
-            stays = asyncio.ensure_future(turns._wait("c"))
+            gone = asyncio.ensure_future(take("b"))
+            stays = asyncio.ensure_future(take("c"))
             await asyncio.sleep(0)
             gone.cancel()
             await asyncio.gather(gone, return_exceptions=True)

@@ -12,9 +12,9 @@ from a2a.client import Client, ClientConfig, create_client
 from a2a.types import AgentCard, SendMessageRequest, StreamResponse
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
+from qwed.proxies.backend import Identity
 from qwed_a2a.message import AgentMessage, PayloadType
 from qwed_a2a.proxy.app import proxy_app
-from qwed_a2a.proxy.backend import Peer
 from qwed_a2a.proxy.proxy_options import A2AProxyOptions
 from qwed_a2a.proxy.upstream import UpstreamLimits
 from qwed_a2a.verdict import EngineName, VerdictStatus, VerificationVerdict
@@ -31,23 +31,23 @@ _RULES = (
 
 class RecordedMessage(NamedTuple):
     message: AgentMessage
-    sender: Peer
+    sender: Identity
 
 
 class RuleBackend:
     """Backend with a few rules; `mallory` is known and proves nothing."""
 
     location = "rules"
-    client = Peer("visitor", TOKEN)
-    upstream = Peer("clerk", TOKEN)
+    client = Identity("visitor", TOKEN)
+    upstream = Identity("clerk", TOKEN)
 
     def __init__(self) -> None:
         self.messages: list[RecordedMessage] = []
 
-    async def intercept(self, message: AgentMessage, sender: Peer) -> VerificationVerdict:
+    async def intercept(self, message: AgentMessage, sender: Identity) -> VerificationVerdict:
         self.messages.append(RecordedMessage(message, sender))
         text = str(message.payload)
-        if sender.agent_id == "mallory" and sender.token != TOKEN:
+        if sender.agent_id == "mallory" and sender.agent_token != TOKEN:
             raise QWEDError("this agent is not proven", code="QWED-AUTH-002", status=401)
         if "unreachable" in text:
             raise QWEDConnectionError("the server was not reached", sent=False)

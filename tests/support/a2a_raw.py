@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import msgspec
 
+from qwed.proxies.backend import Identity
 from qwed_a2a.proxy.app import proxy_app
 from qwed_a2a.proxy.message_schema import A2AMessage, A2APart, Role, SendMessage, StreamResponse
 from qwed_a2a.proxy.methods import A2AMethod
@@ -63,12 +64,20 @@ async def raw_agent(reply: AgentReply) -> AsyncIterator[str]:
         await asyncio.gather(*serving)
 
 
+class ClientRelay(Relay):
+    """Relay that also names the sender of messages from clients without credentials."""
+
+    def __init__(self, backend: Any, *parts: Any) -> None:
+        super().__init__(backend, *parts)
+        self.client: Identity = backend.client
+
+
 @asynccontextmanager
-async def relay_before(reply: AgentReply, backend: Any = None, **limits: Any) -> AsyncIterator[Relay]:
+async def relay_before(reply: AgentReply, backend: Any = None, **limits: Any) -> AsyncIterator[ClientRelay]:
     """Yield a relay in front of an agent with these replies."""
     async with raw_agent(reply) as url:
         cards: Any = FakeCardRegistry(make_card(url), url)
-        relay = Relay(backend or RuleBackend(), cards, UpstreamLimits(**{"seconds": 5.0, **limits}), {})
+        relay = ClientRelay(backend or RuleBackend(), cards, UpstreamLimits(**{"seconds": 5.0, **limits}), {})
         try:
             yield relay
         finally:
@@ -85,11 +94,26 @@ async def proxy_client(
         options = A2AProxyOptions(name="clerk", upstream=url, public_url=url, principal_id="tests", compat=True)
         app = proxy_app(backend or RuleBackend(), cards, options, **options_of_app)
         transport = httpx.ASGITransport(app, raise_app_exceptions=True)
-        async with httpx.AsyncClient(transport=transport, base_url=url, headers={"A2A-Version": "1.0"}) as client:
-            try:
-                yield client
-            finally:
-                await app._relay.close()  # type: ignore[attr-defined]  # there is no lifespan event
+        async with (
+            lifespan(app),
+            httpx.AsyncClient(transport=transport, base_url=url, headers={"A2A-Version": "1.0"}) as client,
+        ):
+            yield client
+
+
+@asynccontextmanager
+async def lifespan(app: Any) -> AsyncIterator[None]:
+    """Send the lifespan events of an application, which the transport does not."""
+    events: asyncio.Queue[Any] = asyncio.Queue()
+    replies: asyncio.Queue[Any] = asyncio.Queue()
+    task = asyncio.create_task(app({"type": "lifespan"}, events.get, replies.put))
+    events.put_nowait({"type": "lifespan.startup"})
+    await replies.get()
+    try:
+        yield
+    finally:
+        events.put_nowait({"type": "lifespan.shutdown"})
+        await task
 
 
 def send_params(text: str = "hello", **more: Any) -> SendMessage:
@@ -97,9 +121,9 @@ def send_params(text: str = "hello", **more: Any) -> SendMessage:
     return SendMessage(message=A2AMessage(message_id="m", role=Role.USER, parts=(A2APart(text=text),), **more))
 
 
-def client_call(relay: Relay, params: Any, method: A2AMethod = A2AMethod.STREAM) -> ClientCall:
+def client_call(relay: ClientRelay, params: Any, method: A2AMethod = A2AMethod.STREAM) -> ClientCall:
     """Return the call of an anonymous client."""
-    return ClientCall(method, params, relay._anonymous)
+    return ClientCall(method, params, relay.client)
 
 
 async def collect_events(relay: Relay, call: ClientCall, events: list[StreamResponse]) -> None:

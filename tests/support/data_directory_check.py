@@ -106,9 +106,9 @@ class DataDirectoryCheck:
 
     def require_consistent_log(self) -> None:
         """Check everything except the hourly and daily counters, which depend on the clock between two calls."""
-        self._require_an_unbroken_log()
-        self._require_a_signed_tree()
-        self._require_each_step_once()
+        self.require_an_unbroken_log()
+        self.require_a_signed_tree()
+        self.require_each_step_once()
         self._require_daily_totals()
         self._require_conduct()
         self._require_trust_evidence()
@@ -116,12 +116,12 @@ class DataDirectoryCheck:
         self._require_each_approval_resolved_once()
         self._require_nothing_stray()
 
-    def _require_an_unbroken_log(self) -> None:
+    def require_an_unbroken_log(self) -> None:
         for organisation in {name for name, _index, _event in self.log}:
             indexes = [index for name, index, _event in self.log if name == organisation]
             assert indexes == list(range(len(indexes)))
 
-    def _require_a_signed_tree(self) -> None:
+    def require_a_signed_tree(self) -> None:
         """Require that every head signs exactly its leaves, and that every leaf is below a head (P5)."""
         keys = public_keys(self.jwks)
         trees = {name: Tree() for name, _leaf, _nodes in self.leaves}
@@ -139,7 +139,7 @@ class DataDirectoryCheck:
             name: tree.size for name, tree in trees.items()
         }
 
-    def _require_each_step_once(self) -> None:
+    def require_each_step_once(self) -> None:
         places: dict[tuple[str, str | None], list[int | None]] = {}
         readable = [activity for activity in self.committed() if activity.readable]
         unreadable = {activity.agent_id for activity in self.committed() if not activity.readable}
@@ -288,8 +288,7 @@ HELD = {"pending_cost": "cost", "pending_tokens": "tokens", "pending_high_risk":
 SETTLED = {"approved": "approved", "trust_raised": "approved", "rejected": "rejected", "expired": "expired"}
 STOPS = {"suspended": "suspended", "complaint": "suspended", "reactivated": "active"}
 TRUST_EVENTS = ("trust_raised", "trust_lowered", "trust_degraded")
-_NOT_COUNTED = ("QWED-AGENT-LOOP-001", "QWED-AGENT-LOOP-002", "QWED-AGENT-BUDGET", "QWED-REQ")
-_SUSPENDED = "QWED-AGENT-003"
+_NOT_COUNTED = ("QWED-AGENT-LOOP-001", "QWED-AGENT-LOOP-002", "QWED-AGENT-BUDGET", "QWED-AGENT-003", "QWED-REQ")
 _FINAL = {code.code for code in ErrorCode if code.final}
 """Codes that say that a retry does not help; the content is used instead where it still exists."""
 
@@ -309,9 +308,6 @@ def _denied(against: list[tuple[int, bool, int]]) -> int:
 
 def _counts_as_request(activity: LoggedDecision) -> bool:
     """Return True for what passed admission, except what the budget refused (ruling 4.8)."""
-    if activity.error == _SUSPENDED:
-        # A refusal at admission has no step yet; a refusal at the commit has one.
-        return activity.step_number is not None
     return not (activity.error or "").startswith(_NOT_COUNTED)
 
 

@@ -30,6 +30,19 @@ def respond_with(status: int, body: Any = None, *, raw: bytes | None = None, **h
     return send_bytes("\r\n".join(lines).encode() + b"\r\n\r\n" + content)
 
 
+def respond_always(status: int, body: Any) -> Behave:
+    """Answer every request of the connection with this response."""
+    content = json.dumps(body).encode()
+    data = f"HTTP/1.1 {status} So\r\ncontent-length: {len(content)}\r\n\r\n".encode() + content
+
+    def behave(line: socket.socket) -> None:
+        line.sendall(data)
+        while _read(line) is not None:
+            line.sendall(data)
+
+    return behave
+
+
 def send_bytes(data: bytes) -> Behave:
     """Send these raw bytes."""
     return lambda line: line.sendall(data)
@@ -91,6 +104,11 @@ class FakeServer:
         self._lines: list[threading.Thread] = []
         self._thread = threading.Thread(target=self._serve)
         self._thread.start()
+
+    @property
+    def connections(self) -> int:
+        """How many connections it has accepted."""
+        return len(self._lines)
 
     def _serve(self) -> None:
         while True:

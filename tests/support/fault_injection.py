@@ -1,9 +1,11 @@
 """Wrappers of real objects that fail at, replace or record single calls; everything else is passed through."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from qwed.futures import Future
+from tests.support.store_parts import StoreParts
 
 
 class FailingProxy:
@@ -13,7 +15,7 @@ class FailingProxy:
         _require_attribute(real, method)
         self._real = real
         self._method = method
-        self._failure = failure
+        self.failure = failure
         self._nth = nth
         self._once = once
         self.calls = 0
@@ -26,7 +28,7 @@ class FailingProxy:
         def call(*args: Any, **keywords: Any) -> Any:
             self.calls += 1
             if self.calls == self._nth or (self.calls > self._nth and not self._once):
-                raise self._failure
+                raise self.failure
             return function(*args, **keywords)
 
         return call
@@ -67,6 +69,17 @@ class RecordingProxy:
             return attribute(*args, **keywords)
 
         return call
+
+
+@contextmanager
+def unwritable(store: Any) -> Iterator[None]:
+    """Make the database of a SQLite store read-only inside the block."""
+    connection = StoreParts(store).writer_connection
+    connection.execute("PRAGMA query_only = ON")
+    try:
+        yield
+    finally:
+        connection.execute("PRAGMA query_only = OFF")
 
 
 def _require_attribute(real: Any, name: str) -> None:

@@ -3,15 +3,18 @@
 from collections.abc import Iterator
 from typing import Any
 
+from qwed.domain.agent import Agent
+from qwed.domain.budget import NO_COST
+from qwed.domain.change_parts import Conflict
+from qwed.domain.conversation import ConversationStep
+from qwed.domain.snapshot import Snapshot, SnapshotKeys
+from qwed.domain.write_set import Activity, DecisionEffects, Reservation, WriteSet
 from qwed.gate.gate import Gate
 from qwed.kernel.audit_change import build_change
 from qwed.ledger import leaf
 from qwed.ledger.subject_encryption import SubjectKey
 from qwed.model import Decision, Event
 from qwed.model.ids import timed_id
-from qwed.store.agent import Agent
-from qwed.store.conversation import ConversationStep
-from qwed.store.protocol import Activity, CommitRequest, Reservation
 
 _KINDS = (Decision.APPROVED,) * 7 + (Decision.DENIED, Decision.APPROVED, Decision.DENIED)
 _PAUSE = 1_000
@@ -42,13 +45,17 @@ def _decide(gate: Gate, agent: Agent, number: int, at: float) -> None:
     activity = _activity(key, agent, number, decision, at)
     reservation: Reservation | None = None
     if decision.commits:
-        taken = store.reserve_step(agent, f"history {number}", ConversationStep(1, f"{number}"))
-        assert isinstance(taken, Reservation)
-        reservation = taken
-    outcome = store.commit(CommitRequest(agent=agent, activity=activity, decision=decision, reservation=reservation))
-    if reservation is not None:
-        store.release(reservation)
-    assert not isinstance(outcome, str)
+        step, name = ConversationStep(1, f"{number}"), f"history {number}"
+        reservation = Reservation(agent.agent_id, name, step, NO_COST, at)
+        loaded = store.load(SnapshotKeys(agent.agent_id, conversation_id=name, now=at))
+        snapshot = loaded if isinstance(loaded, Snapshot) else loaded.wait_result(60)
+        assert store.reserve(reservation, snapshot) is None
+    effects = DecisionEffects(agent=agent, decision=decision, reservation=reservation)
+    committing = store.commit(
+        WriteSet(organisation_id=agent.organisation_id, agent_id=agent.agent_id, activity=activity, effects=effects)
+    )
+    # A conflict is known at once where one process owns the database.
+    assert not (committing.done and isinstance(committing.result(), Conflict))
 
 
 def _activity(key: SubjectKey, agent: Agent, number: int, decision: Decision, at: float) -> Activity:
@@ -81,4 +88,4 @@ def _activity(key: SubjectKey, agent: Agent, number: int, decision: Decision, at
 def _execute(gate: Gate, agent: Agent, at: float) -> None:
     organisation = agent.organisation_id
     known: dict[str, Any] = {"agent_id": agent.agent_id, "about": timed_id("act", at), "success": True}
-    gate.services.store.change(build_change(Event.EXECUTED, "gate", organisation, at, gate.services, **known))
+    gate.services.store.commit(build_change(Event.EXECUTED, "gate", organisation, at, gate.services, **known))

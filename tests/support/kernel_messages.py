@@ -1,29 +1,21 @@
-"""Sender of agent messages through the kernel, with a judge that the test chooses."""
+"""Sender of agent messages through the kernel, with a judge of content that the test chooses."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from qwed.futures import run_in_thread
 from qwed.gate import Gate
-from qwed.kernel.a2a.message import (
-    PASSTHROUGH,
-    TRUST_BOUNDARY,
-    InterceptedMessage,
-    Judge,
-    MessageResult,
-    MessageVerdict,
-    Sender,
-)
-from qwed.kernel.a2a.pipeline import process_message
+from qwed.kernel.a2a.message import EngineName, InterceptedMessage, MessageResult, MessageVerdict, Sender
+from qwed.kernel.a2a.pipeline import admit_message, process_message
 from qwed.kernel.a2a.sender import prove_sender
-from qwed.kernel.a2a.trust_boundary import StoreBoundary
 from qwed.kernel.answer import Problem
 from qwed.kernel.case import Credentials
 from qwed.kernel.services import Services
-from qwed.model import sha256_of
+from qwed.model import canonical, sha256_of
 
+Judge = Callable[[], MessageVerdict]
 TRACE = "a2a_0123456789ab"
-FINE = MessageVerdict(True, PASSTHROUGH, "nothing to verify")
+FINE = MessageVerdict(True, EngineName.PASSTHROUGH, "nothing to verify")
 
 
 class MessageSender(NamedTuple):
@@ -44,7 +36,7 @@ class MessageSender(NamedTuple):
         receiver: str,
         content: Any = "hello",
         *,
-        judge: Judge | MessageVerdict | None = None,
+        judge: Judge | MessageVerdict = FINE,
         services: Services | None = None,
         kind: str = "general",
         trace_id: str = TRACE,
@@ -59,11 +51,12 @@ class MessageSender(NamedTuple):
             receiver=receiver,
             kind=kind,
             payload=payload,
+            text=canonical(payload),
             digest=sha256_of(payload),
             now=services.clock.now(),
             **context,
         )
-        return run_in_thread(process_message(message, self.proven(sender), judge_of(judge, services), services), 30)
+        return run_in_thread(_process(message, self.proven(sender), judge, services), 30)
 
     def proven(self, name: str) -> Sender:
         sender = prove_sender(name, Credentials(organisation_id=self.gate.organisation_id), self.services)
@@ -71,28 +64,13 @@ class MessageSender(NamedTuple):
         return sender
 
 
-def judge_of(judge: Judge | MessageVerdict | None, services: Services) -> Judge:
-    """Return the judge itself, a constant one for a verdict, or one that asks only the trust boundary."""
-    if isinstance(judge, MessageVerdict):
-        return _constant_judge(lambda: judge)
-    return judge or _boundary_judge(services)
-
-
-def _constant_judge(say: Callable[[], MessageVerdict]) -> Judge:
-    async def judge(_message: InterceptedMessage, _sender: Sender) -> MessageVerdict:
-        return say()
-
-    return judge
-
-
-def _boundary_judge(services: Services) -> Judge:
-    async def judge(message: InterceptedMessage, sender: Sender) -> MessageVerdict:
-        boundary = StoreBoundary(sender, services)
-        allowed, reason = boundary.evaluate(message.sender, message.receiver, message.kind)
-        return (
-            FINE
-            if allowed
-            else MessageVerdict(False, TRUST_BOUNDARY, reason, over_rate=boundary.over_rate, wait=boundary.wait)
-        )
-
-    return judge
+async def _process(
+    message: InterceptedMessage, sender: Sender, judge: Judge | MessageVerdict, services: Services
+) -> MessageResult | Problem:
+    """Process a message as the message service does, with this judge in place of the guards."""
+    verdict = await admit_message(message, sender, services)
+    if verdict is None:
+        verdict = judge if isinstance(judge, MessageVerdict) else judge()
+    if isinstance(verdict, Problem):
+        return verdict
+    return await process_message(message, sender, verdict, services)

@@ -51,12 +51,9 @@ class RequestOutcome(NamedTuple):
     def is_final(self) -> bool:
         """Return True if the answer settles the outcome of the step.
 
-        It does not if the agent was changed meanwhile: the caller is then asked to send the step again, and replays
-        cost trust.
+        It does not if the server could not decide: the caller is then asked to send the step again.
         """
-        if self.answer is None or self.code in (DOWN, KEY_IN_USE):
-            return False
-        return self.answer.json.get("error", {}).get("check") != "agent_unchanged"
+        return self.answer is not None and self.code not in (DOWN, KEY_IN_USE)
 
     @property
     def permits(self) -> bool:

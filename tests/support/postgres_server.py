@@ -106,7 +106,7 @@ class Postgres(Databases):
         self.settings = {**_SETTINGS, **({} if durable else _UNSAFE), **(settings or {})}
         self._keeper: subprocess.Popen[bytes] | None = None
         self._who = server_user()
-        self._programs = within_reach(installation(), self.home) / "bin"
+        self.programs = within_reach(installation(), self.home) / "bin"
         try:
             self._make()
             self.start()
@@ -117,7 +117,7 @@ class Postgres(Databases):
     def _make(self) -> None:
         # It takes half a second in memory, so nothing is cached for the next run.
         how = ("--no-sync", "--auth=trust", "--locale=C", "--encoding=UTF8", "--no-instructions")
-        run_as(self._who, [self._programs / "initdb", *how, "--username", _USER, "--pgdata", self.data])
+        run_as(self._who, [self.programs / "initdb", *how, "--username", _USER, "--pgdata", self.data])
 
     def start(self) -> None:
         """Start it, and wait until it listens."""
@@ -140,7 +140,7 @@ class Postgres(Databases):
         over_tcp = {} if self.port is None else {"listen_addresses": "127.0.0.1", "port": str(self.port)}
         settings = {"unix_socket_directories": str(self.home), **self.settings, **over_tcp}
         return [
-            str(self._programs / "postgres"),
+            str(self.programs / "postgres"),
             *("-D", str(self.data)),
             *(f"--{name}={value}" for name, value in settings.items()),
         ]
@@ -185,6 +185,12 @@ class Postgres(Databases):
         assert self._keeper is not None
         # Otherwise Python warns about a process that still runs.
         self._keeper.returncode = 0
+
+    def kill_keeper(self) -> None:
+        """Kill the process that keeps it, and not the server itself."""
+        assert self._keeper is not None
+        self._keeper.kill()
+        self._reap()
 
     def _reap(self) -> None:
         assert self._keeper is not None

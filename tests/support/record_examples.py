@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import msgspec
 
-from qwed.api.openapi.examples import EXAMPLES, Example, Operation
+from qwed.api.openapi.examples import EXAMPLES, Example, OperationExamples
 from qwed.api.routes import ROUTES, Route
 from tests.support.document_examples import VOLATILE, ExampleChecker
 from tests.support.server import Server
@@ -87,7 +87,7 @@ def _cut(said: dict[str, Any]) -> dict[str, Any]:
 
 def record() -> None:
     """Send every example to a new server and store the answers."""
-    routes = {route.handler.__name__: route for route in ROUTES}
+    routes = {route.name: route for route in ROUTES}
     with tempfile.TemporaryDirectory() as place:
         server = Server(Path(place) / "data")
         with httpx.Client(base_url=server.base_url, timeout=30) as client:
@@ -99,7 +99,7 @@ def record() -> None:
     FILE.write_bytes(msgspec.json.format(msgspec.json.encode(kept), indent=2) + b"\n")
 
 
-def _record_operation(recorder: ExampleRecorder, route: Route, said: Operation) -> Operation:
+def _record_operation(recorder: ExampleRecorder, route: Route, said: OperationExamples) -> OperationExamples:
     return msgspec.structs.replace(
         said, examples=tuple(recorder.record_answer(route, example) for example in said.examples)
     )

@@ -4,37 +4,38 @@ import itertools
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from qwed.domain.agent import Agent, AgentLimits, AgentStatus, Key, Permissions
+from qwed.domain.behaviour import BehaviourFlag
+from qwed.domain.budget import NO_COST, LimitExceeded, RequestCost, UsageCounters, exceeded_limit
+from qwed.domain.change_parts import AgentChanged, ApprovalRequest, ApprovalResolved, ChangePart, Conflict
+from qwed.domain.conversation import ConversationHistory, ConversationStep
+from qwed.domain.snapshot import ChainEnd, Snapshot, SnapshotKeys
+from qwed.domain.transition import degraded_levels
+from qwed.domain.write_set import (
+    Activity,
+    ChainLink,
+    Committed,
+    DecisionEffects,
+    IdempotentAnswer,
+    Notice,
+    Reservation,
+    WriteSet,
+)
 from qwed.futures import Future
 from qwed.ledger.keyring import fresh_keyring
 from qwed.ledger.sequencer import Sequencer
 from qwed.model import Decision, ErrorCode, Trust
 from qwed.store import sql
-from qwed.store.agent import Agent, AgentLimits, AgentStatus, Key, Permissions
-from qwed.store.budget import NO_COST, RequestCost
-from qwed.store.change_parts import AgentChanged, ApprovalRequest, ApprovalResolved, ChangePart, Conflict
-from qwed.store.conversation import ConversationStep
 from qwed.store.data_directory import FILE_NAME
-from qwed.store.protocol import (
-    STALE_STATE,
-    Activity,
-    ChainLink,
-    Change,
-    CommitReceipt,
-    CommitRequest,
-    IdempotentAnswer,
-    Notice,
-    PrefetchKeys,
-    Reservation,
-    StaleState,
-)
 from qwed.store.sqlite import MEMORY, SqliteStore
-from qwed.store.trust_degradation import BehaviourFlag, DegradationRule
 from tests.support.manual_clock import ManualClock
+from tests.support.store_parts import StoreParts
 
 ORGANISATION = "org_1"
 CENT = RequestCost(cost=10_000, tokens=10, requests=1)
@@ -106,20 +107,37 @@ class StoreFixture:
 
     def register(self, agent: Agent) -> Agent:
         """Insert the agent into the table directly: the log of these tests starts with their own entries."""
-        self.store._write((sql.INSERT_AGENT, sql.agent_row(agent))).wait_result(30)
+        self.write(sql.INSERT_AGENT, *sql.agent_row(agent))
         return agent
+
+    def write(self, statement: str, *values: Any) -> None:
+        """Run one statement through the writer of the store."""
+        StoreParts(self.store).write(statement, *values).wait_result(30)
+
+    def rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Return all rows of a query."""
+        return StoreParts(self.store).rows(statement, *values)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep the outcome of every write from being applied inside the block, so that later ones queue behind it."""
+        with StoreParts(self.store).lock:
+            yield
 
     def change(
         self, *parts: ChangePart, agent_id: str = "agent_1", notices: tuple[Notice, ...] = (), **more: Any
     ) -> Any:
         """Commit a change of these parts; return its log position, or the conflict."""
-        outcome = self.store.change(self.change_of(*parts, agent_id=agent_id, notices=notices, **more))
-        kept = self.outcome(outcome)
-        return kept if isinstance(kept, Conflict) else kept.log_index
+        committed = self.outcome(self.submit(*parts, agent_id=agent_id, notices=notices, **more))
+        return committed if isinstance(committed, Conflict) else committed.log_index
+
+    def submit(self, *parts: ChangePart, **more: Any) -> Any:
+        """Commit a change of these parts without waiting for the outcome."""
+        return self.store.commit(self.change_of(*parts, **more))
 
     @staticmethod
     def outcome(asked: Any) -> Any:
-        """Return the outcome of a submitted write: refused at once, refused at its turn, or done."""
+        """Return the outcome of a call of the store: at once, or once it is durable."""
         return asked.wait_result(30) if isinstance(asked, Future) else asked
 
     def change_of(
@@ -130,20 +148,72 @@ class StoreFixture:
         activity_id: str | None = None,
         cost: int = 0,
         organisation_id: str = ORGANISATION,
-    ) -> Change:
+    ) -> WriteSet:
         """Return a change as the kernel builds it, with an empty leaf."""
         name = activity_id or f"act_{next(_numbers)}"
         activity = Activity(name, None, self.manual_clock.now, cost, '{"leaf":1}', "{}", "tested")
-        return Change(
+        return WriteSet(
             organisation_id=organisation_id, agent_id=agent_id, activity=activity, parts=parts, notices=notices
         )
 
-    def reserve(self, agent: Agent, step: int, conversation: str = "c", **more: Any) -> Reservation | ErrorCode:
+    def load(self, agent_id: str = "agent_1", conversation: str | None = "c", **more: Any) -> Snapshot:
+        """Return what a decision about this agent reads."""
+        keys = SnapshotKeys(agent_id, conversation_id=conversation, now=self.manual_clock.now, **more)
+        snapshot = self.outcome(self.store.load(keys))
+        assert isinstance(snapshot, Snapshot)
+        return snapshot
+
+    def history(self, agent_id: str = "agent_1", conversation: str = "c") -> ConversationHistory:
+        """Return the committed steps of a conversation."""
+        return self.load(agent_id, conversation).history
+
+    def chain(self, chain_id: str = "ch", agent_id: str = "agent_1") -> ChainEnd:
+        """Return the end of a chain in the agent's organisation, after all submitted commits."""
+        agent = self.store.find_agent(agent_id)
+        newest: ChainEnd | None = self.store.newest_chain_end(agent.organisation_id, chain_id)
+        return self.load(agent_id, None, chain_id=chain_id).chain if newest is None else newest
+
+    def reserve(
+        self,
+        agent: Agent,
+        step: int,
+        conversation: str = "c",
+        charge: RequestCost = NO_COST,
+        *,
+        key: str | None = None,
+        **more: Any,
+    ) -> Any:
+        """Reserve a step and its cost, as the kernel does; return the reservation or the refusal."""
         fingerprint = more.pop("fingerprint", f"f{step}")
-        got: Reservation | ErrorCode = self.store.reserve_step(
-            agent, conversation, ConversationStep(step, fingerprint, **more)
-        )
-        return got
+        for _ in range(100):
+            snapshot = self.load(agent.agent_id, conversation, idempotency_key=key)
+            number = snapshot.next_step() if more.get("auto_numbered") else step
+            step_to_take = ConversationStep(number, fingerprint, **more)
+            refusal = self._refusal(snapshot, agent, step_to_take, charge)
+            if refusal is not None:
+                return refusal
+            reservation = Reservation(
+                agent.agent_id,
+                conversation,
+                step_to_take,
+                charge,
+                self.manual_clock.now,
+                idempotency_key=key,
+            )
+            if self.store.reserve(reservation, snapshot) is None:
+                return reservation
+        raise AssertionError("every attempt to reserve conflicted with another one")
+
+    def _refusal(
+        self, snapshot: Snapshot, agent: Agent, step: ConversationStep, charge: RequestCost
+    ) -> ErrorCode | LimitExceeded | None:
+        """Return the refusal of a step or of its cost on this snapshot, or None."""
+        max_steps = self.settings.get("max_steps", 50)
+        code = snapshot.history.refuses_step(step.number, max_steps, auto_numbered=step.auto_numbered)
+        if code is not None or step.number in snapshot.reserved_steps:
+            return code or ErrorCode.REPLAY
+        counters = snapshot.usage.counters.at(self.manual_clock.now)
+        return exceeded_limit(counters, snapshot.reserved, charge, agent.limits)
 
     def settle(
         self,
@@ -152,19 +222,17 @@ class StoreFixture:
         decision: Decision = Decision.APPROVED,
         charge: RequestCost = NO_COST,
         **more: Any,
-    ) -> CommitReceipt | ErrorCode | StaleState:
-        outcome = self.outcome(self.store.commit(self.commit_request(agent, reservation, decision, charge, **more)))
-        assert isinstance(outcome, CommitReceipt | ErrorCode | StaleState)
-        return outcome
+    ) -> Any:
+        """Commit a decision; return what was committed, or the conflict."""
+        return self.outcome(self.store.commit(self.write_set(agent, reservation, decision, charge, **more)))
 
-    def commit_request(
+    def write_set(
         self,
         agent: Agent,
         reservation: Reservation | None,
         decision: Decision = Decision.APPROVED,
         charge: RequestCost = NO_COST,
         *,
-        approval: ApprovalRequest | None = None,
         memory: IdempotentAnswer | None = None,
         key: str | None = None,
         activity_id: str | None = None,
@@ -174,48 +242,56 @@ class StoreFixture:
         link: ChainLink | None = None,
         subject_id: str | None = None,
         payload: str = '{"payload":1}',
-    ) -> CommitRequest:
+        **effects: Any,
+    ) -> WriteSet:
+        """Return a decision as the kernel records it, with an empty leaf."""
+        now, name = self.manual_clock.now, activity_id or f"act_{next(_numbers)}"
+        rules = ()
+        if mark is not BehaviourFlag.NONE:
+            rules = self.load(agent.agent_id, None).usage.behaviour.after(mark, now)[1]
+        attestation_id = link.attestation_id if link else f"att_{name}" if attested else None
         cost = charge.cost if decision.permits else 0
-        name = activity_id or f"act_{next(_numbers)}"
-        return CommitRequest(
-            agent=agent,
+        return WriteSet(
+            organisation_id=agent.organisation_id,
+            agent_id=agent.agent_id,
             activity=Activity(
-                name,
-                decision,
-                self.manual_clock.now,
-                cost,
-                '{"leaf":1}',
-                payload,
-                attestation_id=link.attestation_id if link else f"att_{name}" if attested else None,
-                subject_id=subject_id,
+                name, decision, now, cost, '{"leaf":1}', payload, "", attestation_id, subject_id=subject_id
             ),
-            decision=decision,
-            charge=charge,
-            reservation=reservation,
-            approval=approval,
-            idempotency_key=key if memory is None else memory.key,
-            answer_to_store=memory,
+            effects=DecisionEffects(
+                agent=agent,
+                decision=decision,
+                charge=charge,
+                reservation=reservation,
+                idempotency_key=key if memory is None else memory.key,
+                answer_to_store=memory,
+                behaviour_flag=mark,
+                broken_rules=rules,
+                degradations=self._degradations(agent, rules),
+                link=link,
+                **effects,
+            ),
             notices=notices,
-            behaviour_flag=mark,
-            degrade=self._degraded,
-            link=link,
         )
 
-    def _degraded(self, before: Agent, after: Agent, _offence: DegradationRule) -> Change:
-        return self.change_of(AgentChanged(before, after), agent_id=before.agent_id)
+    def _degradations(self, before: Agent, rules: tuple[Any, ...]) -> tuple[WriteSet, ...]:
+        changes = []
+        for _rule, trust in degraded_levels(before.trust, rules):
+            after = replace(before, trust=trust)
+            changes.append(self.change_of(AgentChanged(before, after), agent_id=before.agent_id))
+            before = after
+        return tuple(changes)
 
     def pending(self, agent: Agent, step: int, conversation: str = "c", charge: RequestCost = CENT) -> ApprovalRequest:
         """Commit an action that waits for approval, and reserves its cost."""
         number = next(_numbers)
         now = self.manual_clock.now
         approval = ApprovalRequest(f"apr_{number:06}", *charge[:2], charge.high_risk_calls, now, now + 60, "key_9")
-        reservation = self.reserve(agent, step, conversation)
-        assert isinstance(reservation, Reservation)
-        assert self.store.reserve_budget(reservation, charge, now) is None
+        reservation = self.reserve(agent, step, conversation, charge)
+        assert isinstance(reservation, Reservation), reservation
         outcome = self.settle(
             agent, reservation, Decision.PENDING, charge, approval=approval, activity_id=f"act_of_{number}"
         )
-        assert isinstance(outcome, CommitReceipt), outcome
+        assert isinstance(outcome, Committed), outcome
         return approval
 
     def resolved(
@@ -230,35 +306,37 @@ class StoreFixture:
         )
 
     def commit(self, agent: Agent, step: int, conversation: str = "c", charge: RequestCost = CENT, **more: Any) -> Any:
-        """Reserve the step and the budget, and commit, as the kernel does; return the refusal or the receipt."""
+        """Reserve the step and the budget, and commit, as the kernel does; return the refusal, the conflict or what was
+        committed."""
         decision = more.pop("decision", Decision.APPROVED)
-        reservation = self.reserve(agent, step, conversation, **more)
-        if isinstance(reservation, ErrorCode):
+        reservation = self.reserve(agent, step, conversation, charge, **more)
+        if not isinstance(reservation, Reservation):
             return reservation
-        exceeded = self.store.reserve_budget(reservation, charge, self.manual_clock.now)
-        if exceeded is not None:
+        try:
+            return self.settle(agent, reservation, decision, charge)
+        finally:
             self.store.release(reservation)
-            return exceeded
-        outcome = self.settle(agent, reservation, decision, charge)
-        self.store.release(reservation)
-        return outcome
-
-    def late(self, code: ErrorCode) -> ErrorCode | StaleState:
-        """Return what a decision receives that others overtook: the reason, or that it must be evaluated again."""
-        return code
 
     def next_index(self, organisation_id: str = ORGANISATION) -> int:
         """Return the index of the next leaf, after all accepted writes."""
-        index: int = self.store._logic.next_index(organisation_id)
+        self.store.durable().wait_result(30)
+        index: int = self.store.leaves(organisation_id)
         return index
 
-    def spent(self, agent: Agent) -> Any:
-        return self.store.usage_counters(agent.agent_id, self.manual_clock.now)
+    def spent(self, agent: Agent) -> UsageCounters:
+        """Return the counters of an agent."""
+        return self.load(agent.agent_id, None).usage.counters.at(self.manual_clock.now)
+
+    @property
+    def writer_connection(self) -> sqlite3.Connection:
+        """Return the connection of the writer, to prepare faults in it."""
+        connection: sqlite3.Connection = StoreParts(self.store).writer_connection
+        return connection
 
     @contextmanager
     def broken(self) -> Iterator[None]:
         """Make the database read-only inside the block."""
-        connection = self.store._writer._connection
+        connection = self.writer_connection
         connection.execute("PRAGMA query_only = ON")
         yield
         connection.execute("PRAGMA query_only = OFF")
@@ -266,7 +344,7 @@ class StoreFixture:
     @contextmanager
     def failing_inserts(self, table: str) -> Iterator[None]:
         """Make every insert into a table fail inside the block."""
-        connection = self.store._writer._connection
+        connection = self.writer_connection
         trouble = f"BEFORE INSERT ON main.{table} BEGIN SELECT RAISE(ABORT, 'disk I/O error'); END"
         connection.execute(f"CREATE TEMP TRIGGER trouble {trouble}")
         yield
@@ -311,21 +389,6 @@ class PostgresStoreFixture(StoreFixture):
         self.store = self._open()
         return self
 
-    def late(self, _code: ErrorCode) -> ErrorCode | StaleState:
-        return STALE_STATE
-
-    def next_index(self, organisation_id: str = ORGANISATION) -> int:
-        index: int = self.store.leaves(organisation_id)
-        return index
-
-    def prefetch(self, agent_id: str = "agent_1", conversation: str = "c", key: str | None = None) -> None:
-        """Load the cache entries that a request needs."""
-        memory = None if key is None else (agent_id, key)
-        wanted = PrefetchKeys(
-            agent_id=agent_id, conversations=((agent_id, conversation),), idempotency_key=memory, needs_usage=True
-        )
-        self.store.prefetch(wanted).wait_result(30)
-
     @contextmanager
     def failing_inserts(self, table: str) -> Iterator[None]:
         import psycopg
@@ -341,7 +404,7 @@ class PostgresStoreFixture(StoreFixture):
     def broken(self) -> Iterator[None]:
         from qwed.store.postgres.connections import WRITE_TIMEOUTS, TimedConnection, Timeouts
 
-        lines, writing = self.store._connector, self.store._writer
+        lines, writing = self.store._connector, StoreParts(self.store).writer_connection
         real = lines.connect
 
         def reach(patience: Timeouts) -> TimedConnection:
@@ -350,9 +413,12 @@ class PostgresStoreFixture(StoreFixture):
                 line.execute("SET search_path = nowhere")
             return line
 
-        lines.connect, writing._connection._outages_seen = reach, -1
+        def connect_through(connect: Any) -> None:
+            lines.connect, writing._outages_seen = connect, -1
+
+        connect_through(reach)
         yield
-        lines.connect, writing._connection._outages_seen = real, -1
+        connect_through(real)
 
     @contextmanager
     def stopped(self) -> Iterator[None]:

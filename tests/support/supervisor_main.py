@@ -6,8 +6,8 @@ from functools import partial
 from pathlib import Path
 
 from qwed.api.server.log_format import configure
-from qwed.cli import serve
 from qwed.cli.multiprocess import supervisor
+from tests.support.listening import reserve_address
 
 ROOT = Path(__file__).parents[2]
 
@@ -20,7 +20,7 @@ def main(size: str, program: str, words: str, marks: str) -> int:
     supervisor.GRACE = 1.0
     # The test runner may ignore SIGHUP.
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    reserved = serve._reserve_address("127.0.0.1", 0)
+    reserved = reserve_address("127.0.0.1", 0)
     host, port = reserved.getsockname()
     layout = supervisor.WorkerLayout(host, port, 2, 2)
     command = (program, "-m", "tests.support.stub_worker", words, marks)

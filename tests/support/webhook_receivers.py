@@ -14,6 +14,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import NamedTuple
 
+import httpx
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -30,7 +31,7 @@ class ReceivedNotice(NamedTuple):
     """One received request."""
 
     line: str
-    headers: dict[str, str]
+    headers: httpx.Headers
     body: bytes
 
 
@@ -186,7 +187,7 @@ class WebhookReceiver:
 async def _read(reader: asyncio.StreamReader) -> ReceivedNotice:
     head = (await reader.readuntil(b"\r\n\r\n")).decode("ascii")
     line, *rest = head.removesuffix("\r\n\r\n").split("\r\n")
-    headers = dict(text.split(": ", 1) for text in rest)
+    headers = httpx.Headers(dict(text.split(": ", 1) for text in rest))
     assert len(headers) == len(rest)
     return ReceivedNotice(line, headers, await reader.readexactly(int(headers["content-length"])))
 

@@ -89,14 +89,19 @@ def test_every_thread_that_blocks_on_a_future_is_woken() -> None:
     assert seen == [9] * 20
 
 
+def event_of(future: Future[int]) -> threading.Event | None:
+    """Return the event that the waiting threads share."""
+    return future._event
+
+
 def test_a_second_waiter_does_not_take_the_first_ones_wake_up() -> None:
     future: Future[int] = Future()
     with pytest.raises(TimeoutError):
         future.wait(0)
-    first = future._event
+    first = event_of(future)
     with pytest.raises(TimeoutError):
         future.wait(0)
-    assert future._event is first
+    assert event_of(future) is first
 
 
 def test_a_notification_at_any_moment_is_never_missed() -> None:
@@ -304,7 +309,7 @@ def test_inline_coroutines_resume_when_their_future_is_done() -> None:
 def test_an_inline_coroutine_times_out_and_a_late_result_is_harmless(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(futures, "_TICK", 0.01)
+    monkeypatch.setattr(futures, "TICK_SECONDS", 0.01)
     never: Future[int] = Future()
 
     async def coro(results: list[str]) -> None:
@@ -328,6 +333,11 @@ def test_an_inline_coroutine_times_out_and_a_late_result_is_harmless(
 
 def test_an_exception_of_one_inline_coroutine_is_reported_and_the_others_continue() -> None:
     future: Future[int] = Future()
+    another: Future[int] = Future()
+
+    def during() -> None:
+        resolve(future, 3)
+        resolve(another, 3)
 
     def raising(*futures_awaited: Future[int]) -> Callable[[list[str]], Any]:
         async def coro(_said: list[str]) -> None:
@@ -337,9 +347,7 @@ def test_an_exception_of_one_inline_coroutine_is_reported_and_the_others_continu
 
         return coro
 
-    results = run_inline(
-        raising(), sum_of(completed(1)), raising(future), sum_of(future), during=lambda: resolve(future, 3)
-    )
+    results = run_inline(raising(), sum_of(completed(1)), raising(future), sum_of(another), during=during)
     assert sorted(results) == ["1", "3", "raised KeyError('x')", "raised KeyError('x')"]
 
 

@@ -2,7 +2,6 @@
 
 import os
 import select
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -135,9 +134,7 @@ def ended(process: int, seconds: float) -> bool:
 def test_the_server_ends_with_its_keeper() -> None:
     with Postgres() as kept:
         server = os.pidfd_open(kept.pid)
-        assert kept._keeper is not None
-        kept._keeper.send_signal(signal.SIGKILL)
-        kept._reap()
+        kept.kill_keeper()
         assert ended(server, 60)
         os.close(server)
 

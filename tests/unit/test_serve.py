@@ -16,7 +16,7 @@ from tests.support.terminal import Terminal
 def test_a_server_stopped_right_after_its_greeting_stops_with_0(tmp_path: Path, number: signal.Signals) -> None:
     server = Server(tmp_path / "data", anew=True)
     server.process.send_signal(number)
-    assert server._reap() == 0
+    assert server.wait() == 0
 
 
 @pytest.mark.parametrize("arguments", [("--workers", "2"), ()])
@@ -71,7 +71,7 @@ def test_the_key_is_not_printed_where_nobody_watches(tmp_path: Path) -> None:
     server.process.send_signal(signal.SIGTERM)
     assert rest is not None
     printed = server.greeting + rest.read()
-    server._reap()
+    server.wait()
     assert server.owner_key not in printed
     assert server.owner_key not in server.log.read_text()
 

@@ -14,7 +14,7 @@ from starlette.routing import Route as StarletteRoute
 
 import qwed
 from qwed.api.handlers.event_stream import Listeners
-from qwed.api.routes import ROUTES, Route
+from qwed.api.routes import ROUTES, Route, handler_of
 from qwed.api.server.admission import AdmissionController
 from qwed.api.server.body import Receive, Scope
 from qwed.api.server.cluster_events import create_cluster_notifier
@@ -31,8 +31,8 @@ from qwed.api.server.fast_path import FastPathConnections
 from qwed.api.server.http_protocol import Connections
 from qwed.api.server.metrics import Metrics
 from qwed.api.server.rate_limit import create_rate_limiter
-from qwed.api.server.request_tracing import TracedEndpoint, with_tracing
 from qwed.api.server.streaming import Send
+from qwed.api.server.traced_endpoint import TracedEndpoint, with_tracing
 from qwed.api.server.worker_group import WorkerGroup
 from qwed.futures import LoopRunner
 from qwed.kernel.answer import denied, problem
@@ -41,7 +41,7 @@ from qwed.kernel.privacy.erasure import RetentionJob
 from qwed.kernel.services import Services
 from qwed.kernel.verification.batch_runner import BatchRunner
 from qwed.model import ErrorCode
-from qwed.tracing.tracer import create_tracer
+from qwed.tracing import create_tracer
 from qwed.webhooks.dispatcher import OutboxDispatcher
 from qwed.webhooks.sender import Sender
 from qwed.witness.witness import create_witness
@@ -59,16 +59,16 @@ class App:
         tracer = create_tracer(services.settings, qwed.__version__, services.log)
         self.services = services = services if tracer is None else with_tracing(services)
         self._has_driver = False
-        self._context = _create_context(services)
-        self._context.tracer = tracer
-        self._context.worker_group = worker_group
+        self.context = _create_context(services)
+        self.context.tracer = tracer
+        self.context.worker_group = worker_group
         self.dispatcher: OutboxDispatcher | None = None
-        self._context.batches = BatchRunner(services)
-        self._context.listeners = Listeners(services.store)
-        self._context.cluster = create_cluster_notifier(services, self._context.listeners, lambda: self.dispatcher)
-        services.store.on_commit = self._context.cluster.committed
-        self._context.witness = create_witness(services)
-        self._context.metrics = Metrics(self._context, lambda: self.dispatcher)
+        self.context.batches = BatchRunner(services)
+        self.context.listeners = Listeners(services.store)
+        self.context.cluster = create_cluster_notifier(services, self.context.listeners, lambda: self.dispatcher)
+        services.store.on_commit = self.context.cluster.committed
+        self.context.witness = create_witness(services)
+        self.context.metrics = Metrics(self.context, lambda: self.dispatcher)
         plain = {(row.method, row.path): self._endpoint(row) for row in ROUTES}
         self._answer_inline = plain[FAST_PATH_ROUTE].answer_inline
         endpoints = {route: _with_error_handler(endpoint) for route, endpoint in plain.items()}
@@ -100,17 +100,17 @@ class App:
 
     def connections(self, most: int) -> Connections:
         """Return the protocol factory; tracing and a remote rate limiter need a task and exclude the fast path."""
-        if self._context.tracer is None and self._context.rate_limiter.kind in ("off", "memory"):
+        if self.context.tracer is None and self.context.rate_limiter.kind in ("off", "memory"):
             return FastPathConnections(most, self.decide)
         return Connections(most)
 
     def _endpoint(self, row: Route) -> Endpoint:
-        meter, exempt = self._context.metrics.meter(row.method, row.path), row.path in EXEMPT_ROUTES
-        tracer = self._context.tracer
+        meter, exempt = self.context.metrics.meter(row.method, row.path), row.path in EXEMPT_ROUTES
+        tracer = self.context.tracer
         # Health checks are not traced.
         create = Endpoint if tracer is None or exempt else partial(TracedEndpoint, tracer)
         return create(
-            row.handler,
+            handler_of(row),
             self._running,
             meter,
             is_decision=row.is_decision,
@@ -124,60 +124,58 @@ class App:
         if not self._has_driver:
             settings = self.services.settings
             timeout = max(settings.engine_seconds, settings.step_lease_seconds) + _TIMEOUT_MARGIN
-            self._context.driver = LoopRunner(asyncio.get_running_loop(), timeout)
-            self.services.store.call_at_end_of_tick = self._context.driver.call_at_end_of_tick
+            self.context.driver = LoopRunner(asyncio.get_running_loop(), timeout)
+            self.services.store.schedule_with(self.context.driver.call_at_end_of_tick)
             self._has_driver = True
-        return self._context
+        return self.context
 
     @asynccontextmanager
     async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
         self.services.engines.warm()
-        self._context.rate_limiter.start()
-        self._context.cluster.start()
+        self.context.rate_limiter.start()
+        self.context.cluster.start()
         self.dispatcher = self._create_dispatcher()
         self.dispatcher.start()
-        self._context.batches.start()
+        self.context.batches.start()
         retention = RetentionJob(self.services)
         retention.start()
-        self._context.witness.start()
-        if self._context.tracer is not None:
-            self._context.tracer.start()
-        merged = self._context.metrics.merged
+        self.context.witness.start()
+        merged = self.context.metrics.merged
         publishing = None if merged is None else asyncio.create_task(merged.publish_forever())
         yield
         if merged is not None and publishing is not None:
             publishing.cancel()
             merged.publish()
         self.release_waiters()
-        self._context.streams.close()
-        self._context.read_pool.close()
-        self._context.large_body_pool.close()
-        self._context.medium_body_pool.close()
-        await self._context.cluster.close()
-        await self._context.rate_limiter.close()
-        await asyncio.to_thread(self._context.batches.close)
+        self.context.streams.close()
+        self.context.read_pool.close()
+        self.context.large_body_pool.close()
+        self.context.medium_body_pool.close()
+        await self.context.cluster.close()
+        await self.context.rate_limiter.close()
+        await asyncio.to_thread(self.context.batches.close)
         await asyncio.to_thread(retention.close)
         await asyncio.to_thread(self.dispatcher.close)
-        await asyncio.to_thread(self._context.witness.close)
+        await asyncio.to_thread(self.context.witness.close)
         await asyncio.to_thread(close_services, self.services)
-        if self._context.tracer is not None:
-            await asyncio.to_thread(self._context.tracer.close)
+        if self.context.tracer is not None:
+            await asyncio.to_thread(self.context.tracer.close)
 
     def release_waiters(self) -> None:
         """End long polls and event streams before the server stops. On the event loop."""
-        self._context.listeners.close()
+        self.context.listeners.close()
         self.services.waiters.close()
 
     def _create_dispatcher(self) -> OutboxDispatcher:
         services = self.services
         sender = Sender(allow_private=services.settings.webhook_allow_private)
         dispatcher = OutboxDispatcher(services.store, sender, services.clock, is_leader=services.store.is_leader)
-        services.store.on_notice = self._context.cluster.on_delivery
+        services.store.on_notice = self.context.cluster.on_delivery
         return dispatcher
 
     async def _not_found(self, request: Request, error: Exception) -> StarletteResponse:
         status = error.status_code if isinstance(error, HTTPException) else 500
-        self._context.metrics.count_unrouted(request.method, status)
+        self.context.metrics.count_unrouted(request.method, status)
         code = ErrorCode.METHOD_NOT_ALLOWED if status == 405 else ErrorCode.NOT_FOUND
         headers = error.headers if isinstance(error, HTTPException) else None
         allowed = (headers or {}).get("Allow", "another method")

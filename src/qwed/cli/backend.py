@@ -55,8 +55,10 @@ def connect(target: Target) -> Iterator["QWEDClient | Gate"]:
 @contextmanager
 def server_client(target: Target, *, timeout: float = 60.0, keyed: bool = True) -> Iterator["QWEDClient"]:
     """Yield a client of the named server (default 127.0.0.1:8000); `keyed` says whether it needs an API key."""
+    from qwed.model.lazy_import import skip_httpx_command
     from qwed_sdk import QWEDClient, QWEDError
 
+    skip_httpx_command()
     url = target.url or os.environ.get("QWED_BASE_URL") or DEFAULT_URL
     key = _api_key(target, url) if keyed else None
     try:
@@ -80,9 +82,10 @@ def open_engines(*, show_spinner: bool = True) -> "Gate":
     """Open the engines of this process; exit if they are not installed."""
     try:
         import qwed
+        from qwed.model.lazy_import import paused_collector
         from qwed.settings import SettingsError
 
-        with spinner("loading the engines") if show_spinner else nullcontext():
+        with spinner("loading the engines") if show_spinner else nullcontext(), paused_collector():
             return qwed.open()
     except ImportError as error:
         fail(f"the engines need `{error.name}`: pip install 'qwed[engines]', or use a server with --url")

@@ -103,6 +103,8 @@ def _dispatch(arguments: list[str], exit_state: _ExitState) -> int:
 
 
 def _parse_arguments(arguments: list[str]) -> HookOptions:
+    if not arguments:
+        return HookOptions()
     import argparse
 
     from qwed_sdk.errors import UsageError
@@ -200,19 +202,10 @@ def _decide(options: HookOptions, exit_state: _ExitState) -> int:
     from qwed_sdk.hook.actions import action_of
     from qwed_sdk.hook.decide import HookTimeouts, agent_from, decide
 
-    _skip_httpx_cli()
     action = action_of(call, _load_rows(options.actions))
     verdict = decide(call, action, agent_from(os.environ), HookTimeouts(options.timeout * _SERVER_SHARE, options.wait))
     exit_state.reporting = True
     return _answer(call, verdict, options)
-
-
-def _skip_httpx_cli() -> None:
-    """Keep httpx from importing rich and click, which only its own command needs and which take long."""
-    import sys
-
-    if "httpx" not in sys.modules:
-        sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type] # None makes the import fail
 
 
 def _read_stdin() -> bytes:

@@ -9,10 +9,10 @@ import typer
 
 from qwed.cli.agents.activity import From, To
 from qwed.cli.agents.register import AgentId
-from qwed.cli.atomic_file import atomic_file
 from qwed.cli.backend import STDIN, Target, Url, server_client, spinner
 from qwed.cli.options import DataDir
 from qwed.cli.output import echo, fail, print_json, sanitize
+from qwed.model.private_files import atomic_file
 
 _TIMEOUT_SECONDS = 600.0
 """Client timeout; the server builds a report of a year while sending it."""

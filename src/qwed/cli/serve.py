@@ -108,12 +108,12 @@ def _serve(
     import uvicorn
 
     from qwed.api.app import App
-    from qwed.api.server.graceful_server import Server
+    from qwed.api.server.http_protocol import Server
     from qwed.api.server.log_format import configure
     from qwed.guards.startup_hooks import require_clean_environment
     from qwed.kernel.bootstrap import open_services
     from qwed.settings import unknown_variables
-    from qwed.tracing.tracer import require_tracing_package
+    from qwed.tracing import require_tracing_package
     from qwed.witness.publishers import require_publishers
 
     configure(settings.log_level, None if membership is None else membership.worker_group.number)

@@ -1,7 +1,5 @@
 """`qwed keys`: list and rotate the signing keys of a stopped node."""
 
-import fcntl
-import os
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -82,20 +80,23 @@ def _settings(data_dir: Path | None) -> "Settings":
 
 
 def _rotate_key(settings: "Settings", reason: str) -> "Keyring":
+    from qwed.cli.doctor.directory import is_locked
     from qwed.kernel.answer import Problem
-    from qwed.kernel.body_parsing import read_fields
+    from qwed.kernel.operations.agent_operations import ReasonRequest
+    from qwed.kernel.request_schema import parse
     from qwed.ledger.keyring import KEY_FILE, replace_lost_key
+    from qwed.store.data_directory import LOCK_NAME
 
     directory = settings.directory
-    if _in_use(directory):
+    if is_locked(directory / LOCK_NAME):
         fail(f"a server runs on {directory}: use POST /signing-key/rotate, or stop the server first")
-    fields = read_fields({"reason": reason}, ("reason",))
-    if isinstance(fields, Problem):
-        fail(fields.message)
+    request = parse({"reason": reason}, ReasonRequest)
+    if isinstance(request, Problem):
+        fail(request.message)
     lost = settings.signing_key_file is None and not (directory / KEY_FILE).exists()
     if lost:
         replace_lost_key(directory)
-    return _record_rotation(settings, fields["reason"], rotates=not lost)
+    return _record_rotation(settings, request.reason, rotates=not lost)
 
 
 def _record_rotation(settings: "Settings", reason: str, *, rotates: bool) -> "Keyring":
@@ -117,19 +118,6 @@ def _record_rotation(settings: "Settings", reason: str, *, rotates: bool) -> "Ke
     if isinstance(result, Problem):
         fail(result.message)
     return keyring
-
-
-def _in_use(directory: Path) -> bool:
-    from qwed.store.data_directory import LOCK_NAME
-
-    handle = os.open(directory / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(handle)
-    return False
 
 
 def _show(keyring: "Keyring", *, as_json: bool) -> None:

@@ -1,17 +1,17 @@
 """Base of the Gate: its services, the owner it acts as, and how coroutines are run."""
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from typing import Any, TypeVar
 
+from qwed.domain.agent import Agent
 from qwed.futures import run_in_thread
-from qwed.gate.gate_result import GateError, Reply, unwrap
+from qwed.gate.gate_result import GateError, Reply, unwrap, without_none
 from qwed.kernel.answer import Problem
 from qwed.kernel.audit_change import Actor
+from qwed.kernel.operations.operation import Access, AgentCall, Call, Operation, is_coroutine
 from qwed.kernel.services import Services
-from qwed.kernel.views.agent_views import agent_view
 from qwed.model import ErrorCode
-from qwed.store.agent import Agent
-from qwed.store.protocol import PrefetchKeys
+from qwed.store.protocol import RefreshKeys
 
 TIMEOUT_SECONDS = 60.0
 T = TypeVar("T")
@@ -27,9 +27,8 @@ class GateBase:
     @property
     def services(self) -> Services:
         """Services with a refreshed cache if other processes share the store."""
-        prefetch = self._services.store.prefetch
-        if prefetch is not None:
-            refresh = prefetch(PrefetchKeys(organisation_id=self._owner.organisation_id))
+        if self._services.store.is_shared:
+            refresh = self._services.store.refresh(RefreshKeys(organisation_id=self._owner.organisation_id))
             if refresh is not None:
                 refresh.wait_result(TIMEOUT_SECONDS)
         return self._services
@@ -42,8 +41,24 @@ class GateBase:
         """Run a change and return its result, or raise GateError."""
         return unwrap(run_in_thread(coro, TIMEOUT_SECONDS))
 
-    def _agent_reply(self, agent: Agent) -> Reply:
-        return Reply(agent_view(agent, halted=self.services.store.halted(self._owner.organisation_id)))
+    def _call(self, operation: Operation, path: Mapping[str, str] | None = None, **fields: Any) -> Reply:
+        """Call an operation of the API as the owner, and return its answer, or raise GateError."""
+        services, path = self.services, path or {}
+        call: Call | AgentCall = Call(self._owner, services, path)
+        if operation.access in (Access.AGENT, Access.OWN_AGENT):
+            call = AgentCall(self._owner, services, path, self._agent(path["agent_id"]))
+        arguments: list[Any] = [call]
+        if operation.request is not None:
+            arguments.append(unwrap(operation.parse(without_none(fields))))
+        if is_coroutine(operation):
+            return Reply(self._act(operation.run(*arguments)))
+        return Reply(unwrap(operation.run(*arguments)))
+
+    def _list(
+        self, operation: Operation, member: str, path: Mapping[str, str] | None = None, **query: Any
+    ) -> list[Reply]:
+        """Call an operation and return the entries of the page that it answers."""
+        return [Reply(entry) for entry in getattr(self._call(operation, path, **query).struct, member)]
 
     def _agent(self, agent_id: str) -> Agent:
         agent = self.services.store.find_agent(agent_id)

@@ -37,6 +37,11 @@ class Reply(words.ResponseRecord):
         return name in self._struct.__struct_fields__
 
     @property
+    def struct(self) -> Any:
+        """Answer of the kernel."""
+        return self._struct
+
+    @property
     def decided(self) -> str | None:
         """Decision, without decoding the other fields."""
         return getattr(self._struct, "decision", None)

@@ -7,7 +7,7 @@ import msgspec
 from qwed.guards.secrets import mask
 from qwed.kernel.privacy.masking import mask_value
 from qwed.ledger.attest import Receipt
-from qwed.model import Decision, Effect, ErrorCode, Risk, Verdict
+from qwed.model import Decision, ErrorCode
 
 
 class Problem(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=True):
@@ -123,23 +123,6 @@ def denied(code: ErrorCode, message: str = "", **more: Any) -> Answer:
     return Answer(decision=Decision.DENIED, error=problem(code, message, **more))
 
 
-def verification_of(verdict: Verdict, risk: Risk) -> Verification:
-    """Convert a verdict to the wire format of spec 4.2."""
-    return Verification(
-        status=verdict.status.on_agent_wire,
-        engine=verdict.engine,
-        risk_level=risk.word,
-        checks_passed=verdict.checks_passed,
-        checks_failed=verdict.checks_failed,
-        effects=tuple(_effect(effect) for effect in verdict.effects),
-        message=printable(verdict.message),
-    )
-
-
 def printable(text: str) -> str:
     """Return the text with every non-printable character replaced, so that it cannot deceive a terminal or a reader."""
     return text if text.isprintable() else "".join(char if char.isprintable() else "\ufffd" for char in text)
-
-
-def _effect(effect: Effect) -> dict[str, str]:
-    return {"effect": effect.kind, "target": effect.target}

@@ -5,6 +5,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from qwed.domain.agent import Agent
+from qwed.domain.change_parts import AgentChanged, ChangePart, Conflict
+from qwed.domain.write_set import Activity, Committed, Notice, WriteSet
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.privacy.subject_keys import NO_CONTENT
 from qwed.kernel.services import Services
@@ -13,9 +16,6 @@ from qwed.ledger.subject_encryption import SubjectKey
 from qwed.model import ErrorCode, Event
 from qwed.model.clock import rfc3339
 from qwed.model.ids import timed_id
-from qwed.store.agent import Agent
-from qwed.store.change_parts import AgentChanged, ChangePart, Conflict
-from qwed.store.protocol import Activity, Change, ChangeReceipt, Notice
 
 GATE = "gate"
 """Actor id of the process itself, which acts as the owner."""
@@ -45,9 +45,9 @@ def build_change(
     parts: tuple[ChangePart, ...] = (),
     notices: tuple[Notice, ...] = (),
     activity_id: str | None = None,
-    linked_change: Change | None = None,
+    linked: WriteSet | None = None,
     **members: Any,
-) -> Change:
+) -> WriteSet:
     """Build a change and its leaf. `members` are further members of the leaf, `content` is stored outside it.
 
     The content is sealed with `key`, or with the organisation's own key if there is none.
@@ -80,22 +80,21 @@ def build_change(
         entry.attestation_id,
         subject_id,
     )
-    return Change(
+    return WriteSet(
         organisation_id=organisation_id,
         agent_id=agent_id or "",
         activity=activity,
         parts=parts,
         notices=notices,
-        linked_change=linked_change,
+        linked=linked,
     )
 
 
-async def commit_change(change: Change, services: Services) -> ChangeReceipt | Problem:
-    """Make the change durable and return its receipt, or the conflict."""
+async def commit_change(change: WriteSet, services: Services) -> Committed | Problem:
+    """Make the change durable and return its place in the log, or the conflict."""
     if services.at_stage is not None:
         services.at_stage("change")
-    future = services.store.change(change)
-    result = future if isinstance(future, Conflict) else await future
+    result = await services.store.commit(change)
     if isinstance(result, Conflict):
         return problem(ErrorCode.CONFLICT, str(result))
     if services.at_stage is not None:

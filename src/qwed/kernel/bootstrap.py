@@ -1,6 +1,5 @@
 """Composition root: builds the services from store, engines, signing key and first organisation."""
 
-import os
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
@@ -21,6 +20,7 @@ from qwed.ledger.sequencer import Sequencer
 from qwed.ledger.subject_encryption import MASTER_FILE, MasterKey, VaultError, fresh_master
 from qwed.model.clock import Clock
 from qwed.model.ids import new_id
+from qwed.model.private_files import write_private
 from qwed.settings import Settings, SettingsError
 from qwed.store.protocol import VAULT_ID, Store
 from qwed.translate.provider import Provider, Translator
@@ -123,7 +123,10 @@ def _translator(settings: Settings) -> Translator | None:
         return None
     if not settings.llm_model:
         raise SettingsError("QWED_LLM_MODEL: required with QWED_LLM_BASE_URL")
-    return Translator(Provider(settings.llm_base_url, settings.llm_api_key, settings.llm_model))
+    try:
+        return Translator(Provider(settings.llm_base_url, settings.llm_api_key, settings.llm_model))
+    except ImportError as error:
+        raise SettingsError(f"QWED_LLM_BASE_URL: {error.name} is not installed: pip install 'qwed[server]'") from None
 
 
 def _first_organisation(store: Store, clock: Clock, directory: Path | None) -> tuple[str, str | None]:
@@ -134,15 +137,7 @@ def _first_organisation(store: Store, clock: Clock, directory: Path | None) -> t
     owner = mint_key(organisation_id, "first owner", "owner", now)
     if directory is not None:
         # Before it is stored: a crash in between leaves a useless key file, not an organisation without access.
-        _write_private(directory / OWNER_KEY_FILE, owner.text)
+        write_private(directory / OWNER_KEY_FILE, f"{owner.text}\n".encode())
     # In one transaction: an organisation without an owner key could not be accessed.
     store.add_organisation(organisation_id, "default", now, owner.key).wait_result(_TIMEOUT)
     return organisation_id, owner.text
-
-
-def _write_private(file: Path, text: str) -> None:
-    handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(handle, "w") as out:
-        out.write(text + "\n")
-        out.flush()
-        os.fsync(out.fileno())

@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from qwed.domain.agent import Agent, Key
+from qwed.domain.budget import NO_COST, RequestCost
+from qwed.domain.conversation import ConversationStep
+from qwed.domain.snapshot import NO_TOOLS, StoredAnswer
+from qwed.domain.write_set import Reservation
 from qwed.kernel.analysis.content_scan import EMPTY_SCAN, ContentScan
-from qwed.kernel.answer import Factor, PolicyCheck
+from qwed.kernel.answer import Answer, Factor, PolicyCheck
 from qwed.kernel.request import NO_OPTIONS, Action, ActionOptions, Context
 from qwed.kernel.tools import ResolvedAction
 from qwed.model import Decision, Risk, Verdict
-from qwed.store.agent import Agent, Key
-from qwed.store.budget import NO_COST, RequestCost
-from qwed.store.conversation import ConversationStep
-from qwed.store.protocol import Reservation, StoredAnswer
 
 if TYPE_CHECKING:
     from qwed.kernel.a2a.message import InterceptedMessage
@@ -56,27 +57,38 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The message between two agents, where the request is about one."""
     actor_id: str = ""
     """Id of the caller, where it is known from the start."""
+    organisation_id: str | None = None
+    """Organisation of the sender of a message, which may be no registered agent."""
     coalesced_refusals: int = 0
     """Number of earlier messages that were refused without a leaf of their own."""
     now: float
     started: float = msgspec.field(default_factory=time.perf_counter)
 
-    # authenticate
-    agent: Agent = _UNSET
-    key: Key | None = None
-    # require_context
+    # parse
+    unparsed: Answer | None = None
+    """Refusal of a malformed request; reported only after the caller is authenticated."""
     action: Action = _UNSET
     action_hash: str = ""
     context: Context = _UNSET
     options: ActionOptions = NO_OPTIONS
     step: ConversationStep = _UNSET
-    # check_idempotency
+    conversation_id: str | None = None
+    """Keyed name of the conversation."""
+    chain_id: str | None = None
+    """Keyed name of the chain of attestations."""
     body_hash: str = ""
+    """Keyed hash of the body, where the request has an idempotency key."""
+    # admit
+    agent: Agent = _UNSET
+    key: Key | None = None
+    tools: Mapping[str, bytes] = NO_TOOLS
     remembered: StoredAnswer | None = None
-    # reserve_step
-    reservation: Reservation | None = None
-    # check_budget
+    """Answer that is stored under the idempotency key."""
     charge: RequestCost = NO_COST
+    checks_passed: tuple[str, ...] = ()
+    """Names of the checks that ran and passed so far; each check adds its own."""
+    # reserve
+    reservation: Reservation | None = None
     # check_permissions
     resolved_action: ResolvedAction = _UNSET
     # run_engine

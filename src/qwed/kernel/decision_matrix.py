@@ -1,4 +1,4 @@
-"""The two decision matrices of the specification, and how their results are combined."""
+"""The two decision matrices of the specification."""
 
 from qwed.model import Decision, Risk, Status, Trust
 
@@ -24,10 +24,3 @@ STATUS_MATRIX: dict[Status, dict[Risk, Decision]] = {
     Status.ERROR:     {LOW: DENIED,    MEDIUM: DENIED,   HIGH: DENIED,   CRITICAL: DENIED},
 }
 # fmt: on
-
-STRICTNESS = {APPROVED: 0, CORRECTED: 1, PENDING: 2, DENIED: 3}
-
-
-def stricter(*decisions: Decision) -> Decision:
-    """Return the strictest decision: DENIED over PENDING over CORRECTED over APPROVED (ruling 4.1)."""
-    return max(decisions, key=STRICTNESS.__getitem__)

@@ -1,40 +1,69 @@
-"""Parsing of `limit` and `cursor` of a page."""
+"""Types of the `limit` and `cursor` of a page."""
 
-import re
+from typing import Annotated
 
-from qwed.kernel.answer import Problem, problem
+from msgspec import Meta
+
+from qwed.kernel.request_schema import FieldRule, RequestStruct, matching
 from qwed.model import ErrorCode
 
 MAX_LIMIT = 1_000
-LOG_CURSOR = re.compile(r"[0-9]{1,18}")
-"""Cursor of pages that follow the log."""
-_DEFAULT_LIMIT = 100
-_WHOLE = re.compile(r"[0-9]{1,6}")
+DEFAULT_LIMIT = 100
+_BEFORE = "The `next_cursor` of the previous page; omit it for the first page."
+_CURSOR = FieldRule("must be the `next_cursor` of an earlier page", ErrorCode.BAD_OPTION)
+
+Limit = Annotated[
+    int,
+    Meta(ge=1, le=MAX_LIMIT, description="Largest number of items to return."),
+    FieldRule(f"must be a whole number from 1 to {MAX_LIMIT}", ErrorCode.BAD_OPTION),
+]
+LogIndex = Annotated[
+    int,
+    Meta(ge=0, le=10**18 - 1),
+    FieldRule("must be a whole number of at most 18 digits", ErrorCode.BAD_OPTION),
+]
+LogCursor = Annotated[
+    str,
+    Meta(description=_BEFORE, extra_json_schema={"pattern": "^[0-9]{1,18}$"}),
+    _CURSOR._replace(refuse=matching("[0-9]{1,18}")),
+]
+"""Cursor of pages that follow the log: the index of the entry before which the page begins."""
 
 
-def read_limit(text: str | None) -> int | Problem:
-    """Return the number of rows of a page; the default is 100."""
-    if text is None:
-        return _DEFAULT_LIMIT
-    limit = int(text) if _WHOLE.fullmatch(text) else 0
-    return refuse_limit(limit) or limit
+class LogPageRequest(RequestStruct):
+    """Page of entries that follow the log."""
+
+    limit: Limit = DEFAULT_LIMIT
+    cursor: LogCursor | None = None
+
+    @property
+    def before(self) -> int | None:
+        """Index in the log before which the page begins; None for the first page."""
+        return None if self.cursor is None else int(self.cursor)
 
 
-def refuse_limit(limit: int) -> Problem | None:
-    """Return the problem with a limit that is out of range, or None."""
-    if 1 <= limit <= MAX_LIMIT:
-        return None
-    return problem(ErrorCode.BAD_OPTION, f"`limit` must be a whole number from 1 to {MAX_LIMIT}")
+CURSOR = Meta(description=_BEFORE)
 
 
-def read_cursor(text: str | None, shape: re.Pattern[str]) -> str | Problem | None:
-    """Return the cursor of the page, or the problem with it; None is the first page."""
-    if text is not None and not shape.fullmatch(text):
-        return problem(ErrorCode.BAD_OPTION, "`cursor` must be the `next_cursor` of an earlier page")
-    return text
+def cursor_rule(shape: str) -> FieldRule:
+    """Return the rule of a cursor with this pattern."""
+    return _CURSOR._replace(refuse=matching(shape))
 
 
-def read_log_cursor(text: str | None) -> int | Problem | None:
-    """Return the log index from a cursor, or the problem with it; None is the first page."""
-    cursor = read_cursor(text, LOG_CURSOR)
-    return int(cursor) if isinstance(cursor, str) else cursor
+def one_of(names: tuple[str, ...]) -> FieldRule:
+    """Return the rule of a parameter with a closed set of values."""
+    return FieldRule(
+        f"must be one of {', '.join(names)}",
+        ErrorCode.BAD_OPTION,
+        refuse=lambda name: None if name in names else "",
+    )
+
+
+FROM = Meta(
+    description="Start of the period, inclusive; a date without a time is the start of that UTC day.",
+    extra_json_schema={"anyOf": [{"format": "date-time"}, {"format": "date"}]},
+)
+TO = Meta(
+    description="End of the period, exclusive; a date without a time is the start of that UTC day.",
+    extra_json_schema={"anyOf": [{"format": "date-time"}, {"format": "date"}]},
+)

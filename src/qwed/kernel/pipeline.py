@@ -1,204 +1,238 @@
-"""Decision pipeline of one request: a fixed list of stages (DESIGN 3).
+"""Pipeline of one request: load, admit, reserve, assess, conclude, record, commit (DESIGN 3).
 
-A refusal is a value and stops the pipeline. An exception is unexpected: it is caught once, here, and answered DENIED.
+`load` reads a snapshot, `admit` and `conclude` are pure functions of it, `commit` writes or returns a conflict. One
+loop goes around them, because other requests may commit in between. A refusal is a value. An exception is unexpected:
+it is caught once, here, and answered DENIED.
 """
 
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from qwed.kernel.admin.approvals import expire_before_decision
-from qwed.kernel.analysis.assessment import Assessment, assess
+from qwed.domain.budget import NO_COST
+from qwed.domain.change_parts import Conflict
+from qwed.domain.snapshot import Snapshot
+from qwed.domain.write_set import Committed, Reservation
+from qwed.futures import Future
+from qwed.kernel.admin.approvals import expire, expire_of
+from qwed.kernel.admission import admit, parse, snapshot_keys_of
+from qwed.kernel.analysis.assess import assess
+from qwed.kernel.analysis.assessment import Assessment
 from qwed.kernel.answer import Answer, Problem, denied, problem
 from qwed.kernel.case import Case, replace
+from qwed.kernel.decision import conclude
+from qwed.kernel.idempotency import stored_answer
+from qwed.kernel.record import RecordedDecision, answer_of, proof_of, record_decision
 from qwed.kernel.services import Services
-from qwed.kernel.stages.assess_risk import assess_risk
-from qwed.kernel.stages.authenticate import authenticate, require_active
-from qwed.kernel.stages.check_budget import check_budget, check_high_risk
-from qwed.kernel.stages.check_idempotency import check_idempotency, stored_answer
-from qwed.kernel.stages.check_permissions import check_permissions
-from qwed.kernel.stages.decide import decide
-from qwed.kernel.stages.detect_loops import detect_loops
-from qwed.kernel.stages.require_context import require_context
-from qwed.kernel.stages.reserve_step import reserve_step
-from qwed.kernel.stages.run_engine import run_engine
-from qwed.kernel.stages.settle import settle
-from qwed.model import Decision, ErrorCode, Risk
-from qwed.store.credentials import API_KEY, prefix_of
-from qwed.store.protocol import PrefetchKeys, StaleState, StoreError
+from qwed.model import Decision, ErrorCode
+from qwed.store.protocol import StoreError
 
-Stage = Callable[[Case, Services], Any]
-"""Returns `Case | Answer`; `run_engine` may return a coroutine of one, because it alone may wait for a worker."""
-
-ADMISSION_STAGES: tuple[Stage, ...] = (authenticate, require_active, require_context, check_idempotency, reserve_step)
-
-DECISION_STAGES: tuple[Stage, ...] = (detect_loops, check_budget, check_permissions, run_engine, assess_risk, decide)
-
-_HIGH = Risk.HIGH
-
-UNCACHED_STAGES, CACHEABLE_STAGES = DECISION_STAGES[:2], DECISION_STAGES[2:]
-"""Stages that depend on the time of the request, and stages that depend only on the agent and the action (see
-`assessment.py`)."""
-
+MAX_ATTEMPTS = 16
+"""Attempts at one request before it is refused because of concurrent commits."""
+_EMPTY_SNAPSHOT = Snapshot()
+_CONFLICTED = f"the decision conflicted with concurrent requests {MAX_ATTEMPTS} times: retry"
+_STORE_FAILED = "the decision could not be stored, so none is given"
 
 T = TypeVar("T")
 
-_MAX_ATTEMPTS = 5
-"""Attempts at one request before it is refused because of concurrent commits."""
+
+Step = Callable[["Run"], Coroutine[Any, None, T | Problem]]
+Attempt = Callable[["Run"], Coroutine[Any, None, T | Conflict]]
+"""One attempt at a decision. Its result is a conflict where it must be made again, on a new snapshot."""
 
 
-class PipelineRun:
-    """Holder of the current case, so that a failure handler knows what to release and what to record."""
+class CommittedDecision(NamedTuple):
+    """A decision that is durable."""
 
-    __slots__ = ("case",)
+    recorded: RecordedDecision
+    committed: Committed
 
-    def __init__(self, case: Case) -> None:
+
+class Run:
+    """One request on its way through the pipeline: what it has reserved, and what a failure must record."""
+
+    __slots__ = ("assessed", "case", "enter", "is_committed", "reservation", "services")
+
+    def __init__(self, case: Case, services: Services) -> None:
         self.case = case
+        self.services = services
+        self.enter = services.at_stage
+        """Called with the name of each stage before it runs; None in production."""
+        self.reservation: Reservation | None = None
+        self.is_committed = False
+        self.assessed: Case | None = None
+        """The case of an earlier attempt with its assessment, which holds while agent and tools are the same."""
+
+    async def load(self) -> Snapshot:
+        """Return everything that the decision reads, as of now."""
+        store, case = self.services.store, self.case
+        if self.enter is not None:
+            self.enter("load")
+        if case.now >= store.next_expiry:
+            expire(self.services, case.now)
+        loaded = store.load(snapshot_keys_of(case, self.services.vault))
+        return await loaded if isinstance(loaded, Future) else loaded
+
+    def reserve(self, snapshot: Snapshot) -> Conflict | None:
+        """Reserve the admitted step, its cost and its idempotency key."""
+        case, key = self.case, self.case.idempotency_key
+        if self.enter is not None:
+            self.enter("reserve")
+        reservation = Reservation(
+            case.agent_id,
+            case.conversation_id or "",
+            case.step,
+            case.charge,
+            case.now,
+            idempotency_key=None if key is None else self.services.vault.fingerprint(key),
+        )
+        conflict = self.services.store.reserve(reservation, snapshot)
+        if conflict is None:
+            self.reservation = reservation
+            self.case = replace(case, reservation=reservation)
+        return conflict
+
+    async def commit(self, refusal: Answer | None, snapshot: Snapshot) -> CommittedDecision | Conflict:
+        """Conclude, record and commit, and return the decision once it is durable."""
+        services, now = self.services, self.services.clock.now()
+        if self.case.chain_id is not None:
+            snapshot = self._with_newest_chain(snapshot, self.case.chain_id)
+        outcome = conclude(self.case, snapshot, refusal, services.settings, now)
+        is_in_the_way = snapshot.usage.counters.open_approvals and outcome.may_pass_after_expiry
+        if is_in_the_way and await expire_of(self.case.agent, services, now):
+            return Conflict.STALE
+        if self.is_committed:
+            # The record of a failure after the commit: the request is charged already.
+            outcome = outcome._replace(charge=NO_COST)
+        recorded = record_decision(self.case, outcome, services, now)
+        if self.enter is not None:
+            self.enter("commit")
+        committed = await services.store.commit(recorded.write_set)
+        if isinstance(committed, Conflict):
+            return await self._refuse_conflict(committed, snapshot)
+        self.is_committed = True
+        if self.case.idempotency_key is None:
+            # Released with the commit; an idempotency key is in flight until here.
+            self.reservation = None
+        return CommittedDecision(recorded, committed)
+
+    def _with_newest_chain(self, snapshot: Snapshot, chain_id: str) -> Snapshot:
+        """Return the snapshot with the end of the chain that the commits in flight give it."""
+        newest = self.services.store.newest_chain_end(self.case.agent.organisation_id, chain_id)
+        return snapshot if newest is None else replace(snapshot, chain=newest)
+
+    async def _refuse_conflict(self, conflict: Conflict, snapshot: Snapshot) -> CommittedDecision | Conflict:
+        """Record the refusal for a conflict that another attempt would meet as well, or return the conflict."""
+        if conflict is not Conflict.LEASE_EXPIRED or self.case.reservation is None:
+            return conflict
+        self.release()
+        self.case = replace(self.case, reservation=None)
+        return await self.commit(denied(ErrorCode.LEASE_EXPIRED), snapshot)
+
+    def release(self) -> None:
+        """Release what the request still reserves."""
+        reservation, self.reservation = self.reservation, None
+        if reservation is not None:
+            self.services.store.release(reservation)
 
 
 async def verify_action(case: Case, services: Services) -> Answer:
     """Decide about one request. A failure of any kind is never an approval."""
-    attempts = _SINGLE_PROCESS if services.store.prefetch is None else _SHARED_STORE
-    answer: Answer | StaleState | Problem = await fail_closed(PipelineRun(case), attempts, services)
-    if isinstance(answer, Answer):
-        return answer
-    return Answer(
-        decision=Decision.DENIED, error=problem(ErrorCode.INTERNAL) if isinstance(answer, StaleState) else answer
-    )
+    run = Run(case, services)
+    answer = await decide_durably(run, _parse, _attempt, _record_failure)
+    return answer if isinstance(answer, Answer) else Answer(decision=Decision.DENIED, error=answer)
 
 
-Attempt = Callable[[PipelineRun, Services], Coroutine[Any, None, T]]
-PrefetchKeysOf = Callable[[Case, Services], PrefetchKeys]
+async def decide_durably(
+    run: Run, prepare: Callable[[Run], None], attempt: Attempt[T], record_failure: Step[T]
+) -> T | Problem:
+    """Return the result of the first attempt that does not conflict with what other requests commit.
 
-
-async def fail_closed(run: PipelineRun, attempts: tuple[Attempt[T | Problem], ...], services: Services) -> T | Problem:
-    """Return the result of the first attempt that raises nothing, or the problem to answer if all of them raise."""
-    for attempt in attempts:
+    A request that fails unexpectedly is recorded as refused; if that fails too, it is refused all the same.
+    """
+    is_failed = False
+    while True:
         try:
             # Inside the outer `try`: an exception while releasing is a refusal too.
             try:
-                return await attempt(run, services)
+                if is_failed:
+                    return await record_failure(run)
+                prepare(run)
+                prepared = run.case
+                for _ in range(MAX_ATTEMPTS):
+                    result = await attempt(run)
+                    if not isinstance(result, Conflict):
+                        return result
+                    run.release()
+                    run.case = replace(prepared, coalesced_refusals=run.case.coalesced_refusals)
+                return problem(ErrorCode.DEPENDENCY_DOWN, _CONFLICTED, retry_after=1)
             finally:
-                _release(run.case, services)
+                run.release()
         except (StoreError, TimeoutError) as error:
-            services.log.error("store failed: %s", error, extra={"agent_id": run.case.agent_id})
-            return problem(
-                ErrorCode.DEPENDENCY_DOWN, "the decision could not be stored, so none is given", retry_after=1
-            )
+            run.services.log.error("store failed: %s", error, extra={"agent_id": run.case.agent_id})
+            return problem(ErrorCode.DEPENDENCY_DOWN, _STORE_FAILED, retry_after=1)
         except Exception:  # the kernel's one broad except: an unexpected failure is a refusal
-            services.log.exception("pipeline failed; request denied", extra={"agent_id": run.case.agent_id})
-    return problem(ErrorCode.INTERNAL)
+            run.services.log.exception("pipeline failed; request denied", extra={"agent_id": run.case.agent_id})
+            if is_failed:
+                return problem(ErrorCode.INTERNAL)
+            is_failed = True
 
 
-async def _run_pipeline(run: PipelineRun, services: Services) -> Answer | StaleState:
-    expire_before_decision(services, run.case.now)
-    refusal = run_stages(ADMISSION_STAGES, run, services)
+def _parse(run: Run) -> None:
+    run.case = parse(run.case, run.services.settings, run.services.vault)
+
+
+async def _attempt(run: Run) -> Answer | Conflict:
+    services = run.services
+    snapshot = await run.load()
+    if run.enter is not None:
+        run.enter("admit")
+    run.case, refusal = admit(run.case, snapshot, services.settings)
     if run.case.agent is None:
         return refusal or denied(ErrorCode.INTERNAL)
-    if run.case.remembered is not None:
+    if refusal is None and run.case.remembered is not None:
         return stored_answer(run.case, run.case.remembered, services)
     if refusal is None:
-        refusal = run_stages(UNCACHED_STAGES, run, services) or await _assess_cached(run, services)
-    if services.at_stage is not None:
-        services.at_stage("settle")
-    answer = await settle(run.case, refusal, services)
-    if services.at_stage is not None:
-        services.at_stage("answer")
+        conflict = run.reserve(snapshot)
+        if conflict is not None:
+            return conflict
+        assessment = run.services.assessments.find(run.case)
+        if assessment is None:
+            assessment = await _assess(run)
+        run.case = run.assessed = replace(run.case, assessment=assessment)
+    result = await run.commit(refusal, snapshot)
+    if isinstance(result, Conflict):
+        return result
+    return _answer(run, result)
+
+
+async def _assess(run: Run) -> Assessment:
+    """Assess what the action does; an assessment of an earlier attempt holds while agent and tools are the same."""
+    case, assessed = run.case, run.assessed
+    if assessed is not None and assessed.agent is case.agent and assessed.tools is case.tools:
+        assessment = assessed.assessment
+        if assessment is not None:
+            return assessment
+    outcome = assess(case, run.services)
+    assessment = outcome if isinstance(outcome, Assessment) else await outcome
+    run.services.assessments.keep(case, assessment)
+    return assessment
+
+
+def _answer(run: Run, decision: CommittedDecision) -> Answer:
+    (record, _entry, _write_set), committed = decision
+    answer = answer_of(run.case, record, committed)
+    if record.decision.permits:
+        if run.enter is not None:
+            run.enter("attest")
+        answer = replace(answer, attestation=proof_of(run.case, decision.recorded, committed, run.services))
+    if run.enter is not None:
+        run.enter("answer")
     return answer
 
 
-async def _assess_cached(run: PipelineRun, services: Services) -> Answer | None:
-    """Run the cacheable stages, or take their result from the cache."""
-    tools = services.store.tool_rows(run.case.agent.organisation_id)
-    assessment = services.assessments.find(run.case, tools)
-    if assessment is None:
-        assessment = await _assess(run, services)
-        services.assessments.keep(run.case, tools, assessment)
-    run.case = replace(run.case, assessment=assessment)
-    if assessment.refusal is None and assessment.risk >= _HIGH:
-        return run_stages((check_high_risk,), run, services)
-    return assessment.refusal
-
-
-def run_stages(stages: tuple[Stage, ...], run: PipelineRun, services: Services) -> Answer | None:
-    """Run the case through `stages`; return the refusal that stopped it, or None."""
-    hook = services.at_stage
-    for stage in stages:
-        if hook is not None:
-            hook(stage.__name__)
-        outcome = stage(run.case, services)
-        if isinstance(outcome, Answer):
-            return outcome
-        run.case = outcome
-    return None
-
-
-async def _assess(run: PipelineRun, services: Services) -> Assessment:
-    """Run the cacheable stages, awaiting the engine where necessary."""
-    for stage in CACHEABLE_STAGES:
-        if services.at_stage is not None:
-            services.at_stage(stage.__name__)
-        outcome = stage(run.case, services)
-        if isinstance(outcome, Coroutine):
-            outcome = await outcome
-        if isinstance(outcome, Answer):
-            return assess(run.case, outcome)
-        run.case = outcome
-    return assess(run.case, None)
-
-
-async def _record_failure(run: PipelineRun, services: Services) -> Answer | Problem:
+async def _record_failure(run: Run) -> Answer | Problem:
     if run.case.agent is None:
         return denied(ErrorCode.INTERNAL)
-    answer = await settle(run.case, denied(ErrorCode.INTERNAL), services)
-    return problem(ErrorCode.INTERNAL) if isinstance(answer, StaleState) else answer
-
-
-def _release(case: Case, services: Services) -> None:
-    """Release what the case still reserves; after a commit there is nothing left."""
-    try:
-        if case.reservation is not None and not case.reservation.committed:
-            services.store.release(case.reservation)
-    finally:
-        if case.body_hash and case.idempotency_key is not None:
-            services.store.release_key(case.agent_id, services.vault.fingerprint(case.idempotency_key))
-
-
-async def retry_on_conflict(
-    run: PipelineRun, attempt: Attempt[T | StaleState], wanted: PrefetchKeysOf, services: Services
-) -> T | Problem:
-    """Run the attempt on refreshed state, again from the start after each conflict, up to a fixed number of times."""
-    original, prefetch = run.case, services.store.prefetch
-    for _ in range(_MAX_ATTEMPTS):
-        if prefetch is not None:
-            future = prefetch(wanted(original, services))
-            if future is not None:
-                await future
-        outcome = await attempt(run, services)
-        if not isinstance(outcome, StaleState):
-            return outcome
-        _release(run.case, services)
-        run.case = replace(original, coalesced_refusals=run.case.coalesced_refusals)
-    message = f"the decision conflicted with concurrent requests {_MAX_ATTEMPTS} times: retry"
-    return problem(ErrorCode.DEPENDENCY_DOWN, message, retry_after=1)
-
-
-async def _run_with_retries(run: PipelineRun, services: Services) -> Answer | Problem:
-    return await retry_on_conflict(run, _run_pipeline, _prefetch_keys_of, services)
-
-
-def _prefetch_keys_of(case: Case, services: Services) -> PrefetchKeys:
-    """Return the keys of all rows that a decision reads: caller, agent, counters, conversation, stored answer."""
-    credentials, fingerprint, agent_id = case.credentials, services.vault.fingerprint, case.agent_id
-    conversation_id = case.context_raw.get("conversation_id") if isinstance(case.context_raw, dict) else None
-    return PrefetchKeys(
-        prefix=None if credentials.api_key is None else prefix_of(credentials.api_key, API_KEY),
-        agent_id=agent_id,
-        conversations=((agent_id, fingerprint(conversation_id)),) if isinstance(conversation_id, str) else (),
-        idempotency_key=None if case.idempotency_key is None else (agent_id, fingerprint(case.idempotency_key)),
-        needs_usage=True,
-    )
-
-
-_SINGLE_PROCESS: tuple[Attempt[Answer | StaleState | Problem], ...] = (_run_pipeline, _record_failure)
-"""Attempts where no other process writes to the store, so there are no conflicts."""
-_SHARED_STORE: tuple[Attempt[Answer | StaleState | Problem], ...] = (_run_with_retries, _record_failure)
+    run.case = replace(run.case, reservation=None)
+    result = await run.commit(denied(ErrorCode.INTERNAL), _EMPTY_SNAPSHOT)
+    return problem(ErrorCode.INTERNAL) if isinstance(result, Conflict) else _answer(run, result)

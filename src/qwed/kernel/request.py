@@ -2,22 +2,30 @@
 
 import hashlib
 import marshal
-import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
+from msgspec import UNSET, Meta
 
-from qwed.guards.secrets import find_secrets, mask
-from qwed.kernel.answer import Answer, denied
-from qwed.model import CanonicalJsonError, EffectKind, ErrorCode, MoneyError, Risk, canonical, micros_from
+from qwed.kernel.answer import Answer, Problem, denied
+from qwed.kernel.request_schema import MAX_NAME_LENGTH, FieldRule, RequestStruct, matching, parse, quoted
+from qwed.model import CanonicalJsonError, Decision, EffectKind, ErrorCode, MoneyError, Risk, canonical, micros_from
+
+__all__ = [
+    "MAX_NAME_LENGTH",
+    "Action",
+    "ActionCost",
+    "ActionOptions",
+    "Context",
+    "quoted",
+    "read_action",
+    "read_context",
+    "read_options",
+]
 
 STATE_SOURCES = ("file_tree", "db_snapshot", "conversation_digest", "git_tree", "custom")
-MAX_NAME_LENGTH = 256
-_HEX = frozenset("0123456789abcdef")
-_CHAIN = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_MAX_SCANNED = 4096
-"""Characters of a name that are scanned for a message, which shows far fewer."""
+SUBJECT = f"1 to {MAX_NAME_LENGTH} printable characters"
 
 
 class ActionCost(msgspec.Struct, frozen=True):
@@ -50,15 +58,152 @@ class Action(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A file in base64, for the engine only: everywhere else it is replaced by its hash, and it is not stored."""
 
 
-class Context(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+def money_error(amount: Any) -> str | None:
+    """Return what is wrong with an amount of US dollars, or None."""
+    try:
+        micros_from(amount)
+    except MoneyError as error:
+        return str(error)
+    return None
+
+
+_DOLLARS = "US dollars, at most six decimals"
+_AMOUNT: list[dict[str, Any]] = [
+    {"type": "number", "minimum": 0, "maximum": 10**9, "description": _DOLLARS},
+    {"type": "string", "pattern": r"^[0-9]{1,9}(\.[0-9]{1,6})?$", "description": "the same as text"},
+]
+Amount = Annotated[Any, Meta(extra_json_schema={"anyOf": _AMOUNT}), FieldRule(refuse=money_error)]
+OptionalAmount = Annotated[
+    Any, Meta(extra_json_schema={"anyOf": [*_AMOUNT, {"type": "null"}]}), FieldRule(refuse=money_error)
+]
+
+
+def _refuse_effects(effects: list[Any]) -> str | None:
+    unknown = [word for word in effects if not isinstance(word, str) or word not in _EFFECTS]
+    if not unknown:
+        return None
+    return f"=unknown effect {quoted(unknown[0])} in `action.effects`: known are {', '.join(EffectKind)}"
+
+
+_EFFECTS = frozenset(EffectKind)
+Effects = Annotated[
+    list[Any],
+    Meta(
+        description="declared effects: added to the detected ones, never in place of them",
+        extra_json_schema={"items": {"enum": [*EffectKind]}},
+    ),
+    FieldRule("must be a list of effects", refuse=_refuse_effects),
+]
+
+
+class CostRequest(RequestStruct):
+    """Cost of the action itself; an agent can state more than the engine's price, never less."""
+
+    prefix: ClassVar[str] = "action.cost."
+    unknown: ClassVar[str] = "unknown field {name} in `action.cost`: known are {sorted_fields}"
+    usd: Amount = 0
+    tokens: Annotated[int, Meta(ge=0, le=10**12), FieldRule("must be a whole number of tokens")] = 0
+
+
+_OptionalText = Annotated[str, FieldRule("must be a string")] | None
+_ActionType = Annotated[Any, Meta(extra_json_schema={"type": "string"})]
+
+
+class ActionRequest(RequestStruct):
+    """Action (spec 4.1). `type` may be spelled `action_type`; one of the two is required."""
+
+    prefix: ClassVar[str] = "action."
+    unknown: ClassVar[str] = "unknown field {name} in `action`: known are {sorted_fields}"
+    type: _ActionType = UNSET
+    action_type: _ActionType = UNSET
+    query: _OptionalText = None
+    code: _OptionalText = None
+    target: _OptionalText = None
+    parameters: Annotated[dict[Any, Any], FieldRule("must be an object")] | None = None
+    tool: _OptionalText = None
+    cost: Annotated[CostRequest, FieldRule("must be an object with `usd` and `tokens`")] | None = None
+    effects: Effects | None = None
+
+
+def is_subject(text: str) -> bool:
+    """Return True if the text can name a data subject."""
+    return bool(text.strip()) and len(text) <= MAX_NAME_LENGTH and text.isprintable()
+
+
+def _refuse_conversation(name: str) -> str | None:
+    if len(name) <= MAX_NAME_LENGTH and name.isprintable():
+        return None if name and not name.isspace() else ""
+    return "" if name.isspace() else f"=conversation_id must be 1 to {MAX_NAME_LENGTH} printable characters"
+
+
+def _refuse_source(source: Any) -> str | None:
+    known = ", ".join(STATE_SOURCES)
+    return None if source in STATE_SOURCES else f"=unknown state_source {quoted(source)}: use one of {known}"
+
+
+class Context(RequestStruct, frozen=True, gc=False):  # type: ignore[misc]  # msgspec allows a frozen subclass
     """Context of an action (spec 9.1)."""
 
-    conversation_id: str
-    step_number: int
-    user_intent: str | None = None
-    pre_action_state_hash: str | None = None
-    state_source: str | None = None
-    subject: str | None = None
+    prefix: ClassVar[str] = "context."
+    unknown: ClassVar[str] = "unknown field {name} in `context`: known are {sorted_fields}"
+    conversation_id: Annotated[
+        str,
+        Meta(extra_json_schema={"minLength": 1, "maxLength": MAX_NAME_LENGTH}),
+        FieldRule("", ErrorCode.MISSING_CONTEXT, _refuse_conversation),
+    ]
+    step_number: Annotated[int, Meta(ge=1), FieldRule("", ErrorCode.INVALID_STEP)]
+    user_intent: _OptionalText = None
+    pre_action_state_hash: (
+        Annotated[str, Meta(pattern="^[0-9a-f]{64}$", max_length=64), FieldRule("", ErrorCode.STATE_HASH_INVALID)]
+        | None
+    ) = None
+    state_source: Annotated[
+        Any,
+        Meta(extra_json_schema={"anyOf": [{"enum": [*STATE_SOURCES]}, {"type": "null"}]}),
+        FieldRule("", ErrorCode.STATE_SOURCE_UNKNOWN, _refuse_source),
+    ] = None
+    subject: (
+        Annotated[
+            str,
+            Meta(
+                description="person whom the content is about",
+                extra_json_schema={"minLength": 1, "maxLength": MAX_NAME_LENGTH},
+            ),
+            FieldRule(
+                f"must be {SUBJECT}",
+                wrong_type="must be a string",
+                refuse=lambda name: None if is_subject(name) else "",
+            ),
+        ]
+        | None
+    ) = None
+
+
+class OptionsRequest(RequestStruct):
+    """Options of the decision (spec 4.1)."""
+
+    prefix: ClassVar[str] = "options."
+    unknown: ClassVar[str] = "unknown option {name}: known are {sorted_fields}"
+    unknown_code: ClassVar[ErrorCode] = ErrorCode.BAD_OPTION
+    require_attestation: Annotated[bool, FieldRule("must be true or false", ErrorCode.BAD_OPTION)] = False
+    risk_threshold: Annotated[
+        Literal["low", "medium", "high", "critical"],
+        FieldRule("must be low, medium, high or critical", ErrorCode.BAD_OPTION),
+    ] = "critical"
+    chain_id: (
+        Annotated[
+            str,
+            Meta(extra_json_schema={"pattern": "^[A-Za-z0-9_-]{1,64}$"}),
+            # It is part of every attestation of the chain, and masked it would be another chain.
+            FieldRule(
+                "must be 1 to 64 letters, digits, `_` or `-`",
+                ErrorCode.BAD_OPTION,
+                matching("[A-Za-z0-9_-]{1,64}"),
+                secret="carries a secret: use an id",  # noqa: S106
+            ),
+        ]
+        | None
+    ) = None
 
 
 class ActionOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,11 +216,6 @@ class ActionOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 NO_OPTIONS = ActionOptions()
-
-_ACTION_FIELDS = frozenset({"type", "action_type", "query", "code", "target", "parameters", "tool", "cost", "effects"})
-_CONTEXT_FIELDS = frozenset(Context.__struct_fields__)
-_OPTION_FIELDS = frozenset(ActionOptions.__struct_fields__)
-
 
 FILE = "content_base64"
 _TAKES_FILE = frozenset({"verify_stats", "verify_image"})
@@ -106,35 +246,22 @@ def read_action(raw: Any) -> Action | Answer:
 def _read_action(raw: Any) -> Action | Answer:
     if not isinstance(raw, Mapping):
         return denied(ErrorCode.MISSING_FIELD, "`action` must be an object with a `type`")
-    unknown = _refuse_unknown(raw, _ACTION_FIELDS, "action")
-    if unknown is not None:
-        return unknown
-    kind = raw.get("type", raw.get("action_type"))
+    request = parse(raw, ActionRequest)
+    if isinstance(request, Problem):
+        return _refused(request)
+    kind = request.action_type if request.type is UNSET else request.type
     if not isinstance(kind, str) or not kind:
         return denied(ErrorCode.MISSING_FIELD, "`action.type` must be a non-empty string")
-    if "action_type" in raw and raw["action_type"] != kind:
+    if request.action_type not in (UNSET, kind):
         return denied(ErrorCode.MALFORMED, "`action.type` and `action.action_type` differ: give one")
-    cost = _read_cost(raw["cost"]) if raw.get("cost") is not None else _FREE
-    if isinstance(cost, Answer):
-        return cost
-    effects = _read_effects(raw["effects"]) if raw.get("effects") is not None else ()
-    if isinstance(effects, Answer):
-        return effects
-    return _refuse_types(raw) or _with_canonical(kind, raw, cost, effects)
+    return _with_canonical(kind, raw, request)
 
 
-def _refuse_types(raw: Mapping[str, Any]) -> Answer | None:
-    for name in ("query", "code", "target", "tool"):
-        if not isinstance(raw.get(name), str | None):
-            return denied(ErrorCode.MALFORMED, f"`action.{name}` must be a string")
-    if not isinstance(raw.get("parameters"), Mapping | None):
-        return denied(ErrorCode.MALFORMED, "`action.parameters` must be an object")
-    return None
+def _refused(error: Problem) -> Answer:
+    return Answer(decision=Decision.DENIED, error=error)
 
 
-def _with_canonical(
-    kind: str, raw: Mapping[str, Any], cost: ActionCost, effects: tuple[EffectKind, ...]
-) -> Action | Answer:
+def _with_canonical(kind: str, raw: Mapping[str, Any], request: ActionRequest) -> Action | Answer:
     members: dict[str, Any] = {"type": kind}
     for name in ("query", "code", "target", "parameters", "tool"):
         value = raw.get(name)
@@ -142,8 +269,11 @@ def _with_canonical(
             members[name] = value
     try:
         text = canonical(members)
+        cost = _FREE if request.cost is None else ActionCost(micros_from(request.cost.usd), request.cost.tokens)
     except CanonicalJsonError as error:
         return denied(ErrorCode.NOT_DETERMINISTIC, f"action parameters are not deterministic JSON: {error}")
+    except MoneyError as error:
+        return denied(ErrorCode.MALFORMED, f"`action.cost.usd` {error}")
     action_hash = hashlib.sha256(text).hexdigest()
     file = file_of(raw)
     if file is not None:
@@ -151,6 +281,7 @@ def _with_canonical(
     if "parameters" in members:
         # Our own copy: later changes by the caller must not affect the parsed action.
         members["parameters"] = msgspec.json.decode(text)["parameters"]
+    effects = tuple(sorted(set(map(EffectKind, request.effects or ()))))
     return Action(**members, cost=cost, effects=effects, canonical=text, hash=action_hash, file=file)
 
 
@@ -176,84 +307,31 @@ def file_of(raw: Mapping[str, Any]) -> str | None:
     return file if isinstance(file, str) else None
 
 
-def _read_cost(raw: Any) -> ActionCost | Answer:
-    if not isinstance(raw, Mapping):
-        return denied(ErrorCode.MALFORMED, "`action.cost` must be an object with `usd` and `tokens`")
-    unknown = _refuse_unknown(raw, frozenset({"usd", "tokens"}), "action.cost")
-    if unknown is not None:
-        return unknown
-    tokens = raw.get("tokens", 0)
-    if type(tokens) is not int or not 0 <= tokens <= 10**12:
-        return denied(ErrorCode.MALFORMED, "`action.cost.tokens` must be a whole number of tokens")
-    try:
-        return ActionCost(micros_from(raw.get("usd", 0)), tokens)
-    except MoneyError as error:
-        return denied(ErrorCode.MALFORMED, f"`action.cost.usd` {error}")
-
-
-_EFFECTS = frozenset(EffectKind)
-
-
-def _read_effects(raw: Any) -> tuple[EffectKind, ...] | Answer:
-    if not isinstance(raw, list | tuple):
-        return denied(ErrorCode.MALFORMED, "`action.effects` must be a list of effects")
-    for word in raw:
-        if not isinstance(word, str) or word not in _EFFECTS:
-            names = ", ".join(EffectKind)
-            return denied(ErrorCode.MALFORMED, f"unknown effect {quoted(word)} in `action.effects`: known are {names}")
-    return tuple(sorted(set(map(EffectKind, raw))))
-
-
 def read_context(raw: Any, *, state_required: bool) -> Context | Answer:
     """Parse the context, or return the CTX or STATE refusal."""
     if not isinstance(raw, Mapping):
         return denied(ErrorCode.MISSING_CONTEXT)
-    conversation_id, step_number = raw.get("conversation_id"), raw.get("step_number")
-    if not isinstance(conversation_id, str) or not conversation_id.strip() or step_number is None:
+    if len(raw) == 2 and not state_required:
+        try:
+            brief = msgspec.convert(raw, Context)
+            if _refuse_conversation(brief.conversation_id) is None:
+                return brief
+        except msgspec.ValidationError:
+            pass
+    context = parse(raw, Context)
+    if not isinstance(context, Problem):
+        has_state = context.pre_action_state_hash is not None
+        if has_state is not (context.state_source is not None) or (state_required and not has_state):
+            return denied(ErrorCode.STATE_INCOMPLETE)
+        return context
+    if raw.get("conversation_id") is None or raw.get("step_number") is None:
         return denied(ErrorCode.MISSING_CONTEXT)
-    if len(conversation_id) > MAX_NAME_LENGTH or not conversation_id.isprintable():
-        return denied(ErrorCode.MISSING_CONTEXT, f"conversation_id must be 1 to {MAX_NAME_LENGTH} printable characters")
-    # `type` and not `isinstance`: true is an int in Python, but not a step number
-    if type(step_number) is not int or step_number < 1:
-        return denied(ErrorCode.INVALID_STEP)
-    if len(raw) == 2:
-        if state_required:
-            return denied(ErrorCode.STATE_INCOMPLETE, "pre_action_state_hash and state_source are required here")
-        return Context(conversation_id=conversation_id, step_number=step_number)
-    return _read_rest(raw, state_required) or Context(**raw)
+    return denied(ErrorCode.STATE_INCOMPLETE) if _is_half_a_state(raw, context) else _refused(context)
 
 
-def _read_rest(raw: Mapping[str, Any], state_required: bool) -> Answer | None:
-    unknown = _refuse_unknown(raw, _CONTEXT_FIELDS, "context")
-    if unknown is not None:
-        return unknown
-    for name in ("user_intent", "subject"):
-        if not isinstance(raw.get(name), str | None):
-            return denied(ErrorCode.MALFORMED, f"`context.{name}` must be a string")
-    if raw.get("subject") is not None and not is_subject(raw["subject"]):
-        return denied(ErrorCode.MALFORMED, f"`context.subject` must be {SUBJECT}")
-    return _refuse_state(raw.get("pre_action_state_hash"), raw.get("state_source"), state_required)
-
-
-SUBJECT = f"1 to {MAX_NAME_LENGTH} printable characters"
-
-
-def is_subject(text: str) -> bool:
-    """Return True if the text can name a data subject."""
-    return bool(text.strip()) and len(text) <= MAX_NAME_LENGTH and text.isprintable()
-
-
-def _refuse_state(state_hash: Any, source: Any, required: bool) -> Answer | None:
-    if state_hash is None and source is None:
-        return denied(ErrorCode.STATE_INCOMPLETE) if required else None
-    if state_hash is None or source is None:
-        return denied(ErrorCode.STATE_INCOMPLETE)
-    if not isinstance(state_hash, str) or len(state_hash) != 64 or not _HEX.issuperset(state_hash):
-        return denied(ErrorCode.STATE_HASH_INVALID)
-    if source not in STATE_SOURCES:
-        message = f"unknown state_source {quoted(source)}: use one of {', '.join(STATE_SOURCES)}"
-        return denied(ErrorCode.STATE_SOURCE_UNKNOWN, message)
-    return None
+def _is_half_a_state(raw: Mapping[str, Any], error: Problem) -> bool:
+    half = (raw.get("pre_action_state_hash") is None) is not (raw.get("state_source") is None)
+    return half and error.code in (ErrorCode.STATE_HASH_INVALID.code, ErrorCode.STATE_SOURCE_UNKNOWN.code)
 
 
 def read_options(raw: Any) -> ActionOptions | Answer:
@@ -262,45 +340,11 @@ def read_options(raw: Any) -> ActionOptions | Answer:
         return NO_OPTIONS
     if not isinstance(raw, Mapping):
         return denied(ErrorCode.BAD_OPTION, "`options` must be an object")
-    for name in raw:
-        if name not in _OPTION_FIELDS:
-            return denied(ErrorCode.BAD_OPTION, f"unknown option {quoted(name)}: known are {_listed(_OPTION_FIELDS)}")
-    require_attestation = raw.get("require_attestation", False)
-    if not isinstance(require_attestation, bool):
-        return denied(ErrorCode.BAD_OPTION, "`options.require_attestation` must be true or false")
-    try:
-        threshold = Risk.of(raw.get("risk_threshold", "critical"))
-    except (KeyError, TypeError):
-        return denied(ErrorCode.BAD_OPTION, "`options.risk_threshold` must be low, medium, high or critical")
-    chain_id = raw.get("chain_id")
-    refusal = None if chain_id is None else _refuse_chain(chain_id)
-    return refusal or ActionOptions(
-        require_attestation=require_attestation, risk_threshold=threshold, chain_id=chain_id
+    options = parse(raw, OptionsRequest)
+    if isinstance(options, Problem):
+        return _refused(options)
+    return ActionOptions(
+        require_attestation=options.require_attestation,
+        risk_threshold=Risk.of(options.risk_threshold),
+        chain_id=options.chain_id,
     )
-
-
-def _refuse_chain(chain_id: Any) -> Answer | None:
-    if not (isinstance(chain_id, str) and _CHAIN.fullmatch(chain_id)):
-        return denied(ErrorCode.BAD_OPTION, "`options.chain_id` must be 1 to 64 letters, digits, `_` or `-`")
-    # It is part of every attestation of the chain, and masked it would be another chain.
-    if find_secrets(chain_id):
-        return denied(ErrorCode.BAD_OPTION, "`options.chain_id` carries a secret: use an id")
-    return None
-
-
-def quoted(name: object) -> str:
-    """Return user input for a message: in backticks, one line, short, without secrets."""
-    # Masked before it is cut: half a secret would not be recognised.
-    text = "".join(char if char.isprintable() else "?" for char in mask(str(name)[:_MAX_SCANNED])[:64])
-    return f"`{text}`"
-
-
-def _refuse_unknown(raw: Mapping[str, Any], fields: frozenset[str], location: str) -> Answer | None:
-    if fields.issuperset(raw):
-        return None
-    name = next(name for name in raw if name not in fields)
-    return denied(ErrorCode.MALFORMED, f"unknown field {quoted(name)} in `{location}`: known are {_listed(fields)}")
-
-
-def _listed(names: frozenset[str]) -> str:
-    return ", ".join(sorted(names))

@@ -4,20 +4,17 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import msgspec
-
+from qwed.domain.agent import Agent, AgentStatus
 from qwed.engines.verdict_cache import VerdictCache
 from qwed.kernel.a2a.refusal_coalescing import RefusalCoalescer
 from qwed.kernel.admin.approval_waiters import Waiters
 from qwed.kernel.analysis.assessment import AssessmentCache
 from qwed.kernel.privacy.subject_keys import Vault
 from qwed.kernel.reports.concurrency import ReportLimiter
-from qwed.kernel.tools import TOOLS, Tool
 from qwed.ledger.attest import Signer
 from qwed.ledger.sequencer import Sequencer
 from qwed.model.clock import Clock
 from qwed.settings import Settings
-from qwed.store.agent import Agent, AgentStatus
 from qwed.store.protocol import Store
 from qwed.translate.provider import Translator
 
@@ -51,11 +48,3 @@ class Services:
     def stopped(self, agent: Agent) -> bool:
         """Return True if the agent is suspended or its whole organisation is halted."""
         return agent.status is AgentStatus.SUSPENDED or self.store.halted(agent.organisation_id)
-
-    def tool(self, organisation_id: str, name: str) -> Tool | None:
-        """Return the registry entry of a tool: the organisation's own, or the built-in one."""
-        own = self.store.tool_rows(organisation_id).get(name)
-        return TOOLS.get(name) if own is None else _tool.decode(own)
-
-
-_tool = msgspec.json.Decoder(Tool)

@@ -44,7 +44,10 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     @property
     def risk(self) -> Risk:
         """The risk level as an enum value."""
-        return Risk.of(self.risk_level)
+        return _RISK_LEVELS[self.risk_level]
+
+
+_RISK_LEVELS = {risk.word: risk for risk in Risk}
 
 
 def _row(name: str, risk: str, effect: EffectKind | None = None, engine: str | None = None, **flags: bool) -> Tool:
@@ -104,6 +107,15 @@ TOOLS: dict[str, Tool] = ACTION_TYPES | {
         _row("release_agent_card", "low", requires_approval=True, dangerous=True),
     )
 }
+
+_decode_tool = msgspec.json.Decoder(Tool).decode
+
+
+def find_tool(tools: Mapping[str, bytes], name: str) -> Tool | None:
+    """Return the registry entry of a tool: the organisation's own, or the built-in one."""
+    own = tools.get(name)
+    return TOOLS.get(name) if own is None else _decode_tool(own)
+
 
 SQL_TOOLS = frozenset({"execute_sql", "database_query", "database_read", "read_database", "query_data"})
 """Tools that run the same statements under other names."""
@@ -178,11 +190,10 @@ _BASE_RISK = {EffectKind.READ.value: "low", UNKNOWN: "high"}
 def resolve_registered_tool(name: str, tool: Tool, action: Action) -> ResolvedAction:
     """Return the action with the analyzer for a call of a registered tool."""
     analyzer = tool.verification_engine or TOOL
-    has_text = any(text_of(action, field) for field in ("query", "code"))
-    if analyzer in OPTIONAL_ENGINE and not has_text and name not in NEEDS_QUERY:
-        analyzer = TOOL
+    if analyzer in OPTIONAL_ENGINE and name not in NEEDS_QUERY:
+        analyzer = analyzer if text_of(action, "query") or text_of(action, "code") else TOOL
     is_tool = action.type == TOOL_CALL or analyzer in (TOOL, PATH, SHELL)
-    return ResolvedAction(name, tool, analyzer, tool.risk, tool.effect, is_tool)
+    return ResolvedAction(name, tool, analyzer, _RISK_LEVELS[tool.risk_level], tool.effect, is_tool)
 
 
 _SPELLINGS = {
@@ -205,18 +216,21 @@ def analyzed_fields(resolved_action: ResolvedAction) -> tuple[str, ...]:
 def values_of(action: Action, fields: tuple[str, ...]) -> set[str]:
     """Return every text given for `fields`. Two different ones are refused: it is not known which would be executed."""
     parameters: Mapping[str, Any] = action.parameters or {}
-    direct = [getattr(action, field) for field in fields]
-    spelled = [parameters.get(spelling) for field in fields for spelling in _SPELLINGS[field]]
-    return {text for text in (*direct, *spelled) if isinstance(text, str) and text}
+    values: set[str] = set()
+    for field in fields:
+        for text in (getattr(action, field), *map(parameters.get, _SPELLINGS[field])):
+            if isinstance(text, str) and text:
+                values.add(text)
+    return values
 
 
 def text_of(action: Action, field: str) -> str:
     """Return a field of the action; a tool call has it among its parameters."""
     direct: str | None = getattr(action, field)
-    if direct:
-        return direct
+    if direct or not action.parameters:
+        return direct or ""
     spelling = _spelling_of(action, field)
-    return "" if spelling is None or action.parameters is None else str(action.parameters[spelling])
+    return "" if spelling is None else str(action.parameters[spelling])
 
 
 def with_fields_replaced(action: Action, fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import fcntl
 import hashlib
 import os
 import threading
+from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -21,8 +22,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
-from qwed.ledger.private_files import read_private, write_private
 from qwed.model import canonical
+from qwed.model.private_files import read_private, write_private
 
 KEY_FILE = "signing.key"
 JWKS_FILE = "signing.jwks"
@@ -55,15 +56,15 @@ class SigningKey:
 
     def sign(self, typ: str, payload: bytes, jku: str | None = None) -> str:
         """Sign `payload` as a compact JWS with this `typ`, and with `jku` if given."""
-        signing_input = self._header(typ, jku) + b"." + _b64(payload)
+        header = self._headers.get((typ, jku)) or self._header(typ, jku)
+        signing_input = header + b"." + urlsafe_b64encode(payload).rstrip(b"=")
         r, s = decode_dss_signature(self.private.sign(signing_input, _ES256))
-        return (signing_input + b"." + _b64(r.to_bytes(32, "big") + s.to_bytes(32, "big"))).decode()
+        signature = urlsafe_b64encode(r.to_bytes(32, "big") + s.to_bytes(32, "big")).rstrip(b"=")
+        return (signing_input + b"." + signature).decode()
 
     def _header(self, typ: str, jku: str | None) -> bytes:
-        header = self._headers.get((typ, jku))
-        if header is None:
-            fields = {"alg": "ES256", "kid": self.kid, "typ": typ} | ({} if jku is None else {"jku": jku})
-            header = self._headers[typ, jku] = _b64(canonical(fields))
+        fields = {"alg": "ES256", "kid": self.kid, "typ": typ} | ({} if jku is None else {"jku": jku})
+        header = self._headers[typ, jku] = _b64(canonical(fields))
         return header
 
 

@@ -49,13 +49,9 @@ class Leaf(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=Tr
     v: int
 
 
-_encoder = msgspec.json.Encoder()
+encode = msgspec.json.Encoder().encode
+"""Return the canonical bytes of a leaf."""
 _decoder = msgspec.json.Decoder(Leaf)
-
-
-def encode(leaf: Leaf) -> bytes:
-    """Return the canonical bytes of a leaf."""
-    return _encoder.encode(leaf)
 
 
 def decode(data: bytes | str) -> Leaf:

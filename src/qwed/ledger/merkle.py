@@ -6,8 +6,12 @@ the several subtrees that make it up.
 """
 
 from collections.abc import Iterable, Sequence
+from hashlib import sha256
 
 from qwed.ledger.verifier import EMPTY_ROOT, node_hash
+
+_LEAF, _NODE = b"\x00", b"\x01"
+"""Prefixes of RFC 6962, as in `leaf_hash` and `node_hash`: no leaf can collide with a node."""
 
 SubtreeId = tuple[int, int]
 """Level and position: the subtree over 2**level leaves from position * 2**level on."""
@@ -83,30 +87,46 @@ class MerkleFrontier:
     def __init__(self, size: int, peak_hashes: Sequence[bytes]) -> None:
         self.size = size
         self._initial_size = size
-        self._hashes: dict[SubtreeId, bytes] = dict(zip(peaks(size), peak_hashes, strict=True))
+        self._peaks = [*peak_hashes]
+        """Hashes of the complete subtrees, largest first, from which the tree can grow on."""
+        self._hashes: dict[SubtreeId, bytes] = {}
         self._paths: dict[int, list[str]] = {}
         """Paths in hex of every leaf of the batch, computed on first use."""
+        if size.bit_count() != len(self._peaks):
+            raise ValueError(f"a tree of {size} leaves does not have {len(self._peaks)} complete subtrees")
+        begin = 0
+        for peak in peak_hashes:
+            level = (size - begin).bit_length() - 1
+            self._hashes[level, begin >> level] = peak
+            begin += 1 << level
 
-    def add(self, leaf: bytes) -> list[bytes]:
-        """Append a leaf and return the hashes that it completes: its own, and those of subtrees."""
-        position, completed = self.size, [leaf]
-        self._hashes[0, position] = leaf
+    def add(self, leaf: bytes) -> bytes:
+        """Append the text of a leaf and return the hashes that it completes: its own, and those of subtrees."""
+        position, level, node = self.size, 0, sha256(_LEAF + leaf).digest()
+        completed = self._hashes[0, position] = node
         while position & 1:
-            leaf = node_hash(self._hashes[len(completed) - 1, position - 1], leaf)
+            node = sha256(_NODE + self._peaks.pop() + node).digest()
             position >>= 1
-            self._hashes[len(completed), position] = leaf
-            completed.append(leaf)
+            level += 1
+            self._hashes[level, position] = node
+            completed += node
+        self._peaks.append(node)
         self.size += 1
         self._paths = {}
         return completed
 
     def peak_hashes(self) -> list[bytes]:
         """Return the hashes of the peaks, from which the tree can grow on."""
-        return [self._hashes[subtree] for subtree in peaks(self.size)]
+        return [*self._peaks]
 
     def root(self) -> bytes:
         """Return the current root."""
-        return fold_hashes(self.peak_hashes())
+        if not self._peaks:
+            return EMPTY_ROOT
+        root = self._peaks[-1]
+        for peak in self._peaks[-2::-1]:
+            root = sha256(_NODE + peak + root).digest()
+        return root
 
     def path(self, index: int) -> list[bytes]:
         """Return the audit path of a leaf of this batch in the current tree."""
@@ -115,28 +135,25 @@ class MerkleFrontier:
     def hex_path(self, index: int) -> list[str]:
         """Return the audit path in hex. The list is shared: do not change it."""
         if not self._paths:
-            self._paths = self._all_paths()
+            self._compute_paths()
         return self._paths[index]
 
-    def _all_paths(self) -> dict[int, list[str]]:
+    def _compute_paths(self) -> None:
         """Compute all paths from the root down, because leaves of one batch share most of them."""
-        paths: dict[int, list[str]] = {}
         waiting: list[tuple[int, int, list[str]]] = [(0, self.size, [])]
         while waiting:
             begin, end, above = waiting.pop()
             if end - begin == 1:
-                paths[begin] = above
+                self._paths[begin] = above
                 continue
-            middle = begin + _left_size(end - begin)
+            level = (end - begin - 1).bit_length() - 1
+            middle = begin + (1 << level)
             if self._initial_size < middle:
-                waiting.append((begin, middle, [self._hex(middle, end), *above]))
-            waiting.append((middle, end, [self._hex(begin, middle), *above]))
-        return paths
+                waiting.append((begin, middle, [self._right_hex(middle, end), *above]))
+            # The left side is one complete subtree.
+            waiting.append((middle, end, [self._hashes[level, begin >> level].hex(), *above]))
 
-    def _hex(self, begin: int, end: int) -> str:
-        level = (end - begin).bit_length() - 1
-        if end - begin == 1 << level:
-            return self._hashes[level, begin >> level].hex()
+    def _right_hex(self, begin: int, end: int) -> str:
         return self.hash_of(_subtrees_over(begin, end)).hex()
 
     def hash_of(self, subtrees: Iterable[SubtreeId]) -> bytes:

@@ -13,11 +13,11 @@ import msgspec
 from qwed.ledger.keyring import Keyring
 from qwed.ledger.merkle import MerkleFrontier, SubtreeId, peaks
 from qwed.ledger.verifier import HeadClaims as SignedHead
-from qwed.ledger.verifier import InvalidEvidenceError, leaf_hash, read_head
+from qwed.ledger.verifier import InvalidEvidenceError, read_head
 from qwed.model.clock import Clock, rfc3339
 
 HEAD_TYPE = "qwed-head+jwt"
-_MAX_CACHED_LOGS = 10_000
+MAX_CACHED_LOGS = 10_000
 
 ReadFrontier = Callable[[str, int, Sequence[SubtreeId]], tuple[list[bytes], str | None]]
 """Reads, for one log at this size, the stored hashes of these subtrees and the signature of the head."""
@@ -94,10 +94,14 @@ class Sequencer:
                 frontier = frontiers[log_id] = self._frontier_of(log_id, index, read)
             if frontier.size != index:
                 raise ValueError(f"leaf {index} of {log_id} does not follow a log of size {frontier.size}")
-            nodes.append(b"".join(frontier.add(leaf_hash(text.encode()))).hex())
-        return Integration(
-            nodes, {log_id: self._sign_head(log_id, frontier) for log_id, frontier in frontiers.items()}, frontiers
-        )
+            nodes.append(frontier.add(text.encode()).hex())
+        heads: dict[str, Head] = {}
+        for log_id, frontier in frontiers.items():
+            if len(self._frontiers) >= MAX_CACHED_LOGS:
+                self._frontiers.clear()
+            self._frontiers[log_id] = frontier.size, frontier.peak_hashes()
+            heads[log_id] = self.sign(log_id, frontier.size, frontier.root())
+        return Integration(nodes, heads, frontiers)
 
     def reset(self) -> None:
         """Forget cached frontiers after a failed write."""
@@ -106,7 +110,8 @@ class Sequencer:
     def sign(self, log_id: str, size: int, root: bytes) -> Head:
         """Sign a head, as of now."""
         payload = _HeadPayload(log_id=log_id, root=root.hex(), size=size, time=rfc3339(self._clock.now()))
-        return head_from(self._keyring.current.sign(HEAD_TYPE, _encode(payload)), payload)
+        signature = self._keyring.current.sign(HEAD_TYPE, _encode(payload))
+        return Head(log_id=log_id, size=size, root=payload.root, time=payload.time, signature=signature)
 
     def _frontier_of(self, log_id: str, size: int, read: ReadFrontier) -> MerkleFrontier:
         cached = self._frontiers.get(log_id)
@@ -135,20 +140,13 @@ class Sequencer:
                 raise
         return read_head(head, self._keyring.public_keys())
 
-    def _sign_head(self, log_id: str, frontier: MerkleFrontier) -> Head:
-        if len(self._frontiers) >= _MAX_CACHED_LOGS:
-            self._frontiers.clear()
-        self._frontiers[log_id] = (frontier.size, frontier.peak_hashes())
-        return self.sign(log_id, frontier.size, frontier.root())
 
-
-def head_from(signature: str, payload: _HeadPayload | None = None) -> Head:
+def head_from(signature: str) -> Head:
     """Parse the head in a signature, without checking the signature; raise ValueError if it is not one."""
-    if payload is None:
-        try:
-            payload = _payload.decode(_decode_segment(signature.split(".")[1]))
-        except (IndexError, ValueError, msgspec.DecodeError) as error:
-            raise ValueError("a stored head is damaged") from error
+    try:
+        payload = _payload.decode(_decode_segment(signature.split(".")[1]))
+    except (IndexError, ValueError, msgspec.DecodeError) as error:
+        raise ValueError("a stored head is damaged") from error
     return Head(log_id=payload.log_id, size=payload.size, root=payload.root, time=payload.time, signature=signature)
 
 

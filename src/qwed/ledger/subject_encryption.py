@@ -4,17 +4,18 @@ A leaf has only an HMAC of its content, under a salt derived from the same key: 
 and content can check it; afterwards it cannot even be guessed.
 """
 
+import hmac
 import os
 from base64 import b64decode
 from binascii import b2a_base64
+from hashlib import sha256
 from pathlib import Path
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from qwed.ledger.hmac_sha256 import Hmac, mac
-from qwed.ledger.private_files import read_private, write_private
-from qwed.model.random_bytes import random_bytes
+from qwed.model.ids import random_bytes
+from qwed.model.private_files import read_private, write_private
 
 MASTER_FILE = "vault.key"
 _KEY_BYTES = 32
@@ -25,6 +26,18 @@ class VaultError(Exception):
     """Sealed content cannot be opened: it was changed, or moved."""
 
 
+def _mac(key: bytes, message: bytes) -> bytes:
+    # `hmac.digest` would release the interpreter lock, which a busy writer is slow to give back.
+    return hmac.new(key, message, sha256).digest()
+
+
+def _mac_with(keyed: hmac.HMAC, message: bytes) -> bytes:
+    """Return the HMAC of a message under a key whose blocks are hashed already."""
+    mac = keyed.copy()
+    mac.update(message)
+    return mac.digest()
+
+
 class SubjectKey:
     """Seals and opens the content of one subject."""
 
@@ -32,8 +45,8 @@ class SubjectKey:
 
     def __init__(self, subject_id: str, key: bytes) -> None:
         self.subject_id = subject_id
-        self._aead = AESGCM(mac(key, b"seal"))
-        self._salts = Hmac(mac(key, b"commit"))
+        self._aead = AESGCM(_mac(key, b"seal"))
+        self._salts = hmac.new(_mac(key, b"commit"), digestmod=sha256)
 
     def seal(self, place: str, text: str) -> str:
         """Encrypt the text, bound to its place."""
@@ -49,16 +62,22 @@ class SubjectKey:
 
     def salt(self, place: str) -> bytes:
         """Return the salt of the commitment at a place."""
-        return self._salts.digest(place.encode())
+        return _mac_with(self._salts, place.encode())
 
     def commitment(self, place: str, text: str) -> str:
         """Return the commitment of a leaf to its content."""
-        return mac(self.salt(place), text.encode()).hex()
+        return _mac(self.salt(place), text.encode()).hex()
 
     def seal_with_commitment(self, place: str, text: str) -> tuple[str, str]:
         """Return the commitment of a leaf to its content, and the sealed content."""
         at, content = place.encode(), text.encode()
-        return mac(self._salts.digest(at), content).hex(), self._sealed(at, content)
+        salt = self._salts.copy()
+        salt.update(at)
+        # `hmac.digest` would release the interpreter lock, which a busy writer is slow to give back.
+        commitment = hmac.new(salt.digest(), content, sha256).hexdigest()
+        nonce = random_bytes()[:_NONCE_BYTES]
+        sealed = b2a_base64(nonce + self._aead.encrypt(nonce, content, at), newline=False)
+        return commitment, sealed.decode()
 
     def _sealed(self, place: bytes, content: bytes) -> str:
         nonce = random_bytes()[:_NONCE_BYTES]
@@ -69,17 +88,17 @@ class MasterKey:
     """Key of the node that wraps the subject keys: the database alone opens nothing."""
 
     def __init__(self, key: bytes) -> None:
-        self._aead = AESGCM(mac(key, b"wrap"))
-        self._names = Hmac(mac(key, b"name"))
-        self._fingerprints = Hmac(mac(key, b"fingerprint"))
+        self._aead = AESGCM(_mac(key, b"wrap"))
+        self._names = hmac.new(_mac(key, b"name"), digestmod=sha256)
+        self._fingerprints = hmac.new(_mac(key, b"fingerprint"), digestmod=sha256)
 
     def name(self, organisation_id: str, subject: str) -> str:
         """Return the keyed name of a subject: stable, and without information about them."""
-        return self._names.digest(f"{organisation_id}\x00{subject}".encode("utf-8", "surrogatepass")).hex()
+        return _mac_with(self._names, f"{organisation_id}\x00{subject}".encode("utf-8", "surrogatepass")).hex()
 
     def fingerprint(self, text: str) -> str:
         """Return a keyed hash of the text, to compare with later ones."""
-        return self._fingerprints.digest(text.encode("utf-8", "surrogatepass")).hex()
+        return _mac_with(self._fingerprints, text.encode("utf-8", "surrogatepass")).hex()
 
     def make(self, subject_id: str) -> tuple[SubjectKey, bytes]:
         """Create a subject key; return it and its wrapped form."""

@@ -37,10 +37,8 @@ class Status(StrEnum):
     SIMPLIFIED = "SIMPLIFIED"
     UNCERTAIN = "UNCERTAIN"
 
-    @property
-    def on_agent_wire(self) -> "Status":
-        """Status as spec 2.3 names it in answers to agents."""
-        return _AGENT_WIRE.get(self, self)
+    on_agent_wire: "Status"
+    """Status as spec 2.3 names it in answers to agents."""
 
 
 _AGENT_WIRE = {
@@ -48,6 +46,8 @@ _AGENT_WIRE = {
     Status.UNKNOWN: Status.UNCERTAIN,
     Status.SIMPLIFIED: Status.VERIFIED,
 }
+for _status in Status:
+    _status.on_agent_wire = _AGENT_WIRE.get(_status, _status)
 
 
 class Risk(IntEnum):
@@ -58,10 +58,8 @@ class Risk(IntEnum):
     HIGH = 2
     CRITICAL = 3
 
-    @property
-    def word(self) -> str:
-        """Lowercase name used in JSON."""
-        return self.name.lower()
+    word: str
+    """Lowercase name used in JSON."""
 
     @classmethod
     def of(cls, word: str) -> "Risk":
@@ -73,7 +71,9 @@ class Risk(IntEnum):
         return Risk(min(self + 1, Risk.CRITICAL))
 
 
-_RISKS = {risk.name.lower(): risk for risk in Risk}
+for _risk in Risk:
+    _risk.word = _risk.name.lower()
+_RISKS = {risk.word: risk for risk in Risk}
 
 
 class Trust(IntEnum):

@@ -33,9 +33,6 @@ class ErrorCode(Enum):
     LEASE_EXPIRED = _Row("QWED-AGENT-005", 200,
         "the decision took longer than the step was held", False, "step_still_held",
         "send the step again")
-    AGENT_CHANGED = _Row("QWED-AGENT-005", 200,
-        "the agent was changed while the decision was made", False, "agent_unchanged",
-        "send the step again")
     MESSAGE_BLOCKED = _Row("QWED-AGENT-005", 200,
         "the message may not pass between these agents", True, "not_blocked",
         "ask an owner, whose lists `qwed a2a lists` shows")

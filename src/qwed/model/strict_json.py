@@ -29,7 +29,7 @@ def parse_strict_json(data: bytes, what: str, *, exact: bool = False) -> Any:
 def _parse(data: bytes, what: str, number: Callable[[str], Any]) -> Any:
     try:
         return json.loads(
-            data.decode(), object_pairs_hook=_reject_duplicate_keys, parse_constant=_reject_constant, parse_float=number
+            data.decode(), object_pairs_hook=_reject_duplicates, parse_constant=_reject_constant, parse_float=number
         )
     except StrictJsonError:
         raise
@@ -41,13 +41,28 @@ def _parse(data: bytes, what: str, number: Callable[[str], Any]) -> Any:
         raise StrictJsonError(f"{what} is not valid JSON: {error}") from None
 
 
-def _reject_duplicate_keys(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    parsed = dict(members)
-    if len(parsed) < len(members):
-        duplicate = Counter(name for name, _ in members).most_common(1)[0][0]
-        raise StrictJsonError(f"the member `{ascii(duplicate[:_LONGEST_NAME])[1:-1]}` occurs twice")
-    return parsed
+def unique_members(error: Callable[[str], Exception]) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
+    """Return an `object_pairs_hook` that raises `error(name)` for the name of a member that occurs twice."""
+
+    def parse(members: list[tuple[str, Any]]) -> dict[str, Any]:
+        parsed = dict(members)
+        if len(parsed) < len(members):
+            raise error(Counter(name for name, _ in members).most_common(1)[0][0])
+        return parsed
+
+    return parse
 
 
-def _reject_constant(name: str) -> Any:
-    raise StrictJsonError(f"{name} is not a JSON number")
+def rejected(error: Callable[[str], Exception]) -> Callable[[str], Any]:
+    """Return a `parse_constant` that raises `error(text)` for NaN and Infinity."""
+
+    def parse(text: str) -> Any:
+        raise error(text)
+
+    return parse
+
+
+_reject_duplicates = unique_members(
+    lambda name: StrictJsonError(f"the member `{ascii(name[:_LONGEST_NAME])[1:-1]}` occurs twice")
+)
+_reject_constant = rejected(lambda text: StrictJsonError(f"{text} is not a JSON number"))

@@ -1,15 +1,16 @@
 """Agent identity of a proxy: registered once and stored in a file readable by its owner only."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from qwed.gate import Gate, GateError
 from qwed.proxies.backend import Identity
 from qwed.proxies.state_directory import read_json_object, write_json_object
 from qwed_sdk.errors import QWEDAuthError, QWEDError, QWEDNotFoundError, UsageError
 
 if TYPE_CHECKING:
+    from qwed.gate import Gate
     from qwed_sdk.client import QWEDAsyncClient
 
 SERVER_VARIABLES = ("QWED_BASE_URL", "QWED_API_KEY", "QWED_AGENT_ID", "QWED_AGENT_TOKEN")
@@ -21,6 +22,17 @@ PrintLine = Callable[[str], None]
 def uses_server(environment: Mapping[str, str]) -> bool:
     """Return True if the environment names a server; otherwise the proxy decides with a Gate of its own."""
     return any(environment.get(name, "").strip() for name in SERVER_VARIABLES)
+
+
+@contextmanager
+def registration_errors(base_url: str) -> Iterator[None]:
+    """Raise UsageError for an address that is none, and for a server that registers no agent."""
+    try:
+        yield
+    except ValueError as error:
+        raise UsageError(f"the server cannot be asked: {error}") from None
+    except QWEDError as error:
+        raise UsageError(f"no agent could be registered at {base_url}: {error.message}") from None
 
 
 class AgentRegistration(NamedTuple):
@@ -42,8 +54,11 @@ class AgentRegistration(NamedTuple):
         agent = await client.register_agent(**self.fields)
         return self._store(base_url, Identity(agent.agent_id, str(agent.agent_token)))
 
-    def ensure_in_gate(self, gate: Gate) -> Identity:
+    def ensure_in_gate(self, gate: "Gate") -> Identity:
         """Return the stored agent if this Gate knows it, else register one; raise UsageError if that fails."""
+        # Imported here: a proxy with a server has no Gate.
+        from qwed.gate import GateError
+
         stored = self._load("")
         try:
             if stored is None or gate.services.store.find_agent(stored.agent_id) is None:

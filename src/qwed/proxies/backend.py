@@ -7,10 +7,10 @@ from qwed_sdk.models import Action, Answer
 
 
 class Identity(NamedTuple):
-    """Agent id and token with which a proxy sends its requests."""
+    """Agent id, and the token that proves it; without a token it is an unproven name."""
 
     agent_id: str
-    agent_token: str
+    agent_token: str | None = None
 
     def __repr__(self) -> str:
         return f"Identity(agent_id={self.agent_id!r})"

@@ -2,8 +2,10 @@
 
 import getpass
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from urllib.parse import urlsplit
 
+from qwed.proxies.listen_address import is_loopback
 from qwed_sdk.errors import UsageError
 
 AGENT_TYPES = ("autonomous", "supervised")
@@ -36,3 +38,9 @@ def headers_from_environment(options: Sequence[str], *, required: bool = True) -
             raise UsageError(f"{variable.strip()} is not set: it holds the value of the header {header.strip()}")
         headers[header.strip()] = value
     return headers
+
+
+def require_private_transport(url: str, headers: Mapping[str, str]) -> None:
+    """Raise UsageError if a header, which carries a secret, would cross the network unencrypted."""
+    if headers and url.lower().startswith("http:") and not is_loopback(urlsplit(url).hostname or ""):
+        raise UsageError("--header-env would send a secret unencrypted over the network: use https://")

@@ -8,18 +8,18 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from qwed.domain.agent import Agent
 from qwed.futures import LoopRunner
 from qwed.gate import Gate, GateError, open_gate
 from qwed.gate.gate_result import unwrap
 from qwed.kernel.agents.actions import action_view
-from qwed.kernel.agents.execution import log_execution, read_report
+from qwed.kernel.agents.execution import ExecutionRequest, log_execution, report_of
 from qwed.kernel.answer import Problem
 from qwed.kernel.case import Case, Credentials
 from qwed.kernel.pipeline import verify_action
 from qwed.ledger.subject_encryption import VaultError
 from qwed.proxies.backend import Identity
 from qwed.settings import SettingsError
-from qwed.store.agent import Agent
 from qwed.store.protocol import StoreError
 from qwed_sdk.errors import QWEDError, UsageError
 from qwed_sdk.models import Action, Answer
@@ -73,7 +73,7 @@ class LocalBackend:
 
     async def get_action(self, action_id: str, wait: float) -> Action:  # noqa: ARG002 - the protocol has it
         """Return the current state of the action; only this process has the Gate, so waiting would change nothing."""
-        with _store_errors_as_qwed_errors():
+        with store_errors_as_qwed_errors():
             return Action(_members(_value_or_raise(action_view(self._agent(), action_id, self._gate.services))))
 
     async def log_execution(
@@ -84,9 +84,8 @@ class LocalBackend:
         attestation: str | dict[str, Any] | None,  # noqa: ARG002 - it is our own and proves nothing to us
     ) -> None:
         """Log the outcome of a permitted action."""
-        raw = {"success": success} | ({} if result_hash is None else {"result_hash": result_hash})
-        report = _value_or_raise(read_report(raw))
-        with _store_errors_as_qwed_errors():
+        report = _value_or_raise(report_of(ExecutionRequest(success=success, result_hash=result_hash)))
+        with store_errors_as_qwed_errors():
             walk = log_execution(self._agent(), action_id, report, self.agent_id, self._gate.services)
             _value_or_raise(await self._driver.run(walk))
 
@@ -102,7 +101,7 @@ class LocalBackend:
 
 
 @contextmanager
-def _store_errors_as_qwed_errors() -> Iterator[None]:
+def store_errors_as_qwed_errors() -> Iterator[None]:
     """Raise the failures of the store as QWEDError."""
     try:
         yield

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from qwed_sdk.hook.session_store import hashed_name, locked_session
+from qwed_sdk.session_store import hashed_name, locked_session
 
 
 class PendingApproval(NamedTuple):

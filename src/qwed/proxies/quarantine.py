@@ -13,7 +13,8 @@ from qwed.proxies.backend import DecisionBackend
 from qwed.proxies.pending_approvals import PendingApproval, PendingApprovals
 from qwed_sdk.errors import QWEDError, UsageError
 from qwed_sdk.models import Answer
-from qwed_sdk.operations.tool_check import TOOL_CALL, Refusal
+from qwed_sdk.operations.tool_check import TOOL_CALL
+from qwed_sdk.permits import Refusal
 
 log = logging.getLogger(__name__)
 MAX_WATCHED = 100

@@ -6,8 +6,8 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from qwed.ledger.private_files import write_private
 from qwed.model.defaults import HomeDirectoryError, expand_home
+from qwed.model.private_files import write_private
 from qwed_sdk.errors import UsageError
 
 _MAX_FILE_BYTES = 1 << 20

@@ -15,7 +15,7 @@ from redis.exceptions import NoScriptError
 
 from qwed.ratelimit.limit_status import RateLimitStatus
 from qwed.ratelimit.memory_limiter import WINDOW_SECONDS
-from qwed.ratelimit.redis_connection import Command, RedisConnection, RedisUnavailableError, ReplyParser
+from qwed.ratelimit.redis_connection import Command, RedisConnection, ReplyParser
 from qwed.ratelimit.redis_url import REPLY_TIMEOUT_SECONDS, key_prefix
 
 SERVER_SECOND = "redis.call('TIME')[1]"
@@ -74,7 +74,9 @@ class RedisSlidingWindow:
         # Redis names scripts by SHA-1; it protects nothing.
         self._name = hashlib.sha1(self._script.encode(), usedforsecurity=False).hexdigest()
         self._numbers = itertools.count(1)
-        self._hits: list[tuple[str, asyncio.Future[RateLimitStatus]]] = []
+        self._keys: list[str] = []
+        """Keys of the requests of this tick."""
+        self._batch: asyncio.Task[list[RateLimitStatus]]
         self._loop: asyncio.AbstractEventLoop | None = None
         self.connection = RedisConnection(url, "rate limits", (self._script_loaded(), self._probe()))
 
@@ -91,61 +93,27 @@ class RedisSlidingWindow:
         counted."""
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
-            self._loop, self._hits = loop, []
-        if not self._hits:
-            loop.call_soon(self._flush)
-        future: asyncio.Future[RateLimitStatus] = loop.create_future()
-        self._hits.append((key, future))
-        return await future
+            self._loop, self._keys = loop, []
+        if not self._keys:
+            self._batch = loop.create_task(self._count_batch(loop.time() + REPLY_TIMEOUT_SECONDS))
+        place, batch = len(self._keys), self._batch
+        self._keys.append(key)
+        # Shielded: a caller that leaves early takes nothing from the others.
+        return (await asyncio.shield(batch))[place]
 
-    def _flush(self) -> None:
-        """Send one command for all requests of this tick."""
-        hits, self._hits = self._hits, []
+    async def _count_batch(self, until: float) -> list[RateLimitStatus]:
+        """Send one command for all requests of the tick before, and return its replies in their order."""
+        keys, self._keys = self._keys, []
         number = next(self._numbers)
-        until = asyncio.get_running_loop().time() + REPLY_TIMEOUT_SECONDS
-        self._send("EVALSHA", self._name, hits, number, until)
-
-    def _send(
-        self,
-        verb: str,
-        script: str,
-        hits: list[tuple[str, "asyncio.Future[RateLimitStatus]"]],
-        number: int,
-        until: float,
-    ) -> None:
-        keys = [self._prefix + key for key, _found in hits]
-        command: Command = (verb, script, len(keys), *keys, self.limit, number)
-        read = partial(_parse_statuses, self.limit, number, len(hits))
+        rest: Command = (len(keys), *[self._prefix + key for key in keys], self.limit, number)
+        read = partial(_parse_statuses, self.limit, number, len(keys))
+        statuses: list[RateLimitStatus]
         try:
-            reply = self.connection.ask(command, read, until)
-        except RedisUnavailableError as error:
-            _fail(hits, error)
-        else:
-            reply.add_done_callback(partial(self._resolve, hits, number, until))
-
-    def _resolve(
-        self,
-        hits: list[tuple[str, "asyncio.Future[RateLimitStatus]"]],
-        number: int,
-        until: float,
-        reply: "asyncio.Future[list[RateLimitStatus]]",
-    ) -> None:
-        failure = reply.exception()
-        if isinstance(failure, NoScriptError):
+            statuses = await self.connection.ask(("EVALSHA", self._name, *rest), read, until)
+        except NoScriptError:
             # The scripts of the Redis were flushed: EVAL loads this one again.
-            self._send("EVAL", self._script, hits, number, until)
-        elif failure is not None:
-            _fail(hits, failure)
-        else:
-            for (_key, future), status in zip(hits, reply.result(), strict=True):
-                if not future.done():
-                    future.set_result(status)
-
-
-def _fail(hits: list[tuple[str, "asyncio.Future[RateLimitStatus]"]], failure: BaseException) -> None:
-    for _key, future in hits:
-        if not future.done():
-            future.set_exception(RedisUnavailableError(*failure.args))
+            statuses = await self.connection.ask(("EVAL", self._script, *rest), read, until)
+        return statuses
 
 
 def _require_script_name(name: bytes, answer: Any) -> None:

@@ -11,6 +11,7 @@ from itertools import zip_longest
 from typing import Any
 
 import msgspec
+from redis.asyncio.client import PubSub
 
 from qwed.model.ids import new_id
 from qwed.ratelimit.redis_connection import (
@@ -19,7 +20,7 @@ from qwed.ratelimit.redis_connection import (
     RedisConnection,
     RedisUnavailableError,
 )
-from qwed.ratelimit.redis_url import REPLY_TIMEOUT_SECONDS, key_prefix
+from qwed.ratelimit.redis_url import REPLY_TIMEOUT_SECONDS, create_pool, key_prefix
 
 BATCH_SECONDS = 0.05
 """Shortest interval between two batches."""
@@ -47,7 +48,7 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(ClusterEvent).decode
 
 
-class PubSub:
+class ClusterPubSub:
     """Publishes and receives cluster events. On one event loop at a time, except `publish_...`."""
 
     def __init__(
@@ -56,10 +57,10 @@ class PubSub:
         self.sent = self.received = self.lost = 0
         """Messages; lost are those that could not be sent or parsed."""
         self._sender = new_id("process")
-        self._channel = f"{key_prefix(installation)}events"
+        self.channel = f"{key_prefix(installation)}events"
         self._on_event = on_event
         self._publisher = RedisConnection(url, "publishing events", ((_PING, _require_pong),))
-        self._subscription = _Subscription(url, self._channel, self._receive, on_gap)
+        self._subscription = _Subscription(url, self.channel, self._receive, on_gap)
         self._logs: set[str] = set()
         self._waiter_keys: set[str] = set()
         self._deliveries = False
@@ -118,7 +119,7 @@ class PubSub:
         self._last = loop.time()
         for message in self._messages():
             try:
-                self._publisher.ask(("PUBLISH", self._channel, _encode(message)), int)
+                self._publisher.ask(("PUBLISH", self.channel, _encode(message)), int)
             except RedisUnavailableError:
                 self.lost += 1
             else:
@@ -160,8 +161,9 @@ class _Subscription(ReconnectingConnection):
     """Subscription to one channel."""
 
     def __init__(self, url: str, channel: str, on_payload: Callable[[bytes], None], on_gap: Callable[[], None]) -> None:
-        super().__init__(url, "receiving events")
-        self._channel = channel
+        super().__init__("receiving events")
+        self._url = url
+        self.channel = channel
         self._receive = on_payload
         self._on_gap = on_gap
         """Called when messages may have been missed: on disconnect and after subscribing."""
@@ -170,34 +172,23 @@ class _Subscription(ReconnectingConnection):
         self._on_gap()
 
     async def _run_session(self) -> None:
-        async with asyncio.timeout(REPLY_TIMEOUT_SECONDS) as timeout:
-            await self._connect()
-            await self._connection.send_command("SUBSCRIBE", self._channel)
-            if (await self._read_message())[0] != b"subscribe":
-                raise ValueError("the reply is not a subscription")
+        async with PubSub(create_pool(self._url)) as pubsub:
+            async with asyncio.timeout(REPLY_TIMEOUT_SECONDS):
+                await pubsub.subscribe(self.channel)
+                await self._next_message(pubsub)
             self._mark_up()
             self._on_gap()
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self._listen(timeout))
-                group.create_task(self._send_heartbeats())
+            while True:
+                message = await self._next_message(pubsub)
+                if message["type"] == "message":
+                    self._receive(message["data"])
 
-    async def _read_message(self) -> list[Any]:
-        reply = await self._connection.read_response()
-        if not isinstance(reply, list) or len(reply) < 2:
-            raise ValueError("the reply is not a pub/sub message")
-        return reply
-
-    async def _listen(self, deadline: asyncio.Timeout) -> None:
-        loop = asyncio.get_running_loop()
-        while True:
-            # Heartbeat replies extend the timeout too.
-            if not deadline.expired():
-                deadline.reschedule(loop.time() + HEARTBEAT_SECONDS + REPLY_TIMEOUT_SECONDS)
-            kind, *reply = await self._read_message()
-            if kind == b"message" and isinstance(reply[-1], bytes):
-                self._receive(reply[-1])
-
-    async def _send_heartbeats(self) -> None:
-        while True:
-            await asyncio.sleep(HEARTBEAT_SECONDS)
-            await self._connection.send_command(*_PING)
+    async def _next_message(self, pubsub: PubSub) -> dict[str, Any]:
+        """Return the next message; raise TimeoutError if Redis answers no heartbeat."""
+        message: dict[str, Any] | None = await pubsub.get_message(timeout=HEARTBEAT_SECONDS)
+        if message is None:
+            await pubsub.ping()
+            message = await pubsub.get_message(timeout=REPLY_TIMEOUT_SECONDS)
+        if message is None:
+            raise TimeoutError
+        return message

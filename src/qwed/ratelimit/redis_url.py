@@ -7,7 +7,13 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from redis._parsers import _AsyncRESP2Parser
-from redis.asyncio.connection import AbstractConnection, Connection, SSLConnection, UnixDomainSocketConnection
+from redis.asyncio.connection import (
+    AbstractConnection,
+    Connection,
+    ConnectionPool,
+    SSLConnection,
+    UnixDomainSocketConnection,
+)
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import (
@@ -47,8 +53,8 @@ def key_prefix(installation: str) -> str:
     return f"qwed:{{{installation}}}:"
 
 
-def create_connection(url: str) -> AbstractConnection:
-    """Return a connection that is not open yet; `Settings` has validated the URL."""
+def create_pool(url: str) -> ConnectionPool:
+    """Return a pool without open connections; `Settings` has validated the URL."""
     parts = urlsplit(url)
     options: dict[str, Any] = dict(parse_qsl(parts.query))
     for name, value in (("username", parts.username), ("password", parts.password)):
@@ -65,14 +71,20 @@ def create_connection(url: str) -> AbstractConnection:
         "driver_info": None,
     }
     if parts.scheme == "unix":
-        return UnixDomainSocketConnection(path=unquote(parts.path), **options, **common)
+        return ConnectionPool(UnixDomainSocketConnection, path=unquote(parts.path), **options, **common)
     address: dict[str, Any] = {
         "host": parts.hostname or "localhost",
         "port": parts.port or 6379,
         "db": int(parts.path.strip("/") or 0),
     }
     # Certificates and host names are verified: that is the default, and no URL can switch it off.
-    return (SSLConnection if parts.scheme == "rediss" else Connection)(**address, **options, **common)
+    return ConnectionPool(SSLConnection if parts.scheme == "rediss" else Connection, **address, **options, **common)
+
+
+def create_connection(url: str) -> AbstractConnection:
+    """Return a connection that is not open yet."""
+    connection: AbstractConnection = create_pool(url).make_connection()  # type: ignore[no-untyped-call]  # in redis-py
+    return connection
 
 
 async def connect(connection: AbstractConnection) -> None:

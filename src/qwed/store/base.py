@@ -4,37 +4,33 @@ import threading
 from collections.abc import Callable, Collection
 from threading import RLock
 
+from qwed.domain.access_lists import AccessLists
+from qwed.domain.write_set import Reservation
 from qwed.futures import CallScheduler, call_now
-from qwed.model import ErrorCode
 from qwed.model.clock import Clock
-from qwed.store import sql
-from qwed.store.access_lists import AccessLists
-from qwed.store.agent import Agent
-from qwed.store.attestation_chains import ChainTable
+from qwed.model.token_bucket import TokenBucket
 from qwed.store.batch_job_table import JobTable
-from qwed.store.budget import LimitExceeded, RequestCost, Usage
 from qwed.store.commit_metrics import CommitMetrics
-from qwed.store.conversation import Conversation, ConversationHistory, ConversationStep
 from qwed.store.data_subjects import SubjectTable
 from qwed.store.entity_cache import EntityCache
 from qwed.store.entity_table import EntityTable
-from qwed.store.idempotency import IdempotencyTable
 from qwed.store.log import LogTable, ignore_commit
 from qwed.store.outbox import OutboxTable
-from qwed.store.protocol import Reservation
 from qwed.store.queries import StoreQueries
-from qwed.store.reservations import ReservationState
-from qwed.store.token_buckets import BucketKey, TokenBucket, TokenBuckets
+from qwed.store.reservations import Reservations
+from qwed.store.token_buckets import BucketKey, TokenBuckets
 
 _SELECT_BUCKET = "SELECT tokens, updated_at, full_at FROM token_buckets WHERE organisation_id = ? AND pair = ?"
 
 
+NEVER = float("inf")
+
+
 class MessageTable(StoreQueries):
-    """Store methods for messages between agents: access lists, rate limit, last fingerprint."""
+    """Store methods for messages between agents: access lists and rate limit."""
 
     _lock: RLock
     _entities: EntityCache
-    _state: ReservationState
     _buckets: TokenBuckets
 
     def access_lists(self, organisation_id: str) -> AccessLists:
@@ -46,22 +42,15 @@ class MessageTable(StoreQueries):
         with self._lock:
             return self._buckets.take((organisation_id, pair), per_minute, now)
 
-    def last_fingerprint(self, agent_id: str, conversation_id: str) -> str:
-        """Return the fingerprint of the last committed step of a conversation, or an empty string."""
-        with self._lock:
-            return self._state.last_fingerprint(agent_id, conversation_id)
-
     def _load_bucket(self, key: BucketKey) -> TokenBucket | None:
         row = self._one(_SELECT_BUCKET, key)
         return None if row is None else TokenBucket(*row)
 
 
-class BaseStore(OutboxTable, JobTable, LogTable, SubjectTable, MessageTable, ChainTable, EntityTable, IdempotencyTable):
+class BaseStore(OutboxTable, JobTable, LogTable, SubjectTable, MessageTable, EntityTable):
     """Store methods that are the same for SQLite and PostgreSQL."""
 
-    _state: ReservationState
-
-    def __init__(self, clock: Clock, lease_seconds: float) -> None:
+    def __init__(self, clock: Clock, max_steps: int, lease_seconds: float) -> None:
         self._clock = clock
         self.on_notice: Callable[[], None] = _ignore
         """Called from the writer thread once a notice is durable; must not block."""
@@ -69,11 +58,10 @@ class BaseStore(OutboxTable, JobTable, LogTable, SubjectTable, MessageTable, Cha
         self.on_write_failure: Callable[[], None] = _ignore
         self.on_subject_erased: Callable[[], None] = _ignore
         self.on_heartbeat: Callable[[], None] = _ignore
-        self.call_at_end_of_tick: CallScheduler = call_now
+        self._scheduler: CallScheduler = call_now
         self.commit_metrics = CommitMetrics()
         self._lock = threading.RLock()
-        self._keys_in_flight: dict[tuple[str, str], float] = {}
-        self._lease_seconds = lease_seconds
+        self.reservations = Reservations(max_steps, lease_seconds, clock.monotonic)
 
     def _committed(self, organisations: Collection[str], notices: bool) -> None:
         if organisations:
@@ -81,33 +69,14 @@ class BaseStore(OutboxTable, JobTable, LogTable, SubjectTable, MessageTable, Cha
         if notices:
             self.on_notice()
 
-    def reserve_step(self, agent: Agent, conversation_id: str, step: ConversationStep) -> Reservation | ErrorCode:
-        """Reserve a step against the other requests of this process."""
-        with self._lock:
-            return self._state.reserve(agent, conversation_id, step)
-
-    def reserve_budget(self, reservation: Reservation, charge: RequestCost, now: float) -> LimitExceeded | None:
-        """Reserve budget against the other requests of this process."""
-        with self._lock:
-            return self._state.reserve_budget(reservation, charge, now)
-
-    def has_open_approvals(self, agent_id: str) -> bool:
-        """Return True if an approval of the agent is open and holds part of its budget; from the cache."""
-        with self._lock:
-            return self._state.usage(agent_id).counters.open_approvals > 0
+    def schedule_with(self, scheduler: CallScheduler) -> None:
+        """Hand over submitted writes when the scheduler says; an event loop delays it to batch them."""
+        self._scheduler = scheduler
 
     def release(self, reservation: Reservation) -> None:
-        """Release a reservation."""
+        """Release a reservation; a second call does nothing."""
         with self._lock:
-            self._state.release(reservation)
-
-    def _load_conversation(self, agent_id: str, conversation_id: str) -> Conversation:
-        row = self._one(sql.SELECT_CONVERSATION, (agent_id, conversation_id))
-        return Conversation(ConversationHistory(*row) if row is not None else ConversationHistory())
-
-    def _load_usage(self, agent_id: str) -> Usage:
-        row = self._one(sql.SELECT_USAGE, (agent_id,))
-        return Usage() if row is None else sql.to_usage(row)
+            self.reservations.release(reservation)
 
 
 def _ignore() -> None:

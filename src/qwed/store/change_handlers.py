@@ -4,12 +4,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from qwed.store import change_parts, sql
-from qwed.store.access_lists import MAX_LIST_ENTRIES
-from qwed.store.change_parts import Conflict
+from qwed.domain import change_parts
+from qwed.domain.access_lists import MAX_LIST_ENTRIES
+from qwed.domain.change_parts import Conflict
+from qwed.domain.write_set import Notice
+from qwed.store import sql
 from qwed.store.columns import insert, upsert
 from qwed.store.entity_cache import EntityCache, ReadOne, Row
-from qwed.store.protocol import Notice
 
 Statement = tuple[str, Row]
 MAX_UNDELIVERED = 10_000

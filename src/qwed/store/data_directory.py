@@ -39,13 +39,14 @@ class DatabaseFileCheck:
     """Detects a replaced database file: SQLite keeps writing into a removed file without an error."""
 
     def __init__(self, file: Path) -> None:
-        self._files = (str(file), f"{file}-wal")
-        self._identities = [_identity(name) for name in self._files]
+        self._identities = {name: _identity(name) for name in (str(file), f"{file}-wal")}
 
     def check(self) -> None:
         """Raise FileNotFoundError unless the files on disk are the ones that were opened."""
-        if [_identity(name) for name in self._files] != self._identities:
-            raise FileNotFoundError("the database file was replaced")
+        for name, identity in self._identities.items():
+            status = os.stat(name)
+            if (status.st_dev, status.st_ino) != identity:
+                raise FileNotFoundError("the database file was replaced")
 
 
 def _identity(name: str) -> tuple[int, int]:

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable
 from threading import RLock
 from typing import Any
 
+from qwed.domain.access_lists import AccessLists, ListEntry, ListName
+from qwed.domain.agent import Agent, AgentStatus, Key
+from qwed.domain.change_parts import Webhook
 from qwed.store import sql
-from qwed.store.access_lists import AccessLists, ListEntry, ListName
-from qwed.store.agent import Agent, AgentStatus, Key
-from qwed.store.change_parts import Webhook
 
 Row = tuple[Any, ...]
 ReadOne = Callable[[str, Row], Row | None]
@@ -29,18 +29,18 @@ class EntityCache:
 
     def clear(self) -> None:
         """Drop everything; the tables are read again."""
-        self._agents: dict[str, Agent] = {}
-        self._keys: dict[str, Key] = {}
-        self._tools: dict[str, dict[str, bytes]] = {}
+        self.agents: dict[str, Agent] = {}
+        self.key_rows: dict[str, Key] = {}
+        self.tool_definitions: dict[str, dict[str, bytes]] = {}
         self._access_lists: dict[str, AccessLists] = {}
         self._webhooks: dict[str, Webhook | None] = {}
-        self._halted: dict[str, bool] = {}
+        self.halted_organisations: dict[str, bool] = {}
         self._open_elevations: dict[str, bool] = {}
         self._claimed: dict[str, int] = {}
 
     def copy_to(self, to: "EntityCache", organisation_id: str, agents: Iterable[str]) -> None:
         """Copy the cached access lists of an organisation, and these agents, into another cache."""
-        to._agents |= {agent_id: self._agents[agent_id] for agent_id in agents if agent_id in self._agents}
+        to.agents |= {agent_id: self.agents[agent_id] for agent_id in agents if agent_id in self.agents}
         if organisation_id in self._access_lists:
             to._access_lists[organisation_id] = self._access_lists[organisation_id]
 
@@ -48,24 +48,24 @@ class EntityCache:
 
     def agent(self, agent_id: str) -> Agent | None:
         """Return the agent, or None."""
-        agent = self._agents.get(agent_id)
+        agent = self.agents.get(agent_id)
         if agent is not None:
             return agent
         with self._lock:
             row = self._one(sql.SELECT_AGENT, (agent_id,))
-            return None if row is None else self._agents.setdefault(agent_id, sql.to_agent(row))
+            return None if row is None else self.agents.setdefault(agent_id, sql.to_agent(row))
 
     def put_agent(self, agent: Agent) -> None:
         """Cache a new or changed agent."""
-        self._agents[agent.agent_id] = agent
+        self.agents[agent.agent_id] = agent
 
     def intern_agent(self, agent: Agent) -> Agent:
         """Return the cached instance of an agent that was read, caching it if it is new."""
-        return self._agents.setdefault(agent.agent_id, agent)
+        return self.agents.setdefault(agent.agent_id, agent)
 
     def has_agent(self, agent_id: str) -> bool:
         """Return True if the agent is cached."""
-        return agent_id in self._agents
+        return agent_id in self.agents
 
     def is_active(self, agent: Agent) -> bool:
         """Return True if neither the agent nor its organisation is stopped."""
@@ -86,56 +86,56 @@ class EntityCache:
 
     def halted(self, organisation_id: str) -> bool:
         """Return True if the kill switch of the organisation is on."""
-        halted = self._halted.get(organisation_id)
+        halted = self.halted_organisations.get(organisation_id)
         if halted is not None:
             return halted
         with self._lock:
             row = self._one("SELECT halted_at FROM organisations WHERE organisation_id = ?", (organisation_id,))
-            return self._halted.setdefault(organisation_id, row is None or row[0] is not None)
+            return self.halted_organisations.setdefault(organisation_id, row is None or row[0] is not None)
 
     def put_halted(self, organisation_id: str, halted: bool) -> None:
         """Cache the state of the kill switch."""
-        self._halted[organisation_id] = halted
+        self.halted_organisations[organisation_id] = halted
 
     def key(self, prefix: str) -> Key | None:
         """Return the key with this public prefix, revoked or not, or None."""
-        key = self._keys.get(prefix)
+        key = self.key_rows.get(prefix)
         if key is not None:
             return key
         with self._lock:
             row = self._one(sql.SELECT_KEY, (prefix,))
-            return None if row is None else self._keys.setdefault(prefix, sql.to_key(row))
+            return None if row is None else self.key_rows.setdefault(prefix, sql.to_key(row))
 
     def keys(self, organisation_id: str) -> list[Key]:
         """Return every key of an organisation, oldest first."""
         with self._lock:
             stored = map(sql.to_key, self._all(sql.SELECT_KEYS, (organisation_id,)))
-            return [self._keys.get(key.prefix, key) for key in stored]
+            return [self.key_rows.get(key.prefix, key) for key in stored]
 
     def put_key(self, key: Key) -> None:
         """Cache a new or revoked key."""
-        self._keys[key.prefix] = key
+        self.key_rows[key.prefix] = key
 
     def intern_key(self, key: Key) -> Key:
         """Return the cached instance of a key that was read, caching it if it is new."""
-        return self._keys.setdefault(key.prefix, key)
+        return self.key_rows.setdefault(key.prefix, key)
 
     def has_key(self, prefix: str) -> bool:
         """Return True if the key is cached."""
-        return prefix in self._keys
+        return prefix in self.key_rows
 
     def tools(self, organisation_id: str) -> dict[str, bytes]:
         """Return the organisation's own tool definitions by name."""
-        definitions = self._tools.get(organisation_id)
+        definitions = self.tool_definitions.get(organisation_id)
         if definitions is not None:
             return definitions
         with self._lock:
             rows = self._all("SELECT name, definition FROM tools WHERE organisation_id = ?", (organisation_id,))
-            return self._tools.setdefault(organisation_id, dict(rows))
+            return self.tool_definitions.setdefault(organisation_id, dict(rows))
 
     def put_tool(self, organisation_id: str, name: str, definition: bytes) -> None:
         """Cache a tool definition in a new dict, because cached assessments refer to the old one."""
-        self._tools[organisation_id] = {**self.tools(organisation_id), name: definition}
+        self.tool_definitions[organisation_id] = {**self.tools(organisation_id), name: definition}
 
     def access_lists(self, organisation_id: str) -> AccessLists:
         """Return the access lists of an organisation for messages."""

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
+from qwed.domain.agent import Agent, Key
+from qwed.domain.change_parts import Webhook
 from qwed.futures import Future
 from qwed.store import sql
-from qwed.store.agent import Agent, Key
-from qwed.store.change_parts import Webhook
 from qwed.store.entity_cache import EntityCache
 from qwed.store.queries import StoreQueries
 

@@ -10,23 +10,23 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
-from operator import add
+from collections.abc import Callable, Collection
+from operator import add, itemgetter
 from queue import SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from qwed.futures import CallScheduler, Future, call_now, notify
+from qwed.futures import CallScheduler, Future, notify
 from qwed.store.columns import upsert
 from qwed.store.commit_metrics import CommitMetrics
-from qwed.store.log import Integration, Sequencer, frontier_reader, head_rows
+from qwed.store.log import Integration, ReadFrontier, Sequencer, frontier_reader
 from qwed.store.protocol import StoreError
 
 MAX_BATCH = 512
 MAX_BATCH_CHARACTERS = 64 << 20
 """Limit, because a batch is one JSON text and SQLite takes at most a thousand million characters."""
-_MAX_QUEUED = 100_000
+MAX_QUEUED_WRITES = 100_000
 """Writes that memory queues before they are put into tables that no query has needed yet."""
 
 Row = tuple[Any, ...]
@@ -41,7 +41,8 @@ _NUL = "\\u0000"
 _WRITE_CONVERSATION = upsert("conversations")
 
 _encode = msgspec.json.Encoder().encode
-_LEAF, _PAYLOAD = 6, 7
+LEAF_OF_ROW = itemgetter(0, 1, 6)
+"""Organisation, index and leaf of an activity row."""
 
 
 class PendingWrite(msgspec.Struct, gc=False):
@@ -58,40 +59,70 @@ class PendingWrite(msgspec.Struct, gc=False):
     has_notices: bool = False
     """True if it queues a webhook notice."""
 
-    @property
-    def size(self) -> int:
-        """Approximate number of characters."""
-        size = 0
-        for row in self.activities:
-            size += len(row[_LEAF]) + len(row[_PAYLOAD])
-        return size
+    size: int = 0
+    """Approximate number of characters."""
 
 
-def write_batch(connection: sqlite3.Connection, batch: list[PendingWrite], sequencer: Sequencer) -> Integration:
+class BatchRows(NamedTuple):
+    """Rows of a batch by table. Rows that are overwritten are there once, in their last state."""
+
+    activities: list[Row]
+    statements: list[tuple[str, Row]]
+    conversations: dict[Row, Row]
+    usages: dict[str, Row]
+    daily_totals: dict[Row, Row]
+    """Sums that the batch adds, by agent, day and decision."""
+    has_notices: bool
+
+
+def rows_of(batch: list[PendingWrite]) -> BatchRows:
+    """Collect the rows of a batch."""
+    activities: list[Row] = []
+    statements: list[tuple[str, Row]] = []
+    conversations: dict[Row, Row] = {}
+    usages: dict[str, Row] = {}
+    totals: dict[Row, Row] = {}
+    has_notices = False
+    for write in batch:
+        activities += write.activities
+        statements += write.statements
+        has_notices = has_notices or write.has_notices
+        if write.conversation is not None:
+            conversations[write.conversation[:2]] = write.conversation
+        if write.usage is not None:
+            usages[write.usage[0]] = write.usage
+        if write.daily_total is not None:
+            key, more = write.daily_total[:3], write.daily_total[3:]
+            totals[key] = (*key, *map(add, totals[key][3:], more)) if key in totals else write.daily_total
+    return BatchRows(activities, statements, conversations, usages, totals, has_notices)
+
+
+def write_batch(
+    connection: sqlite3.Connection, rows: BatchRows, sequencer: Sequencer, read: ReadFrontier
+) -> Integration:
     """Write a batch in one transaction, appending its leaves to their logs under signed heads."""
-    conversations = last_rows(write.conversation for write in batch)
-    activities = [row for write in batch for row in write.activities]
-    integration = sequencer.integrate([(row[0], row[1], row[_LEAF]) for row in activities], frontier_reader(connection))
-    rows = (
-        as_json([(*row, nodes) for row, nodes in zip(activities, integration.nodes, strict=True)]),
-        as_json(conversations),
-        as_json(last_rows((write.usage for write in batch), width=1)),
-        as_json(daily_totals(batch)),
-        as_json(head_rows(integration)),
-    )
-    statements = [statement for write in batch for statement in write.statements]
-    if _NUL in rows[1]:
+    leaves = map(LEAF_OF_ROW, rows.activities)
+    integration = sequencer.integrate(leaves, read)
+    statements, conversations = rows.statements, _encode([*rows.conversations.values()]).decode()
+    if _NUL in conversations:
         # SQLite ends a JSON string at its first NUL, and two conversations must not share a name.
-        statements += [(_WRITE_CONVERSATION, row) for row in conversations]
-        rows = (rows[0], as_json([]), *rows[2:])
+        statements = [*statements, *((_WRITE_CONVERSATION, row) for row in rows.conversations.values())]
+        conversations = "[]"
+    values = (
+        _encode([*map(add, rows.activities, zip(integration.nodes))]).decode(),
+        conversations,
+        _encode([*rows.usages.values()]).decode(),
+        _encode([*rows.daily_totals.values()]).decode(),
+        _encode([(head.log_id, head.size, head.signature) for head in integration.heads.values()]).decode(),
+    )
     if not statements:
-        connection.execute(WRITE_BATCH, rows)
+        connection.execute(WRITE_BATCH, values)
         return integration
     connection.execute("BEGIN IMMEDIATE")
     try:
         for statement, row in statements:
             connection.execute(statement, row)
-        connection.execute(WRITE_BATCH, rows)
+        connection.execute(WRITE_BATCH, values)
         connection.execute("COMMIT")
     finally:
         if connection.in_transaction:
@@ -99,34 +130,13 @@ def write_batch(connection: sqlite3.Connection, batch: list[PendingWrite], seque
     return integration
 
 
-def as_json(rows: Sequence[Row]) -> str:
-    """Return the rows as one JSON array."""
-    return _encode(rows).decode()
-
-
-def last_rows(rows: Any, width: int = 2) -> list[Row]:
-    """Return the last row of each group of rows that share their first `width` values."""
-    return list({row[:width]: row for row in rows if row}.values())
-
-
-def daily_totals(batch: list[PendingWrite]) -> list[Row]:
-    """Return the sums that the batch adds to the daily totals, one row each."""
-    totals: dict[tuple[str, int, str], list[int]] = {}
-    for write in batch:
-        if write.daily_total:
-            agent_id, day, decision, *more = write.daily_total
-            total = totals.setdefault((agent_id, day, decision), [0, 0, 0])
-            total[:] = map(add, total, more)
-    return [(*key, *total) for key, total in totals.items()]
-
-
 _log = logging.getLogger("qwed.store")
 
 
-def capture_exception(do: Callable[[], T]) -> T | Exception:
+def capture_exception(do: Callable[..., T], *values: Any) -> T | Exception:
     """Return the result of a call, or the exception it raised: the writer thread must survive any error."""
     try:
-        return do()
+        return do(*values)
     except Exception as error:  # noqa: BLE001 - P4: after any error the waiting request is refused
         return error
 
@@ -141,19 +151,19 @@ class SqliteGroupWriter:
         on_failure: Callable[[], None],
         check_file: Callable[[], None],
         on_commit: Callable[[Collection[str], bool], None],
-        schedule: CallScheduler = call_now,
         metrics: CommitMetrics | None = None,
     ) -> None:
         self._connection = connection
         self._sequencer = sequencer
+        self._read_frontier = frontier_reader(connection)
         self._on_failure = on_failure
         self._check_file = check_file
         """Raises if the database file was replaced."""
         self._on_commit = on_commit
         """Called with the organisations whose logs have grown, and whether there are notices."""
-        self._schedule = schedule
-        """Schedules the hand-over. A woken thread takes the interpreter lock from the thread that submits, so an event
-        loop hands over the writes of one tick together: one wake-up, one batch."""
+        self.schedule: CallScheduler | None = None
+        """Schedules the hand-over; without one it is immediate. A woken thread takes the interpreter lock from the one
+        that submits, so an event loop hands over the writes of one tick together: one wake-up, one batch."""
         self._metrics = metrics or CommitMetrics()
         self._unqueued: deque[PendingWrite] = deque()
         self._queue: deque[PendingWrite] = deque()
@@ -169,7 +179,10 @@ class SqliteGroupWriter:
         """Queue a write; called under the store's lock, so writes are queued in commit order."""
         self._unqueued.append(write)
         if len(self._unqueued) == 1:
-            self._schedule(self._hand_over)
+            if self.schedule is None:
+                self._hand_over()
+            else:
+                self.schedule(self._hand_over)
         return write.future
 
     def _hand_over(self) -> None:
@@ -199,10 +212,7 @@ class SqliteGroupWriter:
     def _run(self) -> None:
         while self._wakeups.get():
             while batch := self._gather():
-                error = capture_exception(lambda: self._commit(batch))
-                if error is not None:
-                    # Not the write itself, whose failures go to its futures: a callback after it.
-                    _log.error("commit callback failed", exc_info=error)
+                self._commit(batch)
 
     def _gather(self) -> list[PendingWrite]:
         batch: list[PendingWrite] = []
@@ -215,21 +225,35 @@ class SqliteGroupWriter:
 
     def _commit(self, batch: list[PendingWrite]) -> None:
         began = time.monotonic()
-        integration = capture_exception(lambda: self._write_batch(batch))
-        if isinstance(integration, Exception):
-            self._fail(batch, integration)
-            return
+        written = capture_exception(self._write_batch, batch)
+        if isinstance(written, Exception):
+            failure = capture_exception(self._fail, batch, written)
+        else:
+            failure = capture_exception(self._complete, batch, *written, began)
+        if failure is not None:
+            # Not the write itself, whose failures go to its futures: a callback after it.
+            _log.error("commit callback failed", exc_info=failure)
+
+    def _write_batch(self, batch: list[PendingWrite]) -> tuple[Integration, bool]:
+        self._check_file()
+        rows = rows_of(batch)
+        return write_batch(self._connection, rows, self._sequencer, self._read_frontier), rows.has_notices
+
+    def _complete(self, batch: list[PendingWrite], integration: Integration, has_notices: bool, began: float) -> None:
         if integration.nodes:
             self._metrics.count(len(integration.nodes), began)
         self.written += len(batch)
+        futures = []
         for write in batch:
-            write.future.set_result(_with_position(write, integration))
-        notify(write.future for write in batch)
-        self._on_commit(integration.heads, any(write.has_notices for write in batch))
-
-    def _write_batch(self, batch: list[PendingWrite]) -> Integration:
-        self._check_file()
-        return write_batch(self._connection, batch, self._sequencer)
+            result = write.result
+            if write.activities:
+                row = write.activities[0]
+                # The position is the last field of a result; `_replace` takes three times as long.
+                result = result._make((*result[:-1], integration.position(row[0], row[1])))
+            write.future.set_result(result)
+            futures.append(write.future)
+        notify(futures)
+        self._on_commit(integration.heads, has_notices)
 
     def _fail(self, batch: list[PendingWrite], error: Exception) -> None:
         self._metrics.failed += 1
@@ -243,18 +267,10 @@ class SqliteGroupWriter:
             notify(write.future for write in batch)
 
 
-def _with_position(write: PendingWrite, integration: Integration) -> Any:
-    """Return the result of a write with the position of its first leaf."""
-    if not write.activities:
-        return write.result
-    row, result = write.activities[0], write.result
-    # The position is the last field of a result; `_replace` takes three times as long.
-    return result._make((*result[:-1], integration.position(row[0], row[1])))
-
-
 class ClosedWriter:
     """Writer of a closed store: it refuses every write."""
 
+    schedule: CallScheduler | None = None
     written = 0
 
     def __init__(self, drain: Callable[[], list[PendingWrite]]) -> None:
@@ -280,7 +296,10 @@ class InlineWriter:
     ) -> None:
         self._connection = connection
         self._sequencer = sequencer
+        self._read_frontier = frontier_reader(connection)
         self._on_commit = on_commit
+        self.schedule: CallScheduler | None = None
+        """Not used: nothing waits for a thread."""
         self._queue: list[PendingWrite] = []
         self._size = 0
         self.written = 0
@@ -288,7 +307,7 @@ class InlineWriter:
     def submit(self, write: PendingWrite) -> Future[Any]:
         """Queue a write; it is readable from now on."""
         # Before the write is queued: if the flush fails, it must not stay queued.
-        if len(self._queue) >= _MAX_QUEUED or self._size >= MAX_BATCH_CHARACTERS:
+        if len(self._queue) >= MAX_QUEUED_WRITES or self._size >= MAX_BATCH_CHARACTERS:
             self.flush()
         self._queue.append(write)
         self._size += write.size
@@ -301,12 +320,15 @@ class InlineWriter:
     def flush(self) -> None:
         """Write what is queued; raise StoreError and keep it queued if that fails."""
         if self._queue:
-            result = capture_exception(lambda: write_batch(self._connection, self._queue, self._sequencer))
+            result = capture_exception(self._write_queue)
             if isinstance(result, Exception):
                 self._sequencer.reset()
                 raise StoreError(f"could not write: {result}") from result
             self.written += len(self._queue)
             self._queue, self._size = [], 0
+
+    def _write_queue(self) -> None:
+        write_batch(self._connection, rows_of(self._queue), self._sequencer, self._read_frontier)
 
     def drain(self) -> list[PendingWrite]:
         """Take everything that is queued."""

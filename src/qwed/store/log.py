@@ -4,10 +4,11 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
+from qwed.domain.change_parts import AttestationRevoked
+from qwed.domain.write_set import LogPosition
 from qwed.store import sql
-from qwed.store.change_parts import AttestationRevoked
 from qwed.store.columns import insert, select
-from qwed.store.protocol import ActivityRecord, LogEntry, LogPosition
+from qwed.store.protocol import ActivityRecord, LogEntry
 from qwed.store.queries import StoreQueries
 
 Row = tuple[Any, ...]
@@ -16,7 +17,7 @@ ReadFrontier = Callable[[str, int, Sequence[SubtreeId]], tuple[list[bytes], str 
 """Reads, for one log at this size, the hashes of these subtrees and the signature of the head."""
 _HEX = 64
 """Hex digits of one hash."""
-_BACKLOG = 1_000
+MAX_BACKLOG = 1_000
 _SELECT_NODES = "SELECT nodes FROM activities WHERE organisation_id = ? AND log_index = ?"
 _SELECT_ENTRIES = (
     "SELECT log_index, leaf FROM activities WHERE organisation_id = ? AND log_index >= ? ORDER BY log_index LIMIT ?"
@@ -103,7 +104,7 @@ def integrate_backlog(connection: sqlite3.Connection, sequencer: Sequencer) -> N
         return
     read = frontier_reader(connection)
     for (organisation_id,) in connection.execute("SELECT organisation_id FROM organisations").fetchall():
-        values = (organisation_id, organisation_id, _BACKLOG)
+        values = (organisation_id, organisation_id, MAX_BACKLOG)
         while backlog := connection.execute(_SELECT_BACKLOG, values).fetchall():
             _catch_up(connection, backlog, sequencer.integrate(backlog, read))
     connection.execute("DELETE FROM meta WHERE name = ?", (LOG_BEHIND,))

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+from qwed.domain.change_parts import Webhook
 from qwed.futures import Future
 from qwed.store import sql
-from qwed.store.change_parts import Webhook
 from qwed.store.protocol import Delivery
 from qwed.store.queries import StoreQueries
 

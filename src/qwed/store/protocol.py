@@ -1,27 +1,23 @@
-"""Interface of the store, and the values that it takes and returns.
+"""Interface of the store, and the records that its readers return.
 
-`reserve_step` and `reserve_budget` are cheap and not durable: a crash must release them. `commit` writes step,
-counters, activity and approval in one durable transaction; `change` does the same for everything else that is logged
-(see `change_parts.py`). Their futures complete after the commit.
+A decision is `load`, decide, `reserve`, `commit`: `load` returns a snapshot, `reserve` holds a step and its budget in
+memory while the decision is made, and `commit` writes the write set in one durable transaction, or returns the
+conflict. A change by a person goes through the same `commit`. Everything else here reads.
 """
 
 from collections.abc import Callable, Collection, Sequence
-from enum import Enum
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
-import msgspec
-
+from qwed.domain.access_lists import AccessLists
+from qwed.domain.agent import Agent, Key
+from qwed.domain.budget import UsageCounters
+from qwed.domain.change_parts import AttestationRevoked, Conflict, Webhook
+from qwed.domain.evidence import TrustEvidence
+from qwed.domain.snapshot import ChainEnd, Snapshot, SnapshotKeys
+from qwed.domain.write_set import Committed, Reservation, WriteSet
 from qwed.futures import CallScheduler, Future
-from qwed.model import Decision, ErrorCode
-from qwed.store.access_lists import AccessLists, Pair
-from qwed.store.agent import Agent, Key
 from qwed.store.batch_job import BatchJob, JobItem
-from qwed.store.budget import NO_COST, LimitExceeded, RequestCost, UsageCounters
-from qwed.store.change_parts import ApprovalRequest, AttestationRevoked, ChangePart, Conflict, Webhook
 from qwed.store.commit_metrics import CommitMetrics
-from qwed.store.conversation import Conversation, ConversationStep
-from qwed.store.trust_degradation import BehaviourFlag, DegradationRule
-from qwed.store.trust_evidence import TrustEvidence
 
 SETUP_STARTED, VAULT_ID = "begun", "vault"
 """Names for `set_once`: keys are about to be made for this database, and the id of those keys."""
@@ -35,97 +31,15 @@ class DatabaseUnreachableError(StoreError):
     """The database cannot be reached or refuses the connection; the message says why in one sentence."""
 
 
-class StaleState(Enum):
-    """The state a decision was based on has changed: another process took the step, the budget or the idempotency key
-    first.
-
-    Nothing was written. The request must be decided again from the start.
-    """
-
-    STALE_STATE = "moved"
-
-
-STALE_STATE = StaleState.STALE_STATE
-
-
-class PrefetchKeys(NamedTuple):
-    """Keys of the state that a request will read, as far as they are known before it reads."""
+class RefreshKeys(NamedTuple):
+    """Entities that a reader needs."""
 
     prefix: str | None = None
     """Public prefix of an API key."""
     agent_id: str | None = None
     organisation_id: str | None = None
-    conversations: tuple[tuple[str, str], ...] = ()
-    """Pairs of agent id and the keyed name of a conversation."""
-    idempotency_key: tuple[str, str] | None = None
-    """Agent id, and the keyed name of an idempotency key."""
-    needs_usage: bool = False
-    """True if the counters of the agent are read."""
     allow_stale: bool = False
-    """True if cached values of any age will do, as they do for authentication."""
-
-
-class Reservation(msgspec.Struct, eq=False):
-    """Step and budget reserved for one request. It is a lease: past `expires` it cannot commit."""
-
-    agent: Agent
-    key: tuple[str, str, int]
-    """Agent, conversation and step number."""
-    step: ConversationStep
-    expires: float
-    conversation: Conversation
-    reserved: RequestCost = NO_COST
-    committed: bool = False
-    """True once a commit was accepted for it: later commits of the request cost nothing more."""
-    remote_steps: int = 0
-    """Steps of the conversation that other processes had committed when its number was chosen."""
-
-
-class StoredAnswer(NamedTuple):
-    """Stored answer for an idempotency key."""
-
-    answer: bytes
-    activity_id: str
-
-
-class IdempotentAnswer(NamedTuple):
-    """Answer to store under the caller's idempotency key."""
-
-    key: str
-    body_hash: str
-    answer_of: Callable[["CommitReceipt"], bytes]
-    """Encodes the answer once the receipt is known; sealed, like all content."""
-    expires_at: float
-    subject_id: str | None = None
-
-
-class ChainLink(NamedTuple):
-    """Attestation to append to a chain of `links` earlier ones."""
-
-    chain_id: str
-    links: int
-    previous: str | None
-    attestation_id: str
-
-
-class LogPosition(Protocol):
-    """Position of a leaf in its log, under the first signed head that covers it."""
-
-    @property
-    def index(self) -> int: ...
-
-    @property
-    def head(self) -> Any: ...
-
-    def path(self) -> list[str]:
-        """Return the audit path of the leaf, in hex."""
-
-
-class ChangeReceipt(NamedTuple):
-    """Index of a change in the log, and its position once it is durable."""
-
-    log_index: int
-    position: LogPosition | None = None
+    """True if cached rows of any age will do, as they do for authentication: the decision checks them again."""
 
 
 class LogEntry(NamedTuple):
@@ -144,79 +58,6 @@ class DataSubject(NamedTuple):
     key: bytes | None
     created_at: float
     erased_at: float | None = None
-
-
-class Activity(NamedTuple):
-    """Decision or change to append to the log."""
-
-    activity_id: str
-    decision: Decision | None
-    at: float
-    cost: int
-    leaf: str
-    payload: str
-    event: str = ""
-    """Name of the change; empty for a decision."""
-    attestation_id: str | None = None
-    subject_id: str | None = None
-    """Data subject whose key seals the payload."""
-
-    @property
-    def attested(self) -> bool:
-        """True if an attestation is issued for it."""
-        return self.attestation_id is not None
-
-
-class Notice(NamedTuple):
-    """Event to send to the organisation's webhook: ids, no content."""
-
-    notice_id: str
-    event: str
-    body: str
-
-
-class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """Logged change: its leaf, the rows it changes, the webhook notices. All of it is written or nothing."""
-
-    organisation_id: str
-    agent_id: str = ""
-    """Agent whose activity lists it; empty for the organisation itself."""
-    activity: Activity
-    parts: tuple[ChangePart, ...] = ()
-    notices: tuple[Notice, ...] = ()
-    linked_change: "Change | None" = None
-    """Leaf for the log of another organisation, written in the same transaction; it may not have a further one."""
-
-
-class CommitRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """All that one decision writes."""
-
-    agent: Agent
-    activity: Activity
-    decision: Decision
-    charge: RequestCost = NO_COST
-    reservation: Reservation | None = None
-    approval: ApprovalRequest | None = None
-    idempotency_key: str | None = None
-    """Idempotency key of the request: an answer stored under it meanwhile is returned instead."""
-    answer_to_store: IdempotentAnswer | None = None
-    notices: tuple[Notice, ...] = ()
-    behaviour_flag: BehaviourFlag = BehaviourFlag.NONE
-    degrade: Callable[[Agent, Agent, DegradationRule], Change] | None = None
-    """Builds the logged change for a loss of trust, from the agent before and after it."""
-    pair: Pair | None = None
-    """Sender and receiver of a message; the commit is refused if one of them was blocked meanwhile."""
-    link: ChainLink | None = None
-    """Its place in a chain of attestations; the commit is refused if the chain has grown meanwhile."""
-
-
-class CommitReceipt(NamedTuple):
-    """Index of the activity in the organisation's log, and the counters after it."""
-
-    log_index: int
-    usage: UsageCounters
-    position: LogPosition | None = None
-    """None where nothing is written through at once, as in memory."""
 
 
 class ActivityRecord(NamedTuple):
@@ -300,13 +141,6 @@ class ActivitySummary(NamedTuple):
     attestations: int = 0
 
 
-class KeyClaim(NamedTuple):
-    """Result of claiming an idempotency key: a stored answer, or a refusal. Both None: the caller owns the key now."""
-
-    stored_answer: StoredAnswer | None = None
-    refusal: str | None = None
-
-
 class Store(Protocol):
     """Store of the kernel: SQLite or PostgreSQL."""
 
@@ -322,15 +156,35 @@ class Store(Protocol):
     """Called when another process has erased a data subject: cached content of it must be dropped."""
     on_heartbeat: Callable[[], None]
     """Called about once a second where several processes share the database."""
-    call_at_end_of_tick: CallScheduler
-    """Schedules the hand-over of submitted writes; an event loop may delay it to batch them."""
     commit_metrics: CommitMetrics
     deleted_purged: bool
     """True if no deleted content is left in the files, as far as is known."""
 
-    prefetch: Callable[[PrefetchKeys], Future[None] | None] | None
-    """Reads what other processes may have changed into the cache; awaited before a request is decided. None where no
-    other process writes. Returns None where everything is cached already."""
+    is_shared: bool
+    """True if other processes may write to the same database."""
+    next_expiry: float
+    """Time from which `expired_approvals` may return something."""
+
+    def load(self, keys: SnapshotKeys) -> Snapshot | Future[Snapshot]:
+        """Return everything that a decision reads, as of now or later."""
+
+    def reserve(self, reservation: Reservation, snapshot: Snapshot) -> Conflict | None:
+        """Reserve a step, its cost and its idempotency key against other requests of this process; not durable."""
+
+    def release(self, reservation: Reservation) -> None:
+        """Release a reservation; a second call does nothing."""
+
+    def commit(self, write_set: WriteSet) -> Future[Committed | Conflict]:
+        """Write a decision or a change durably, or return the conflict with what was written meanwhile."""
+
+    def newest_chain_end(self, organisation_id: str, chain_id: str) -> ChainEnd | None:
+        """Return the end that the commits in flight of this process give a chain of attestations, or None."""
+
+    def refresh(self, keys: RefreshKeys) -> Future[None] | None:
+        """Bring cached keys, agents and organisations up to date for readers; None where they are already."""
+
+    def schedule_with(self, scheduler: CallScheduler) -> None:
+        """Hand over submitted writes when the scheduler says; an event loop delays it to batch them."""
 
     def is_available(self) -> bool:
         """Return True if the database can be read and written, as far as is known."""
@@ -361,8 +215,6 @@ class Store(Protocol):
 
     def take_token(self, organisation_id: str, pair: str, per_minute: int, now: float) -> float: ...
 
-    def last_fingerprint(self, agent_id: str, conversation_id: str) -> str: ...
-
     def webhook(self, organisation_id: str) -> Webhook | None: ...
 
     def webhook_record(self, organisation_id: str) -> Webhook | None: ...
@@ -374,24 +226,6 @@ class Store(Protocol):
     def postpone(self, notice_id: str, due_at: float, error: str) -> Future[None]: ...
 
     def give_up(self, notice_id: str, error: str) -> Future[None]: ...
-
-    def claim_key(self, agent_id: str, key: str, body_hash: str, now: float) -> KeyClaim: ...
-
-    def release_key(self, agent_id: str, key: str) -> None: ...
-
-    def reserve_step(self, agent: Agent, conversation_id: str, step: ConversationStep) -> Reservation | ErrorCode: ...
-
-    def reserve_budget(self, reservation: Reservation, charge: RequestCost, now: float) -> LimitExceeded | None: ...
-
-    def release(self, reservation: Reservation) -> None: ...
-
-    def commit(self, request: CommitRequest) -> Future[CommitReceipt | ErrorCode | StaleState] | ErrorCode:
-        """Commit a decision; refuse it at once, or when its turn comes, or as stale state."""
-
-    def change(self, change: Change) -> Future[ChangeReceipt | Conflict] | Conflict:
-        """Make a change; refuse it at once, or when its turn comes."""
-
-    def chain(self, organisation_id: str, chain_id: str) -> tuple[int, str | None]: ...
 
     def find_subject(self, organisation_id: str, name: str) -> DataSubject | None: ...
 
@@ -454,8 +288,6 @@ class Store(Protocol):
     def list_approvals(self, query: "ApprovalQuery") -> Sequence[ApprovalRecord]: ...
 
     def expired_approvals(self, now: float, limit: int) -> Sequence[ApprovalRecord]: ...
-
-    def has_open_approvals(self, agent_id: str) -> bool: ...
 
     def expired_approvals_of(self, agent_id: str, now: float) -> Sequence[ApprovalRecord]: ...
 

@@ -1,189 +1,138 @@
-"""Reservations of steps and budget, and cached conversations and counters of one process.
+"""Reservations of this process: steps, budgets and idempotency keys of requests in flight (spec 9.4).
 
-Nothing here outlives the process; a commit writes what must. The store's lock is held around every call.
+Nothing here outlives the process: a crash releases everything. The store's lock is held around every call.
 """
 
-from collections import OrderedDict
 from collections.abc import Callable
 
-from qwed.model import ErrorCode
-from qwed.store.agent import Agent
-from qwed.store.budget import NO_COST, LimitExceeded, RequestCost, Usage
-from qwed.store.conversation import Conversation, ConversationHistory, ConversationStep
-from qwed.store.protocol import CommitRequest, Reservation
+from qwed.domain.budget import NO_COST, RequestCost, Usage, exceeded_limit
+from qwed.domain.change_parts import Conflict
+from qwed.domain.conversation import ConversationHistory
+from qwed.domain.snapshot import NO_STEPS, Snapshot
+from qwed.domain.write_set import Reservation
 
 ConversationKey = tuple[str, str]
 
-MAX_CACHED_CONVERSATIONS = 20_000
 
+class Reservations:
+    """Leases of steps, with what they reserve of the budget."""
 
-class ReservationState:
-    """Steps in flight, and the newest state of conversations and counters."""
-
-    def __init__(
-        self,
-        *,
-        max_steps: int,
-        lease_seconds: float,
-        monotonic: Callable[[], float],
-        load_conversation: Callable[[str, str], Conversation],
-        load_usage: Callable[[str], Usage],
-    ) -> None:
+    def __init__(self, max_steps: int, lease_seconds: float, monotonic: Callable[[], float]) -> None:
+        self.lease_seconds = lease_seconds
+        self.monotonic = monotonic
         self._max_steps = max_steps
-        self._lease_seconds = lease_seconds
-        self._monotonic = monotonic
-        self._load_conversation = load_conversation
-        self._load_usage = load_usage
-        self._conversations: OrderedDict[ConversationKey, Conversation] = OrderedDict()
-        self._usages: dict[str, Usage] = {}
-        self._reservations: dict[tuple[str, str, int], Reservation] = {}
-        self._last_sweep = monotonic()
-        self.has_evicted = False
-        self._stale = False
+        self.steps: dict[ConversationKey, dict[int, Reservation]] = {}
+        """Reserved steps of each conversation. Read only, as `costs` is: a lease in it may have expired."""
+        self.costs: dict[str, RequestCost] = {}
+        """Cost that the requests of each agent have reserved."""
+        self._keys: dict[tuple[str, str], Reservation] = {}
+        self._next_expiry = monotonic() + lease_seconds
+        """Time before which no lease expires."""
 
-    def conversation(self, agent_id: str, conversation_id: str) -> Conversation:
-        """Return a conversation, from the cache or the database."""
-        key = (agent_id, conversation_id)
-        conversation = self._conversations.get(key)
-        if conversation is None:
-            conversation = self._conversations[key] = self._load_conversation(agent_id, conversation_id)
-        else:
-            self._conversations.move_to_end(key)
-        return conversation
+    def __len__(self) -> int:
+        return sum(map(len, self.steps.values()))
 
-    def last_fingerprint(self, agent_id: str, conversation_id: str) -> str:
-        """Return the fingerprint of the last committed step of a conversation."""
-        if self._stale:
-            self._refresh()
-        return self.conversation(agent_id, conversation_id).history.fingerprint
+    def steps_of(self, agent_id: str, conversation_id: str) -> frozenset[int]:
+        """Return the reserved steps of a conversation."""
+        steps = self.steps.get((agent_id, conversation_id))
+        if steps is None:
+            return NO_STEPS
+        now = self.monotonic()
+        return frozenset(number for number, holder in steps.items() if holder.expires > now)
 
-    def usage(self, agent_id: str) -> Usage:
-        """Return the counters of an agent, from the cache or the database."""
-        if self._stale:
-            self._refresh()
-        usage = self._usages.get(agent_id)
-        if usage is None:
-            usage = self._usages[agent_id] = self._load_usage(agent_id)
-        return usage
+    def cost_of(self, agent_id: str) -> RequestCost:
+        """Return the cost that the requests of an agent have reserved."""
+        if agent_id not in self.costs:
+            return NO_COST
+        now = self.monotonic()
+        if now >= self._next_expiry:
+            self._release_expired(now)
+        return self.costs.get(agent_id, NO_COST)
 
-    def reserve(self, agent: Agent, conversation_id: str, step: ConversationStep) -> Reservation | ErrorCode:
-        """Reserve a step, or return the reason to refuse it."""
-        if self._stale:
-            self._refresh()
-        now = self._monotonic()
-        if now - self._last_sweep >= self._lease_seconds:
-            self._sweep(now)
-        conversation = Conversation() if step.standalone else self.conversation(agent.agent_id, conversation_id)
-        if step.auto_numbered:
-            step = step._replace(number=self._free_step(agent.agent_id, conversation_id, conversation.history, now))
-        refusal = conversation.history.refuses_step(step.number, self._max_steps)
-        if refusal is not None:
-            return refusal
-        key = (agent.agent_id, conversation_id, step.number)
-        holder = self._reservations.get(key)
+    def cost_of_others(self, reservation: Reservation) -> RequestCost:
+        """Return the cost that the other requests of the agent have reserved; the lease must be valid."""
+        return self.costs.get(reservation.agent_id, NO_COST).minus(reservation.charge)
+
+    def is_key_in_flight(self, agent_id: str, key: str) -> bool:
+        """Return True if a request in flight has this idempotency key."""
+        holder = self._keys.get((agent_id, key))
+        return holder is not None and holder.expires > self.monotonic()
+
+    def add(
+        self, reservation: Reservation, snapshot: Snapshot, usage: Usage, history: ConversationHistory
+    ) -> Conflict | None:
+        """Reserve, or return the conflict with what was reserved or committed since the snapshot."""
+        now = self.monotonic()
+        if now >= self._next_expiry:
+            self._release_expired(now)
+        agent_id = reservation.agent_id
+        is_unchanged = usage is snapshot.usage and history is snapshot.history
+        is_unchanged = is_unchanged and self.costs.get(agent_id, NO_COST) is snapshot.reserved
+        if not is_unchanged and not self._fits(reservation, snapshot, usage, history):
+            return Conflict.STALE
+        conversation, number = (agent_id, reservation.conversation_id), reservation.step.number
+        holder = self.steps.get(conversation, {}).get(number)
         if holder is not None:
             if holder.expires > now:
-                return ErrorCode.REPLAY
+                return Conflict.STALE
             self.release(holder)
-        conversation.reserved += 1
-        reservation = Reservation(agent, key, step, now + self._lease_seconds, conversation)
-        self._reservations[key] = reservation
-        return reservation
+        if reservation.idempotency_key is not None:
+            if self.is_key_in_flight(agent_id, reservation.idempotency_key):
+                return Conflict.STALE
+            self._keys[agent_id, reservation.idempotency_key] = reservation
+        reservation.expires = now + self.lease_seconds
+        self.steps.setdefault(conversation, {})[number] = reservation
+        reserved = self.costs.get(agent_id)
+        self.costs[agent_id] = reservation.charge if reserved is None else reserved.plus(reservation.charge)
+        return None
 
-    def _free_step(self, agent_id: str, conversation_id: str, history: ConversationHistory, now: float) -> int:
-        """Return the next step number that is neither committed nor reserved."""
-        number = history.last_step + 1
-        while number <= self._max_steps:
-            holder = self._reservations.get((agent_id, conversation_id, number))
-            if holder is None or holder.expires <= now:
-                break
-            number += 1
-        return number
+    def _fits(self, reservation: Reservation, snapshot: Snapshot, usage: Usage, history: ConversationHistory) -> bool:
+        """Return True if the step and the cost are still free; they were when the snapshot was loaded."""
+        reserved = self.costs.get(reservation.agent_id, NO_COST)
+        counters = usage.counters.at(reservation.reserved_at)
+        limits = None if snapshot.agent is None else snapshot.agent.limits
+        if limits is None or exceeded_limit(counters, reserved, reservation.charge, limits) is not None:
+            return False
+        step = reservation.step
+        return history.refuses_step(step.number, self._max_steps, auto_numbered=step.auto_numbered) is None
 
     def holds(self, reservation: Reservation) -> bool:
         """Return True if the lease is still valid."""
-        return self._reservations.get(reservation.key) is reservation and reservation.expires > self._monotonic()
-
-    def reserve_budget(self, reservation: Reservation, charge: RequestCost, now: float) -> LimitExceeded | None:
-        """Reserve a cost for the reservation, or return the limit it would exceed."""
-        usage = self.usage(reservation.agent.agent_id)
-        usage.counters = usage.counters.at(now)
-        exceeded = usage.refuses(charge, reservation.agent.limits)
-        if exceeded is None:
-            usage.reserved = usage.reserved.plus(charge)
-            reservation.reserved = charge if reservation.reserved is NO_COST else reservation.reserved.plus(charge)
-        return exceeded
+        steps = self.steps.get((reservation.agent_id, reservation.conversation_id))
+        return (
+            steps is not None
+            and steps.get(reservation.step.number) is reservation
+            and reservation.expires > self.monotonic()
+        )
 
     def release(self, reservation: Reservation) -> None:
-        """Release the step and its budget; a second call does nothing."""
-        if self._reservations.get(reservation.key) is reservation:
-            del self._reservations[reservation.key]
-            reservation.conversation.reserved -= 1
-        if reservation.reserved is not NO_COST:
-            # Not `usage()`: a release must never read the database.
-            usage = self._usages[reservation.agent.agent_id]
-            usage.reserved = usage.reserved.minus(reservation.reserved)
-            reservation.reserved = NO_COST
+        """Release the step, its budget and its idempotency key; a second call does nothing."""
+        self.release_step(reservation)
+        key = reservation.idempotency_key
+        if key is not None and self._keys.get((reservation.agent_id, key)) is reservation:
+            del self._keys[reservation.agent_id, key]
 
-    def history_of(self, reservation: Reservation) -> ConversationHistory:
-        """Return the committed history before the reserved step."""
-        return reservation.conversation.history
-
-    def refuses_commit(self, reservation: Reservation) -> ErrorCode | None:
-        """Return the reason to refuse the commit, or None; other steps may have committed since the reservation."""
-        if self._stale:
-            self._refresh()
-        if not self.holds(reservation):
-            return ErrorCode.LEASE_EXPIRED
-        history, step = self.history_of(reservation), reservation.step
-        refusal = history.refuses_step(step.number, self._max_steps, auto_numbered=step.auto_numbered)
-        return refusal or history.refuses_loop(step)
-
-    def set_counters(self, agent_id: str, after: Usage) -> None:
-        """Set the counters that were submitted for writing; reserved budget stays reserved."""
-        usage = self._usages[agent_id]
-        usage.counters, usage.behaviour, usage.evidence = after.counters, after.behaviour, after.evidence
-
-    def apply_commit(
-        self, request: CommitRequest, after: Usage, history: ConversationHistory | None, written: int
-    ) -> None:
-        """Apply a commit that was submitted for writing. It cannot fail, so memory is never ahead of the writer."""
-        self.set_counters(request.agent.agent_id, after)
-        reservation = request.reservation
-        if reservation is None:
+    def release_step(self, reservation: Reservation) -> None:
+        """Release the step and its budget; the idempotency key is in flight until its answer is durable."""
+        agent_id = reservation.agent_id
+        conversation = (agent_id, reservation.conversation_id)
+        steps = self.steps.get(conversation)
+        if steps is None or steps.get(reservation.step.number) is not reservation:
             return
-        self.release(reservation)
-        reservation.committed = True
-        if history is not None:
-            reservation.conversation.history = history
-            reservation.conversation.written = written
+        del steps[reservation.step.number]
+        if not steps:
+            del self.steps[conversation]
+        reserved = self.costs.get(agent_id, NO_COST)
+        if reserved is reservation.charge or reserved == reservation.charge:
+            self.costs.pop(agent_id, None)
+        else:
+            self.costs[agent_id] = reserved.minus(reservation.charge)
 
-    def evict_old(self, durable: int) -> None:
-        """Evict the least recently used conversations that are durable, to bound memory."""
-        while len(self._conversations) > MAX_CACHED_CONVERSATIONS:
-            key, oldest = next(iter(self._conversations.items()))
-            if oldest.written > durable or oldest.reserved:
-                return
-            del self._conversations[key]
-            self.has_evicted = True
-
-    def invalidate(self) -> None:
-        """Mark the state as stale after a failed write; it is read again before its next use."""
-        self.has_evicted = self._stale = True
-
-    def _refresh(self) -> None:
-        """Read stale state again; reservations stay. If the database cannot be read, nothing changes."""
-        keys = {reservation.key[:2] for reservation in self._reservations.values()}
-        conversations = {key: self._load_conversation(*key) for key in keys}
-        usages = {agent_id: self._load_usage(agent_id) for agent_id in self._usages}
-        for reservation in self._reservations.values():
-            reservation.conversation = conversations[reservation.key[:2]]
-            reservation.conversation.reserved += 1
-        for agent_id, usage in usages.items():
-            usage.reserved = self._usages[agent_id].reserved
-        self._conversations, self._usages, self._stale = OrderedDict(conversations), usages, False
-
-    def _sweep(self, now: float) -> None:
-        self._last_sweep = now
-        for reservation in [expired for expired in self._reservations.values() if expired.expires <= now]:
-            self.release(reservation)
+    def _release_expired(self, now: float) -> None:
+        holders = [holder for steps in self.steps.values() for holder in steps.values()]
+        for holder in holders:
+            if holder.expires <= now:
+                self.release(holder)
+        # A lease that is added later expires later than all of these.
+        left = (holder.expires for holder in holders if holder.expires > now)
+        self._next_expiry = min(left, default=now + self.lease_seconds)

@@ -4,14 +4,15 @@ from typing import Any
 
 import msgspec
 
+from qwed.domain.agent import Agent, AgentLimits, AgentStatus, Key, Permissions
+from qwed.domain.behaviour import BehaviourWindow
+from qwed.domain.budget import Usage, UsageCounters
+from qwed.domain.change_parts import ApprovalRequest, Webhook
+from qwed.domain.evidence import TrustEvidence
+from qwed.domain.write_set import Activity, Committed, IdempotentAnswer
 from qwed.model import Trust
-from qwed.store.agent import Agent, AgentLimits, AgentStatus, Key, Permissions
-from qwed.store.budget import Usage, UsageCounters
-from qwed.store.change_parts import ApprovalRequest, Webhook
 from qwed.store.columns import insert, on_conflict_replace, select, table_columns, upsert
-from qwed.store.protocol import ActivityQuery, ApprovalQuery, CommitReceipt, CommitRequest, IdempotentAnswer
-from qwed.store.trust_degradation import BehaviourWindow
-from qwed.store.trust_evidence import TrustEvidence
+from qwed.store.protocol import ActivityQuery, ApprovalQuery
 
 Row = tuple[Any, ...]
 
@@ -59,6 +60,10 @@ DELETE_SOME_EXPIRED_ANSWERS = (
 SELECT_LISTS = "SELECT list, sender, receiver FROM message_lists WHERE organisation_id = ?"
 DELETE_ENTRY = "DELETE FROM message_lists WHERE organisation_id = ? AND list = ? AND sender = ? AND receiver = ?"
 SELECT_USAGE = select("usage", "WHERE agent_id = ?")
+SELECT_CHAIN = "SELECT length, last_attestation_id FROM attestation_chains WHERE organisation_id = ? AND chain_id = ?"
+SELECT_ANSWER = (
+    "SELECT body_hash, answer, activity_id FROM idempotency_keys WHERE agent_id = ? AND key = ? AND expires_at > ?"
+)
 SELECT_CONVERSATION = (
     "SELECT last_step, steps, fingerprint, repeats, recent_states FROM conversations "
     "WHERE agent_id = ? AND conversation_id = ?"
@@ -238,14 +243,14 @@ def to_webhook(row: Row) -> Webhook:
     return Webhook(row[0], row[1], tuple(row[2].split()), *row[3:])
 
 
-def answer_row(request: CommitRequest, answer: IdempotentAnswer, receipt: CommitReceipt) -> Row:
+def answer_row(agent_id: str, activity: Activity, answer: IdempotentAnswer, committed: Committed) -> Row:
     """Return the row of an answer stored under an idempotency key."""
     return (
-        request.agent.agent_id,
+        agent_id,
         answer.key,
         answer.body_hash,
-        request.activity.activity_id,
-        answer.answer_of(receipt),
+        activity.activity_id,
+        answer.answer_of(committed),
         answer.expires_at,
         answer.subject_id,
     )

@@ -3,23 +3,28 @@
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from qwed.futures import Future, notify
-from qwed.model import ErrorCode
+from msgspec.structs import replace
+
+from qwed.domain.access_lists import NO_LISTS
+from qwed.domain.budget import NO_COST, UsageCounters
+from qwed.domain.change_parts import Conflict
+from qwed.domain.conversation import EMPTY_HISTORY
+from qwed.domain.evidence import TrustEvidence
+from qwed.domain.snapshot import NO_CHAIN, NO_STEPS, ChainEnd, Snapshot, SnapshotKeys, StoredAnswer
+from qwed.domain.transition import CommitLimits
+from qwed.domain.write_set import Committed, Reservation, WriteSet
+from qwed.futures import CallScheduler, Future, completed, notify
 from qwed.model.clock import Clock
 from qwed.store import sql
-from qwed.store.agent import Agent
-from qwed.store.attestation_chains import ChainEnds
-from qwed.store.base import BaseStore
-from qwed.store.budget import UsageCounters
-from qwed.store.change_parts import Conflict
-from qwed.store.commit_logic import CommitLogic
-from qwed.store.conversation import Conversation, ConversationStep
+from qwed.store.base import NEVER, BaseStore
+from qwed.store.change_handlers import ChangeContext
+from qwed.store.commit_plan import apply_plan_parts, plan_change, plan_decision
 from qwed.store.data_directory import (
     FILE_NAME,
     LOCK_NAME,
@@ -31,34 +36,21 @@ from qwed.store.data_directory import (
 from qwed.store.entity_cache import EntityCache
 from qwed.store.group_commit import ClosedWriter, InlineWriter, PendingWrite, SqliteGroupWriter
 from qwed.store.log import Sequencer, integrate_backlog
+from qwed.store.memory_state import MemoryState
 from qwed.store.migrate import create_tables, migrate
-from qwed.store.protocol import (
-    ApprovalRecord,
-    Change,
-    ChangeReceipt,
-    CommitReceipt,
-    CommitRequest,
-    PrefetchKeys,
-    Reservation,
-    StaleState,
-    StoreError,
-)
+from qwed.store.protocol import ApprovalRecord, RefreshKeys, StoreError
 from qwed.store.queries import MAX_PAGE_CHARACTERS
-from qwed.store.reservations import ReservationState
 from qwed.store.token_buckets import TokenBuckets
-from qwed.store.trust_evidence import TrustEvidence
 
 MEMORY = ":memory:"
-NEVER = float("inf")
 _EXPIRY_RETRY_SECONDS = 1.0
 _READ_ERRORS, _CHECKPOINT_ERRORS = SqliteErrorContext("could not read"), SqliteErrorContext("could not run apart")
 
 
 class SqliteStore(BaseStore):
-    """Implements `Store`. Hot state is cached and written with each decision (`ReservationState`, `EntityCache`)."""
+    """Implements `Store`. Hot state is cached and written with each decision (`MemoryState`, `EntityCache`)."""
 
-    prefetch: Callable[[PrefetchKeys], Future[None] | None] | None = None
-    """None: no other process writes, so the cache is always current."""
+    is_shared = False
 
     def __init__(
         self,
@@ -70,36 +62,22 @@ class SqliteStore(BaseStore):
         lease_seconds: float = 30,
         max_open_approvals: int = 1_000,
     ) -> None:
-        super().__init__(clock, lease_seconds)
+        super().__init__(clock, max_steps, lease_seconds)
         self._sequencer = sequencer
         self.in_memory = directory == MEMORY
         self._lock_file: int | None = None
-        self._state = ReservationState(
-            max_steps=max_steps,
-            lease_seconds=lease_seconds,
-            monotonic=clock.monotonic,
-            load_conversation=self._load_conversation,
-            load_usage=self._load_usage,
-        )
         self._submitted = 0
-        self._next_expiry = 0.0
+        self.next_expiry = 0.0
         self._entities = EntityCache(self._lock, self._one, self._some)
-        self._buckets = TokenBuckets(self._load_bucket)
-        self._chains = ChainEnds(self._one)
-        self._logic = CommitLogic(
-            entities=self._entities,
-            state=self._state,
-            chains=self._chains,
-            one=self._one,
-            leaves=self.leaves,
-            max_open_approvals=max_open_approvals,
+        self._state = MemoryState(
+            self._entities, self.reservations, self._one, self.leaves, CommitLimits(max_steps, max_open_approvals)
         )
+        self._buckets = TokenBuckets(self._load_bucket)
         # Last, because it locks the directory: a constructor that failed afterwards could not release the lock.
         self._open(directory)
 
     def _open(self, location: Path | str) -> None:
         self._writer: SqliteGroupWriter | InlineWriter | ClosedWriter
-        self._began_empty = False
         self._file: Path | None = None
         self._report_lock: threading.Lock | threading.RLock
         if location == MEMORY:
@@ -107,7 +85,7 @@ class SqliteStore(BaseStore):
             self._report_lock = self._lock
             create_tables(self._reader)
             self._writer = InlineWriter(self._reader, self._sequencer, self._committed)
-            self._began_empty = True
+            self._state.has_all_rows = True
             return
         directory = Path(location)
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -139,7 +117,6 @@ class SqliteStore(BaseStore):
             self._on_commit_failure,
             self._check_file,
             self._committed,
-            lambda do: self.call_at_end_of_tick(do),
             self.commit_metrics,
         )
 
@@ -173,39 +150,123 @@ class SqliteStore(BaseStore):
         """Return the value: no other process could have set one."""
         return value
 
+    def schedule_with(self, scheduler: CallScheduler) -> None:
+        """Hand over submitted writes when the scheduler says; an event loop delays it to batch them."""
+        self._writer.schedule = scheduler
+
     # Commits
 
-    def reserve_step(self, agent: Agent, conversation_id: str, step: ConversationStep) -> Reservation | ErrorCode:
+    def load(self, keys: SnapshotKeys) -> Snapshot:
+        """Return everything that a decision reads."""
+        entities, state, agent_id = self._entities, self._state, keys.agent_id
         with self._lock:
-            self._state.evict_old(self._writer.written)
-            return super().reserve_step(agent, conversation_id, step)
+            key = None if keys.key_prefix is None else self.find_key(keys.key_prefix)
+            agent = entities.agents.get(agent_id) or entities.agent(agent_id)
+            if agent is None:
+                halted = keys.organisation_id is not None and entities.halted(keys.organisation_id)
+                return Snapshot(key=key, halted=halted)
+            organisation_id, conversation_id = agent.organisation_id, keys.conversation_id
+            is_halted = entities.halted_organisations.get(organisation_id)
+            tools = entities.tool_definitions.get(organisation_id)
+            usage = state.usages.get(agent_id) or state.usage(agent_id)
+            history, steps, reserved = EMPTY_HISTORY, NO_STEPS, NO_COST
+            if conversation_id is not None:
+                history = state.history(agent_id, conversation_id)
+                if (agent_id, conversation_id) in self.reservations.steps:
+                    steps = self.reservations.steps_of(agent_id, conversation_id)
+            if agent_id in self.reservations.costs:
+                reserved = self.reservations.cost_of(agent_id)
+            snapshot = Snapshot(
+                agent=agent,
+                key=key,
+                halted=entities.halted(organisation_id) if is_halted is None else is_halted,
+                tools=entities.tools(organisation_id) if tools is None else tools,
+                usage=usage,
+                reserved=reserved,
+                history=history,
+                reserved_steps=steps,
+            )
+            if keys.idempotency_key is None and keys.chain_id is None and keys.receiver_id is None:
+                return snapshot
+            return self._with_rest(snapshot, keys, organisation_id)
 
-    def commit(self, request: CommitRequest) -> Future[CommitReceipt | ErrorCode | StaleState] | ErrorCode:
+    def _with_rest(self, snapshot: Snapshot, keys: SnapshotKeys, organisation_id: str) -> Snapshot:
+        """Return the snapshot with what only some decisions read."""
+        answer_key, chain_id, receiver_id = keys.idempotency_key, keys.chain_id, keys.receiver_id
+        answer = None if answer_key is None else self._one(sql.SELECT_ANSWER, (keys.agent_id, answer_key, keys.now))
+        return replace(
+            snapshot,
+            stored_answer=None if answer is None else StoredAnswer(*answer),
+            key_in_flight=answer_key is not None and self.reservations.is_key_in_flight(keys.agent_id, answer_key),
+            chain=NO_CHAIN if chain_id is None else self._state.chain_end(organisation_id, chain_id),
+            access_lists=NO_LISTS if receiver_id is None else self._entities.access_lists(organisation_id),
+            receiver_fingerprint=self._last_fingerprint(receiver_id, keys.conversation_id, organisation_id),
+        )
+
+    def _last_fingerprint(self, agent_id: str | None, conversation_id: str | None, organisation_id: str) -> str:
+        """Return the fingerprint of the last step of an agent of the same organisation, or an empty string."""
+        agent = None if agent_id is None else self._entities.agent(agent_id)
+        if agent is None or conversation_id is None or agent.organisation_id != organisation_id:
+            return ""
+        return self._state.history(agent.agent_id, conversation_id).fingerprint
+
+    def reserve(self, reservation: Reservation, snapshot: Snapshot) -> Conflict | None:
+        """Reserve a step against the other requests of this process."""
+        state, agent_id = self._state, reservation.agent_id
         with self._lock:
-            planned = self._logic.plan_commit(request)
-            if isinstance(planned, ErrorCode):
-                return planned
-            future = self._submit(planned.write, request.activity.at)
-            if request.approval is not None:
-                self._next_expiry = min(self._next_expiry, request.approval.expires_at)
-            self._logic.apply_commit(request, planned, self._submitted, self._writer.written)
+            if reservation.idempotency_key is not None and self._is_answered(reservation):
+                return Conflict.STALE
+            usage = state.usages.get(agent_id) or state.usage(agent_id)
+            cached = state.histories.get((agent_id, reservation.conversation_id))
+            history = snapshot.history if cached is None else cached[0]
+            return self.reservations.add(reservation, snapshot, usage, history)
+
+    def _is_answered(self, reservation: Reservation) -> bool:
+        """Return True if an answer was stored under the key since the snapshot was loaded."""
+        values = (reservation.agent_id, reservation.idempotency_key, reservation.reserved_at)
+        return self._one(sql.SELECT_ANSWER, values) is not None
+
+    def commit(self, write_set: WriteSet) -> Future[Committed | Conflict]:
+        """Check the write set against the newest state, and queue its rows."""
+        effects = write_set.effects
+        with self._lock:
+            if effects is None:
+                plan = plan_change(write_set, self._state, self._change_context())
+            else:
+                plan = plan_decision(write_set, effects, self._state)
+            if isinstance(plan, Conflict):
+                return completed(plan)
+            write, log_ends, after, usage = plan
+            durable = self._writer.written
+            if self._buckets.changed:
+                write.statements += self._buckets.statements(self._submitted + 1, durable, write_set.activity.at)
+            self._writer.submit(write)
+            # From here on nothing can fail: memory is never ahead of the writer.
+            self._submitted += 1
+            self._state.next_indexes.update(log_ends)
+            if effects is not None and after is not None:
+                self._state.apply(effects, after, self._submitted, durable)
+                if effects.approval is not None:
+                    self.next_expiry = min(self.next_expiry, effects.approval.expires_at)
+            else:
+                self.next_expiry = 0.0  # it may have added an approval; changes are rare, so reading again is cheap
+                if usage is not None:
+                    self._state.usages[write_set.agent_id] = usage
+            if effects is None or effects.degradations:
+                apply_plan_parts(write_set, self._change_context())
+            future: Future[Committed | Conflict] = write.future
             return future
 
-    def change(self, change: Change) -> Future[ChangeReceipt | Conflict] | Conflict:
-        with self._lock:
-            planned = self._logic.plan_change(change, self._submitted, self._writer.written)
-            if isinstance(planned, Conflict):
-                return planned
-            future = self._submit(planned.write, change.activity.at)
-            self._logic.apply_change(change, planned, self._submitted, self._writer.written)
-            self._next_expiry = 0.0  # it may have added an approval; changes are rare, so reading again is cheap
-            return future
+    def _change_context(self) -> ChangeContext:
+        return ChangeContext(self._entities, self._one, self._submitted, self._writer.written)
 
-    def _submit(self, write: PendingWrite, now: float) -> Future[Any]:
-        write.statements += self._buckets.statements(self._submitted + 1, self._writer.written, now)
-        future = self._writer.submit(write)
-        self._submitted += 1
-        return future
+    def newest_chain_end(self, organisation_id: str, chain_id: str) -> ChainEnd | None:
+        """Return the end of a chain after all submitted commits."""
+        with self._lock:
+            return self._state.chain_end(organisation_id, chain_id)
+
+    def refresh(self, _keys: RefreshKeys) -> None:
+        """Return None: no other process writes, so the cache is always current."""
 
     # Reads
 
@@ -223,12 +284,12 @@ class SqliteStore(BaseStore):
             return self._state.usage(agent_id).counters.at(now)
 
     def expired_approvals(self, now: float, limit: int) -> Sequence[ApprovalRecord]:
-        if now < self._next_expiry:
+        if now < self.next_expiry:
             return ()
         with self._lock:
             approvals = [ApprovalRecord(*row) for row in self._some(sql.SELECT_EXPIRED, (now, limit))]
             # Not before they are resolved: the caller may fail to do it.
-            self._next_expiry = now if approvals else self._expiry_after(now)
+            self.next_expiry = now if approvals else self._expiry_after(now)
             return [approval for approval in approvals if not self._entities.is_claimed(approval.approval_id)]
 
     def expired_approvals_of(self, agent_id: str, now: float) -> Sequence[ApprovalRecord]:
@@ -300,11 +361,6 @@ class SqliteStore(BaseStore):
                 row: tuple[Any, ...] = connection.execute(statement).fetchone()
         return row
 
-    def _load_conversation(self, agent_id: str, conversation_id: str) -> Conversation:
-        if self._began_empty and not self._state.has_evicted:
-            return Conversation()  # a store that began empty and evicted nothing has every conversation in memory
-        return super()._load_conversation(agent_id, conversation_id)
-
     def _on_commit_failure(self) -> None:
         """Fail everything queued behind a failed commit: it was decided on state that is not durable."""
         with self._lock:
@@ -313,11 +369,10 @@ class SqliteStore(BaseStore):
             for write in queued:
                 write.future.set_exception(failure)
             notify(write.future for write in queued)
-            self._logic.reset()
             self._buckets.invalidate(self._writer.written)
-            self._next_expiry = 0.0
+            self.next_expiry = 0.0
             # No write is in flight any more.
             self._submitted = self._writer.written
             self._entities.clear()
-            self._state.invalidate()
+            self._state.clear()
             self.on_write_failure()

@@ -1,12 +1,14 @@
 """Timing of one request: when its stages begin, and when engine workers are called."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextvars import ContextVar
 from time import monotonic_ns, time_ns
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from qwed.engines.pool import PendingVerdict
-from qwed.tracing.traceparent import ParentSpan
+
+if TYPE_CHECKING:
+    from opentelemetry.context import Context
 
 MAX_MARKS = 256
 """Stages and engine calls recorded per request."""
@@ -38,64 +40,27 @@ class EngineCall(NamedTuple):
 
 
 class FinishedTrace(NamedTuple):
-    """Finished request. The exporter thread computes its spans, not the request."""
+    """Begin and end of a request in wall-clock nanoseconds; its stages, followed by its engine calls."""
 
-    name: str
-    parent: ParentSpan | None
     began: int
     ended: int
-    failed: bool
-    attributes: Mapping[str, Value]
-    stages: Sequence[tuple[str, int]] = ()
-    engine_calls: Sequence[EngineCall] = ()
-    offset: int = 0
-    """Difference between the monotonic clock, used for stages, and the wall clock."""
-
-    @property
-    def size(self) -> int:
-        """Number of spans."""
-        return 1 + sum(stage not in END_MARKERS for stage, _at in self.stages) + 2 * len(self.engine_calls)
-
-    @property
-    def marks(self) -> tuple[SpanMark, ...]:
-        """Stages, followed by engine calls."""
-        ends = [at for _stage, at in self.stages[1:]] + [self.ended - self.offset]
-        indexes: dict[int, int] = {}
-        marks: list[SpanMark] = []
-        for number, ((stage, began), end) in enumerate(zip(self.stages, ends, strict=False), 1):
-            if stage not in END_MARKERS:
-                indexes[number] = len(marks)
-                marks.append(self._mark(stage, began, end))
-        for call in self.engine_calls:
-            marks += self._engine_marks(call, indexes.get(call.stages))
-        return tuple(marks)
-
-    def _engine_marks(self, call: EngineCall, parent_index: int | None) -> list[SpanMark]:
-        """Return the marks of waiting for a worker and of its run, which is empty if none was free in time."""
-        ended = self.ended - self.offset
-        end = min(_to_nanoseconds(call.verdict.ended) or ended, ended)
-        start = min(_to_nanoseconds(call.verdict.begun) or end, end)
-        return [
-            self._mark(ENGINE_WAIT, call.at, start, parent_index, call.engine),
-            self._mark(ENGINE_RUN, start, end, parent_index, call.engine),
-        ]
-
-    def _mark(self, name: str, began: int, ended: int, parent_index: int | None = None, engine: str = "") -> SpanMark:
-        return SpanMark(name, began + self.offset, max(began, ended) + self.offset, parent_index, engine)
+    marks: Sequence[SpanMark]
 
 
 class Trace:
     """Trace of a request in progress."""
 
-    __slots__ = ("_began", "_engine_calls", "_finished", "_offset", "_stages", "name", "parent", "sampled")
+    __slots__ = ("_began", "_engine_calls", "_finished", "_offset", "_stages", "caller", "name", "sampled")
 
-    def __init__(self, name: str, parent: ParentSpan | None, *, sampled: bool) -> None:
+    def __init__(self, name: str, caller: "Context | None", *, sampled: bool) -> None:
         self.name = name
-        self.parent = parent
+        self.caller = caller
+        """Context with the span of the caller, if it sent one."""
         self.sampled = sampled
         """True if it was sampled; otherwise it is kept only for an authenticated caller that requests it."""
         self._began = monotonic_ns()
         self._offset = time_ns() - self._began
+        """Difference between the monotonic clock, used for stages, and the wall clock."""
         self._stages: list[tuple[str, int]] = []
         self._engine_calls: list[EngineCall] = []
         self._finished = False
@@ -111,13 +76,32 @@ class Trace:
         if not self._finished and len(self._engine_calls) < MAX_MARKS:
             self._engine_calls.append(EngineCall(engine, verdict, monotonic_ns(), len(self._stages)))
 
-    def finish(self, attributes: Mapping[str, Value], *, failed: bool) -> FinishedTrace:
+    def finish(self) -> FinishedTrace:
         """Return the finished trace."""
         self._finished = True
-        began, ended = self._began + self._offset, monotonic_ns() + self._offset
-        return FinishedTrace(
-            self.name, self.parent, began, ended, failed, attributes, self._stages, self._engine_calls, self._offset
-        )
+        ended = monotonic_ns()
+        ends = [at for _stage, at in self._stages[1:]] + [ended]
+        indexes: dict[int, int] = {}
+        marks: list[SpanMark] = []
+        for number, ((stage, began), end) in enumerate(zip(self._stages, ends, strict=False), 1):
+            if stage not in END_MARKERS:
+                indexes[number] = len(marks)
+                marks.append(self._mark(stage, began, end))
+        for call in self._engine_calls:
+            marks += self._engine_marks(call, indexes.get(call.stages), ended)
+        return FinishedTrace(self._began + self._offset, ended + self._offset, marks)
+
+    def _engine_marks(self, call: EngineCall, parent_index: int | None, ended: int) -> list[SpanMark]:
+        """Return the marks of waiting for a worker and of its run, which is empty if none was free in time."""
+        end = min(_to_nanoseconds(call.verdict.ended) or ended, ended)
+        start = min(_to_nanoseconds(call.verdict.begun) or end, end)
+        return [
+            self._mark(ENGINE_WAIT, call.at, start, parent_index, call.engine),
+            self._mark(ENGINE_RUN, start, end, parent_index, call.engine),
+        ]
+
+    def _mark(self, name: str, began: int, ended: int, parent_index: int | None = None, engine: str = "") -> SpanMark:
+        return SpanMark(name, began + self._offset, max(began, ended) + self._offset, parent_index, engine)
 
 
 def _to_nanoseconds(seconds: float) -> int:

@@ -1,25 +1,24 @@
-"""Sampling of requests, and the tracer that exports them."""
+"""Sampling of requests, and their spans."""
 
 import random
 from collections.abc import Mapping
-from logging import Logger
-from typing import TYPE_CHECKING
 
-from qwed.settings import Settings, SettingsError, header_pairs
+from opentelemetry.context import Context
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode, get_current_span, set_span_in_context
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from qwed.tracing.exporter import Exporter
 from qwed.tracing.trace import Trace, Value
-from qwed.tracing.traceparent import parse_traceparent
 
-if TYPE_CHECKING:
-    from qwed.tracing.exporter import Exporter
-
-FLUSH_SECONDS = 5.0
-"""Time to export the remaining spans when the server stops."""
+ENGINE = "qwed.engine"
+MAX_TRACEPARENT_LENGTH = 257
+_propagator = TraceContextTextMapPropagator()
 
 
 class Tracer:
     """Starts traces and exports those to be kept."""
 
-    def __init__(self, exporter: "Exporter", sample_rate: float) -> None:
+    def __init__(self, exporter: Exporter, sample_rate: float) -> None:
         self._exporter = exporter
         self._sample_rate = sample_rate
 
@@ -33,46 +32,42 @@ class Tracer:
         """Spans that did not fit the queue or were not accepted."""
         return self._exporter.dropped
 
-    def start(self) -> None:
-        """Start the exporter."""
-        self._exporter.start()
-
     def begin(self, name: str, traceparent: bytes | None) -> Trace | None:
         """Return a new trace, or None if it is neither sampled nor requested by the caller."""
-        parent = parse_traceparent(traceparent)
-        if parent is not None and not parent.sampled:
+        caller = parse_traceparent(traceparent)
+        requested = caller is not None and get_current_span(caller).get_span_context().trace_flags.sampled
+        if caller is not None and not requested:
             return None
         sampled = random.random() < self._sample_rate  # noqa: S311 - sampling, not security
-        return Trace(name, parent, sampled=sampled) if sampled or parent is not None else None
+        return Trace(name, caller, sampled=sampled) if sampled or requested else None
 
     def end(self, trace: Trace, attributes: Mapping[str, Value], *, failed: bool, authenticated: bool) -> None:
         """Finish a trace; without authentication, only sampled traces are kept."""
-        finished = trace.finish(attributes, failed=failed)
-        if trace.sampled or authenticated:
-            self._exporter.put(finished)
+        began, ended, marks = trace.finish()
+        if not trace.sampled and not authenticated:
+            return
+        start = self._exporter.tracer.start_span
+        # An empty context rather than none: that would be the current one.
+        root = start(trace.name, trace.caller or Context(), SpanKind.SERVER, attributes, start_time=began)
+        if failed:
+            root.set_status(Status(StatusCode.ERROR))
+        spans: list[Span] = []
+        for mark in marks:
+            parent = root if mark.parent_index is None else spans[mark.parent_index]
+            labels = {ENGINE: mark.engine} if mark.engine else None
+            spans.append(start(mark.name, set_span_in_context(parent), attributes=labels, start_time=mark.began))
+        root.end(ended)
+        for span, mark in zip(spans, marks, strict=True):
+            span.end(mark.ended)
 
     def close(self) -> None:
-        """Export what is left, within FLUSH_SECONDS."""
-        self._exporter.close(FLUSH_SECONDS)
+        """Export what is left, for a limited time."""
+        self._exporter.close()
 
 
-def require_tracing_package(settings: Settings) -> None:
-    """Raise SettingsError if tracing is configured and its package is missing."""
-    if not settings.otel_endpoint:
-        return
-    try:
-        import qwed.tracing.spans  # noqa: F401
-    except ModuleNotFoundError:
-        raise SettingsError("QWED_OTEL_ENDPOINT: traces need a package: pip install 'qwed[otel]'") from None
-
-
-def create_tracer(settings: Settings, version: str, log: Logger) -> Tracer | None:
-    """Return the tracer of the settings, or None without importing anything if no collector is configured."""
-    if not settings.otel_endpoint:
+def parse_traceparent(header: bytes | None) -> Context | None:
+    """Return the context of the caller's span, or None if the header is missing, malformed or too long."""
+    if header is None or len(header) > MAX_TRACEPARENT_LENGTH or header != header.strip():
         return None
-    require_tracing_package(settings)
-    from qwed.tracing.collector import Collector
-    from qwed.tracing.exporter import Exporter
-
-    collector = Collector(settings.otel_endpoint, dict(header_pairs(settings.otel_headers)))
-    return Tracer(Exporter(collector, version, log), settings.otel_sample)
+    context = _propagator.extract({"traceparent": header.decode("latin-1")}, Context())
+    return context if get_current_span(context).get_span_context().is_valid else None

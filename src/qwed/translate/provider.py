@@ -8,21 +8,20 @@ import asyncio
 import json
 import time
 from collections.abc import Mapping
-from threading import Lock, Thread
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import partial
+from threading import Lock
+from typing import Any, NamedTuple
 
-from qwed.futures import Future, completed, notify
+from qwed.futures import Future, LoopThread, completed, notify
 from qwed.guards.pii import find_pii
 from qwed.guards.secrets import find_secrets
 from qwed.guards.text_scan import TextFinding
-
-if TYPE_CHECKING:
-    import httpx
 
 MAX_TEXT_LENGTH = 4_000
 MAX_RESPONSE_BYTES = 64_000
 MAX_CONCURRENT = 4
 MAX_QUEUED = 32
+REQUEST_SECONDS = 60.0
 CLOSE_SECONDS = 2.0
 _CLOSED = "the translator is closed"
 _PROMPT = """\
@@ -58,15 +57,16 @@ class Translator:
     """Calls the provider on an event loop of its own, with a deadline per request."""
 
     def __init__(self, provider: Provider) -> None:
+        # Imported here: most processes never translate, and some are installed without the parser of HTTP.
+        from qwed.http_client import pool
+
+        self._http = pool
         self._provider = provider
-        self._loop: asyncio.AbstractEventLoop
-        self._closing = asyncio.Event()
         self._slots = asyncio.Semaphore(MAX_CONCURRENT)
         self._pending: dict[Future[Translation | str], asyncio.Task[None] | None] = {}
         self._lock = Lock()
         self._closed = False
-        # A daemon: the process must not wait for a provider to end.
-        self._thread = Thread(target=self._run, name="qwed-translator", daemon=True)
+        self._thread = LoopThread("qwed-translator", self._serve)
 
     def translate(self, text: str, seconds: float) -> Future[Translation | str]:
         """Return a future of the translation, or of the message why there is none."""
@@ -80,8 +80,10 @@ class Translator:
             if len(self._pending) >= MAX_QUEUED:
                 return completed("the translator is busy, try again")
             self._pending[future] = None
-            self._start()
-            self._loop.call_soon_threadsafe(self._start_task, future, proposal, deadline)
+            # Not before: most processes never translate, and a loop holds file descriptors.
+            if not self._thread.started:
+                self._thread.start()
+            self._thread.call_soon(partial(self._start_task, future, proposal, deadline))
         return future
 
     def close(self) -> None:
@@ -89,56 +91,25 @@ class Translator:
         with self._lock:
             self._closed = True
             pending = [*self._pending]
-            if self._thread.ident is not None:
-                self._loop.call_soon_threadsafe(self._closing.set)
         for future in pending:
             self._complete(future, _CLOSED)
-        if self._thread.ident is not None:
-            self._thread.join(CLOSE_SECONDS)
-
-    def _start(self) -> None:
-        if self._thread.ident is None:
-            # Created here: most processes never translate, and a loop uses file descriptors.
-            self._loop = asyncio.new_event_loop()
-            self._thread.start()
-
-    def _run(self) -> None:
-        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
-            runner.run(self._serve())
+        self._thread.close(CLOSE_SECONDS)
 
     async def _serve(self) -> None:
-        # Imported here: most processes never translate, and it took nearly half of the time to open a gate.
-        import httpx
-
-        provider = self._provider
-        self._failures = (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError, ValueError, RuntimeError)
-        self._client = httpx.AsyncClient(
-            # No proxies or credentials of the environment and no redirects: the text goes to the provider only.
-            trust_env=False,
-            follow_redirects=False,
-            # Each response has one deadline, which a slowly sending provider cannot extend.
-            timeout=60.0,
-            headers={
-                # An uncompressed response cannot expand beyond what was read.
-                "accept-encoding": "identity",
-                **({"authorization": f"Bearer {provider.api_key}"} if provider.api_key else {}),
-            },
-        )
-        async with self._client:
-            await self._closing.wait()
+        await self._thread.closing.wait()
 
     def _start_task(self, future: Future[Translation | str], text: str, deadline: float) -> None:
         with self._lock:
             if future in self._pending:
-                self._pending[future] = self._loop.create_task(self._translate(future, text, deadline))
+                self._pending[future] = self._thread.loop.create_task(self._translate(future, text, deadline))
 
     async def _translate(self, future: Future[Translation | str], text: str, deadline: float) -> None:
         outcome: Translation | str = _CLOSED
         try:
             async with asyncio.timeout(max(0.1, deadline - time.monotonic())), self._slots:
                 outcome = await self._request(text)
-        except self._failures as error:
-            outcome = f"the translator does not answer: {type(error).__name__}"
+        except (self._http.HttpError, TimeoutError, ValueError) as error:
+            outcome = f"the translator does not answer: {str(error) or type(error).__name__}"
         finally:
             self._complete(future, outcome)
 
@@ -159,15 +130,19 @@ class Translator:
             "messages": [{"role": "system", "content": _PROMPT}, {"role": "user", "content": text}],
         }
         address = f"{self._provider.base_url.rstrip('/')}/chat/completions"
-        # Cookies would identify callers to the provider, and accumulate.
-        self._client.cookies.clear()
-        async with self._client.stream("POST", address, json=body) as response:
-            if response.status_code != 200:
-                return f"the translator answered with status {response.status_code}"
-            if response.headers.get("content-encoding", "identity") != "identity":
+        key = self._provider.api_key.encode()
+        headers = ((b"authorization", b"Bearer " + key),) if key else ()
+        content = json.dumps(body).encode()
+        async with self._http.open_response("POST", address, headers, content, REQUEST_SECONDS) as response:
+            if response.head.status != 200:
+                return f"the translator answered with status {response.head.status}"
+            if response.head.is_compressed:
                 return "the translator's answer is compressed, which was not requested"
-            answer = await _read_response(response)
-        return "the translator's answer is too long" if answer is None else self._read_answer(answer)
+            try:
+                answer = await response.read(MAX_RESPONSE_BYTES)
+            except self._http.ResponseLimitError:
+                return "the translator's answer is too long"
+        return self._read_answer(answer)
 
     def _read_answer(self, answer: bytes) -> Translation | str:
         try:
@@ -176,18 +151,6 @@ class Translator:
         except (ValueError, LookupError, TypeError, RecursionError):
             return "the translator's answer is not valid JSON of the expected form"
         return _parse_proposal(proposal, self._provider.model) or "the translator found no formula in the text"
-
-
-async def _read_response(response: "httpx.Response") -> bytes | None:
-    """Return the whole response, or None if it is too long."""
-    chunks: list[bytes] = []
-    size = 0
-    async for chunk in response.aiter_raw():
-        size += len(chunk)
-        if size > MAX_RESPONSE_BYTES:
-            return None
-        chunks.append(chunk)
-    return b"".join(chunks)
 
 
 def _parse_proposal(proposal: Any, model: str) -> Translation | None:

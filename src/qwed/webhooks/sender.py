@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from qwed.guards.ip_ranges import Address
+from qwed.http_client.dns import NameResolver
 from qwed.store.protocol import Delivery
-from qwed.webhooks.dns import NameResolver
 from qwed.webhooks.signature import sign
 from qwed.webhooks.url_policy import ResolveName, Target, UrlRejection, parse_webhook_url, resolve
 

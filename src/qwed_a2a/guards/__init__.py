@@ -1,13 +1,17 @@
 """Guards: pure checks of one payload each, and the table that maps payload types to guards."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import cache
 from importlib import import_module
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from qwed.engines.verdict_cache import VerdictSource
+from qwed.kernel.a2a.message import EngineName, MessageVerdict
 from qwed_a2a.message import PayloadType
-from qwed_a2a.results import Guard
-from qwed_a2a.verdict import EngineName
+
+Guard = Callable[[Mapping[str, Any], VerdictSource], Coroutine[Any, None, MessageVerdict]]
+"""Checks one payload. It may await futures of the engine pool (`qwed.futures`) and nothing of an event loop, because
+the same coroutine runs on a server's loop, in a thread, and in `A2AVerificationInterceptor.intercept`."""
 
 
 class GuardEntry(NamedTuple):

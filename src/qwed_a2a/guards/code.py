@@ -13,21 +13,22 @@ from qwed.engines import code_verdict
 from qwed.engines.protocol import EngineRequest
 from qwed.engines.verdict_cache import VerdictRequest, VerdictSource
 from qwed.guards.code_findings import EFFECT_DESCRIPTIONS, LANGUAGE_ALIASES, LANGUAGES, CodeFindings
-from qwed.guards.python_code import findings, quick_findings
+from qwed.guards.python_code import findings
+from qwed.kernel.a2a.message import EngineName, MessageVerdict
 from qwed.model import EffectKind, Risk, Status, Verdict, risk_of
 from qwed_a2a.guards.patterns import patterns_in
-from qwed_a2a.results import GuardResult
 
-MAX_PARSED, MAX_RESOLVED = 8_192, 1_536
-"""Length limits in characters for Python that is parsed, and whose names are resolved, in this process: a few ms for
-hostile input. Longer code and other languages go to the engine workers."""
+_ENGINE = EngineName.CODE_GUARD
+MAX_INLINE = 1_536
+"""Length limit in characters for Python that is analysed in this process: a few ms for hostile input. Longer code and
+other languages go to the engine workers."""
 MAX_SHOWN = 200
 MAX_LISTED = 20
 _CLEAN = "the code only computes and reads"
 _UNKNOWN = "the code only computes and reads, as far as its names can be resolved"
 _PROGRAMS = frozenset({"python", "javascript", "typescript"})
 """Languages in which an unknown name is no sign of danger."""
-_PLAIN = GuardResult(True, _CLEAN, {"language": "python"})
+_PLAIN = MessageVerdict(True, _ENGINE, _CLEAN, {"language": "python"})
 _NOTHING = CodeFindings()
 
 
@@ -37,16 +38,14 @@ class _CodePayload(NamedTuple):
 
     def analyze_inline(self) -> CodeFindings | None:
         """Return the effects of the code if that is fast enough to run inline, else None."""
-        if self.language != "python" or len(self.text) > MAX_PARSED:
-            return None
-        return (findings if len(self.text) <= MAX_RESOLVED else quick_findings)(self.text)
+        return findings(self.text) if self.language == "python" and len(self.text) <= MAX_INLINE else None
 
 
-async def check_code(payload: Mapping[str, Any], engines: VerdictSource) -> GuardResult:
+async def check_code(payload: Mapping[str, Any], engines: VerdictSource) -> MessageVerdict:
     """Return a pass if the code of a payload may be delivered, else the reason."""
     code = _parse_payload(payload)
     if isinstance(code, str):
-        return GuardResult(False, code)
+        return MessageVerdict(False, _ENGINE, code)
     patterns, findings_inline = patterns_in(code.text), code.analyze_inline()
     if patterns:
         # Refused even if no engine worker is available.
@@ -72,13 +71,15 @@ def _parse_payload(payload: Mapping[str, Any]) -> _CodePayload | str:
     return _CodePayload(code, language)
 
 
-def _pattern_result(code: _CodePayload, patterns: tuple[str, ...], findings_inline: CodeFindings | None) -> GuardResult:
+def _pattern_result(
+    code: _CodePayload, patterns: tuple[str, ...], findings_inline: CodeFindings | None
+) -> MessageVerdict:
     """Return the refusal for a dangerous pattern. It may be harmless, as in `re.compile(`: only violations that the
     engine finds cost trust."""
     reason = f"dangerous pattern `{patterns[0]}`: leave it out, also in comments and texts"
     details = {"language": code.language, "patterns": list(patterns)}
-    return GuardResult(
-        False, reason, details, violation=findings_inline is not None and bool(findings_inline.violations)
+    return MessageVerdict(
+        False, _ENGINE, reason, details, violation=findings_inline is not None and bool(findings_inline.violations)
     )
 
 
@@ -89,13 +90,13 @@ async def _ask_engine(code: _CodePayload, engines: VerdictSource) -> Verdict:
     return verdict if isinstance(verdict, Verdict) else await verdict
 
 
-def _verdict_result(code: _CodePayload, verdict: Verdict) -> GuardResult:
+def _verdict_result(code: _CodePayload, verdict: Verdict) -> MessageVerdict:
     if verdict.verified and risk_of(verdict.effects) is Risk.LOW:
-        return GuardResult(True, _CLEAN, {"language": code.language})
+        return MessageVerdict(True, _ENGINE, _CLEAN, {"language": code.language})
     if _has_only_unknown_names(code, verdict):
         names = [_printable(name) for name in verdict.result["unresolved"][:MAX_LISTED]]
-        return GuardResult(True, _UNKNOWN, {"language": code.language, "unresolved": names})
-    return GuardResult(False, _reason(verdict), _details(code, verdict), violation=bool(verdict.violations))
+        return MessageVerdict(True, _ENGINE, _UNKNOWN, {"language": code.language, "unresolved": names})
+    return MessageVerdict(False, _ENGINE, _reason(verdict), _details(code, verdict), violation=bool(verdict.violations))
 
 
 def _has_only_unknown_names(code: _CodePayload, verdict: Verdict) -> bool:

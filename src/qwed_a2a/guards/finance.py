@@ -9,24 +9,26 @@ from decimal import Decimal
 from typing import Any
 
 from qwed.engines.verdict_cache import VerdictSource
+from qwed.kernel.a2a.message import EngineName, MessageVerdict
 from qwed.model.decimals import EXACT, format_decimal
 from qwed_a2a.guards._finance.invoice import Invoice, InvoiceError, read_invoice
-from qwed_a2a.results import GuardResult
+
+_ENGINE = EngineName.FINANCE_GUARD
 
 
-async def check_finance(payload: Mapping[str, Any], _engines: VerdictSource) -> GuardResult:
+async def check_finance(payload: Mapping[str, Any], _engines: VerdictSource) -> MessageVerdict:
     """Return a pass if the claimed total equals the sum of line items, tax and discount, else the reason."""
     try:
         invoice = read_invoice(payload)
     except InvoiceError as error:
-        return GuardResult(False, str(error))
+        return MessageVerdict(False, _ENGINE, str(error))
     computed = invoice.computed
     difference = EXACT.subtract(invoice.claimed, computed)
     details = _details(invoice, computed, difference)
     refusal = _wrong_sign(invoice) or _mismatch(invoice, computed, difference)
     if refusal is not None:
-        return GuardResult(False, refusal, details)
-    return GuardResult(True, f"the total comes to {_calculation(invoice, computed)}, as claimed", details)
+        return MessageVerdict(False, _ENGINE, refusal, details)
+    return MessageVerdict(True, _ENGINE, f"the total comes to {_calculation(invoice, computed)}, as claimed", details)
 
 
 def _wrong_sign(invoice: Invoice) -> str | None:

@@ -11,22 +11,23 @@ from typing import Any
 from qwed.engines.protocol import EngineRequest
 from qwed.engines.verdict_cache import VerdictRequest, VerdictSource
 from qwed.futures import Future
+from qwed.kernel.a2a.message import EngineName, MessageVerdict
 from qwed.model import Status, Verdict, sha256_of
 from qwed_a2a.guards._logic.assertions import Assertion, AssertionFormatError, read_assertions
 from qwed_a2a.guards._logic.comparisons import count_undecided, find_contradiction, parse_comparisons
 from qwed_a2a.guards._logic.propositions import Proposition, is_formal, parse_proposition
-from qwed_a2a.results import GuardResult
 
+_ENGINE = EngineName.LOGIC_GUARD
 _MAX_LISTED = 5
 """Claims of a contradiction that a reason lists; the details have all of them."""
 
 
-async def check_logic(payload: Mapping[str, Any], engines: VerdictSource) -> GuardResult:
+async def check_logic(payload: Mapping[str, Any], engines: VerdictSource) -> MessageVerdict:
     """Return a refusal if the assertions contradict each other or cannot be decided, else a pass."""
     try:
         claims = _parse_propositions(read_assertions(payload))
     except AssertionFormatError as error:
-        return GuardResult(False, str(error))
+        return MessageVerdict(False, _ENGINE, str(error))
     denial = _find_denial(claims)
     if denial is not None:
         return _contradiction(claims, denial, "negation")
@@ -80,7 +81,7 @@ def _engine_claim(proposition: Proposition) -> dict[str, Any]:
 
 def _verdict_result(
     claims: Sequence[Proposition], numbers: Sequence[int], verdict: Verdict, undecided: int
-) -> GuardResult:
+) -> MessageVerdict:
     result = verdict.result
     if result.get("contradictory") is True:
         return _contradiction(claims, [numbers[number] for number in result["unsat_core"]], "logic engine")
@@ -88,23 +89,23 @@ def _verdict_result(
         return _passed(claims, texts=undecided + len(result["text"]), sentences=len(result["sentence"]))
     which = f"`assertions[{numbers[result['claim']]}]`" if "claim" in result else "the assertions"
     reason = f"{which} could not be decided: {result.get('why', verdict.message)}"
-    return GuardResult(False, reason, {"assertions": len(claims), "undecided": True})
+    return MessageVerdict(False, _ENGINE, reason, {"assertions": len(claims), "undecided": True})
 
 
-def _contradiction(claims: Sequence[Proposition], numbers: Sequence[int], by: str) -> GuardResult:
+def _contradiction(claims: Sequence[Proposition], numbers: Sequence[int], by: str) -> MessageVerdict:
     positions = [f"`assertions[{number}]`" for number in numbers[:_MAX_LISTED]]
     if len(numbers) > _MAX_LISTED:
         positions.append(f"{len(numbers) - _MAX_LISTED} more")
     listed = f"{', '.join(positions[:-1])} and {positions[-1]}" if len(positions) > 1 else positions[0]
     verb = "contradict each other" if len(positions) > 1 else "contradicts itself"
     details = {"assertions": len(claims), "contradicting": list(numbers), "found_by": by}
-    return GuardResult(False, f"{listed} {verb}", details)
+    return MessageVerdict(False, _ENGINE, f"{listed} {verb}", details)
 
 
-def _passed(claims: Sequence[Proposition], *, texts: int, sentences: int = 0) -> GuardResult:
+def _passed(claims: Sequence[Proposition], *, texts: int, sentences: int = 0) -> MessageVerdict:
     others = texts + sentences
     details = {"assertions": len(claims), "formulas": len(claims) - others, "sentences": sentences, "text_only": texts}
     if not others:
-        return GuardResult(True, "the assertions can all be true", details)
+        return MessageVerdict(True, _ENGINE, "the assertions can all be true", details)
     reason = f"no contradiction was found; {others} of {len(claims)} assertions are not decidable formulas"
-    return GuardResult(True, reason, details)
+    return MessageVerdict(True, _ENGINE, reason, details)

@@ -27,7 +27,7 @@ PATTERNS = (
     Pattern("importlib", r"\bimportlib\s*\.", "Runtime module loading"),
 )
 _COMPILED = tuple((row.name, re.compile(row.regex, re.IGNORECASE)) for row in PATTERNS)
-_WORDS = ("eval", "exec", "subprocess", "os.system", "os.popen", "__import__", "compile", "importlib")
+WORDS = ("eval", "exec", "subprocess", "os.system", "os.popen", "__import__", "compile", "importlib")
 """Lower-case substring that a text must contain for the pattern at the same index to match."""
 
 
@@ -36,5 +36,5 @@ def patterns_in(code: str) -> tuple[str, ...]:
     # Case-insensitive matching in `re` is slow, and four non-ASCII letters match an ASCII one.
     small = code.lower() if code.isascii() else code.casefold().replace("i\u0307", "i").replace("\u0131", "i")
     return tuple(
-        name for (name, regex), word in zip(_COMPILED, _WORDS, strict=True) if word in small and regex.search(code)
+        name for (name, regex), word in zip(_COMPILED, WORDS, strict=True) if word in small and regex.search(code)
     )

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
-from qwed.guards.code_findings import CodeFindings
-from qwed.guards.python_code import RELEVANT_WORDS, findings, quick_findings
+from qwed.guards.python_code import RELEVANT_WORDS, findings
 from qwed.model import EffectKind
 from qwed.model.unicode_normal import limit_combining_marks, normalize
 from qwed_a2a.guards.patterns import patterns_in
@@ -44,8 +43,8 @@ MAX_IMPORTS = 50
 """Imports in a text that is not one program; a text with more is treated as a program."""
 MAX_CUTS = 6
 MAX_PARSED_LENGTH, MAX_RESOLVED_LENGTH = 32_768, 1_536
-"""Length limits in characters for parsing, and for resolving names. A longer text that imports something or contains a
-dangerous pattern is treated as a program, and a guard decides."""
+"""Length limits in characters for parsing, and for resolving names. A longer text that is a program, imports something
+or contains a dangerous pattern is treated as a program, and a guard decides."""
 _PARSE_COST, _RESOLVE_COST, _BRACE_COST = 100, 20, 12
 """Costs in parsed characters: of one parse beyond its length, of resolving one character, and of one brace, because the
 braces in an f-string are parsed separately."""
@@ -196,8 +195,7 @@ def _is_program(text: str, budget: ParseBudget) -> bool:
 
 def _has_effects(code: str, budget: ParseBudget) -> bool:
     if len(code) > MAX_RESOLVED_LENGTH:
-        budget.take("parsed", len(code))
-        return quick_findings(code) != CodeFindings()
+        return True
     budget.take("parsed", _RESOLVE_COST * len(code))
     result = findings(code)
     has_known_effect = any(effect.kind is not EffectKind.UNRESOLVED for effect in result.effects)

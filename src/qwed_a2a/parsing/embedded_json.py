@@ -2,11 +2,11 @@
 
 import json
 import re
-from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
+from qwed.model.strict_json import unique_members
 from qwed_a2a.parsing.parse_limits import MessageParseError, ParseBudget
 
 _OBJECT = re.compile(r"[{]\s*[\"}]")
@@ -82,16 +82,6 @@ def reject_unparsed_members(prose: str) -> None:
         )
 
 
-def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        duplicate = Counter(name for name, _ in pairs).most_common(1)[0][0]
-        raise MessageParseError(
-            f"`{duplicate[:40]}` appears twice in one object, and readers differ in which one they use"
-        )
-    return members
-
-
 def _parse_float(text: str) -> float | str:
     """Return the number, or its digits as text if a double does not hold them."""
     value = float(text)
@@ -102,5 +92,12 @@ def _parse_float(text: str) -> float | str:
 
 
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=_unique_members, parse_float=_parse_float, parse_constant=str, strict=False
+    object_pairs_hook=unique_members(
+        lambda name: MessageParseError(
+            f"`{name[:40]}` appears twice in one object, and readers differ in which one they use"
+        )
+    ),
+    parse_float=_parse_float,
+    parse_constant=str,
+    strict=False,
 )

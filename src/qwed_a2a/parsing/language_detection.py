@@ -14,68 +14,27 @@ NOTEBOOK = "notebook"
 PROMPT = "python-repl"
 BINARY = "binary"
 
-_FOREIGN: list[str] = re.findall(
-    r"\S+",
-    """
-    applescript asm awk bat batch batchfile c c# c++ clojure cmd cobol coffeescript cpp crystal cs csh csharp cxx
-    dart docker dockerfile elixir erlang f# fish fortran fsharp go golang groovy haskell java julia kotlin kt lisp
-    livescript lua make makefile matlab nasm nim nu objc objective-c ocaml pascal perl php pl powershell prolog ps
-    ps1 pwsh r raku rb rs ruby rust scala scheme solidity svelte swift tcl tcsh vb vba vbnet vbs vbscript vue wasm
-    wat zig
-    """,
+_FOREIGN = (
+    "applescript asm awk bat batch batchfile c c# c++ clojure cmd cobol coffeescript cpp crystal cs csh csharp "
+    "cxx dart docker dockerfile elixir erlang f# fish fortran fsharp go golang groovy haskell java julia kotlin "
+    "kt lisp livescript lua make makefile matlab nasm nim nu objc objective-c ocaml pascal perl php pl "
+    "powershell prolog ps ps1 pwsh r raku rb rs ruby rust scala scheme solidity svelte swift tcl tcsh vb vba "
+    "vbnet vbs vbscript vue wasm wat zig"
 )
 _SYNONYMS = {
-    "bashrc": "bash",
-    "bigquery": "sql",
-    "cjs": "javascript",
-    "console": "console",
-    "cts": "typescript",
-    "cython": "python",
-    "duckdb": "sql",
-    "ecmascript": "javascript",
-    "hive": "sql",
-    "hiveql": "sql",
-    "httpd-php": "php",
-    "ipynb": NOTEBOOK,
-    "ipython": "python",
-    "ipython3": "python",
-    "jscript": "javascript",
-    "ksh": "bash",
-    "mariadb": "sql",
-    "mjs": "javascript",
-    "mssql": "sql",
-    "mts": "typescript",
-    "mysql": "sql",
-    "nodejs": "javascript",
-    "oracle": "sql",
-    "plpgsql": "sql",
-    "plsql": "sql",
-    "postgres": "sql",
-    "postgresql": "sql",
-    "psql": "sql",
-    "profile": "bash",
-    "py3": "python",
-    "pycon": PROMPT,
-    "pyx": "python",
-    "pyi": "python",
-    "python-repl": PROMPT,
-    "python2": "python",
-    "pyw": "python",
-    "sage": "python",
-    "sh-session": "console",
-    "shell-script": "bash",
-    "shell-session": "console",
-    "shellscript": "bash",
-    "snowflake": "sql",
-    "sqlite": "sql",
-    "terminal": "console",
-    "tsql": "sql",
-    "zsh": "bash",
-    "zshrc": "bash",
+    NOTEBOOK: "ipynb",
+    PROMPT: "pycon python-repl",
+    "bash": "bashrc ksh profile shell-script shellscript zsh zshrc",
+    "console": "console sh-session shell-session terminal",
+    "javascript": "cjs ecmascript jscript mjs nodejs",
+    "php": "httpd-php",
+    "python": "cython ipython ipython3 py3 pyx pyi python2 pyw sage",
+    "sql": "bigquery duckdb hive hiveql mariadb mssql mysql oracle plpgsql plsql postgres postgresql psql "
+    "snowflake sqlite tsql",
+    "typescript": "cts mts",
 }
-_BINARY: frozenset[str] = frozenset(
-    re.findall(r"\w+", "apk class deb dll dylib egg elf exe jar msi pyc pyd pyo pyz rpm scr so war whl")
-)
+"""Further names of each language."""
+_BINARY = "apk class deb dll dylib egg elf exe jar msi pyc pyd pyo pyz rpm scr so war whl"
 _NAMED = {"makefile": "makefile", "gnumakefile": "makefile", "dockerfile": "dockerfile", "jenkinsfile": "groovy"}
 _BINARY_TYPES = re.compile(
     r"application/(?:wasm|java-archive|vnd\.microsoft\.portable-executable|(?:x-)?(?:msdownload|dosexec|executable|elf"
@@ -83,10 +42,11 @@ _BINARY_TYPES = re.compile(
 )
 _MAGIC = (b"\x7fELF", b"MZ", b"\0asm", b"\xca\xfe\xba\xbe", b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe")
 _KNOWN: dict[str, str] = {
-    **{name: name for name in (*_FOREIGN, *LANGUAGES)},
+    **{name: name for name in (*_FOREIGN.split(), *LANGUAGES)},
     **LANGUAGE_ALIASES,
-    **_SYNONYMS,
+    **{name: language for language, names in _SYNONYMS.items() for name in names.split()},
 }
+_BINARIES = frozenset(_BINARY.split())
 _TYPED = {"application/ecmascript": "javascript", "application/x-ipynb+json": NOTEBOOK, "application/sql": "sql"}
 _MEDIA = re.compile(r"(?:text|application)/(?:x-|vnd\.)?([a-z0-9+#.-]+)")
 _SUFFIX = re.compile(r"[-.](?:code|script|source|src)\Z|\A(?:script|bytecode)\.|[0-9.]+\Z")
@@ -130,7 +90,7 @@ def language_of_name(name: str) -> str | None:
     last = plain.rpartition("/")[2].rpartition("\\")[2].lower()
     extension = _EXTENSION.search(plain)
     suffix = extension[1].lower() if extension else ""
-    return _KNOWN.get(suffix) or _NAMED.get(last) or (BINARY if suffix in _BINARY else None)
+    return _KNOWN.get(suffix) or _NAMED.get(last) or (BINARY if suffix in _BINARIES else None)
 
 
 def _language_of_media_type(media_type: str) -> str | None:

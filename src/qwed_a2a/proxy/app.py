@@ -31,7 +31,6 @@ from qwed_a2a.proxy.http_admission import (
     sender_of,
     version_of,
 )
-from qwed_a2a.proxy.message_schema import JsonRpcRequest
 from qwed_a2a.proxy.methods import METHOD_BY_V0_3_NAME, A2AMethod
 from qwed_a2a.proxy.proxy_options import CARD_PATH, JWKS_PATH, OLD_CARD_PATH, RPC_PATH, A2AProxyOptions
 from qwed_a2a.proxy.relay import ClientCall, Relay
@@ -122,6 +121,24 @@ class _ResponseWriter:
             await self({"type": "http.response.body", "body": self.codec.error_event(refused), "more_body": False})
 
 
+class _Slots:
+    """Limited number of requests of one kind."""
+
+    def __init__(self, kind: str, limit: int) -> None:
+        self._kind, self._free = kind, limit
+
+    @contextmanager
+    def reserve(self) -> Iterator[None]:
+        """Reserve a slot for one request; raise CallRefusedError if none is free."""
+        if self._free <= 0:
+            raise CallRefusedError(ErrorKind.INTERNAL_ERROR, f"too many {self._kind} at once", retry_after=1, http=503)
+        self._free -= 1
+        try:
+            yield
+        finally:
+            self._free += 1
+
+
 class _ProxyApp:
     def __init__(
         self,
@@ -135,7 +152,7 @@ class _ProxyApp:
         self._backend, self._registry, self._options = backend, cards, options
         self._host_check, self._relay, self._body_bytes = host_check, relay, body_bytes
         self._cards: dict[bytes, bytes] = {}
-        self._calls = self._streams = 0
+        self._calls, self._streams = _Slots("calls", MAX_CALLS), _Slots("streams", MAX_STREAMS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -164,7 +181,7 @@ class _ProxyApp:
             if document is not None:
                 await _send_response(writer, 200, JSON, await document(self))
                 return
-            with self._call_slot():
+            with self._calls.reserve():
                 body = await read_body(scope, receive, self._body_bytes)
                 incoming = _IncomingRequest(scope["method"], path, scope["query_string"], headers, body)
                 parsed = self._relay.parsing_pool.run(_UNIDENTIFIED, self._parse, incoming, size=len(body))
@@ -173,28 +190,6 @@ class _ProxyApp:
         except CallRefusedError as refused:
             await writer.refuse(refused)
 
-    @contextmanager
-    def _call_slot(self) -> Iterator[None]:
-        """Reserve a slot for one call; raise CallRefusedError if none is free."""
-        if self._calls >= MAX_CALLS:
-            raise CallRefusedError(ErrorKind.INTERNAL_ERROR, "too many calls at once", retry_after=1, http=503)
-        self._calls += 1
-        try:
-            yield
-        finally:
-            self._calls -= 1
-
-    @contextmanager
-    def _stream_slot(self) -> Iterator[None]:
-        """Reserve a slot for one stream; raise CallRefusedError if none is free."""
-        if self._streams >= MAX_STREAMS:
-            raise CallRefusedError(ErrorKind.INTERNAL_ERROR, "too many streams at once", retry_after=1, http=503)
-        self._streams += 1
-        try:
-            yield
-        finally:
-            self._streams -= 1
-
     def _parse(self, incoming: _IncomingRequest) -> tuple[Codec, MethodCall | CallRefusedError]:
         if incoming.path != RPC_PATH:
             _require_version(incoming.headers)
@@ -202,26 +197,17 @@ class _ProxyApp:
         if incoming.method != "POST":
             raise CallRefusedError(ErrorKind.METHOD_NOT_FOUND, "JSON-RPC requires POST", http=405)
         request = parse_envelope(incoming.body)
-        codec = self._codec_for(request)
+        codec: Codec = JsonRpcCodec(request.id)
         try:
-            return codec, self._parse_rpc(request, incoming.headers)
+            if self._options.compat and request.method in METHOD_BY_V0_3_NAME:
+                from qwed_a2a.proxy.v0_3_compat import V03Codec, parse_v0_3_call
+
+                codec = V03Codec(request.id)
+                return codec, parse_v0_3_call(request)
+            _require_version(incoming.headers)
+            return codec, parse_rpc_call(request)
         except CallRefusedError as refused:
             return codec, refused
-
-    def _codec_for(self, request: JsonRpcRequest) -> Codec:
-        if self._options.compat and request.method in METHOD_BY_V0_3_NAME:
-            from qwed_a2a.proxy.v0_3_compat import V03Codec
-
-            return V03Codec(request.id)
-        return JsonRpcCodec(request.id)
-
-    def _parse_rpc(self, request: JsonRpcRequest, headers: Headers) -> MethodCall:
-        if self._options.compat and request.method in METHOD_BY_V0_3_NAME:
-            from qwed_a2a.proxy.v0_3_compat import parse_v0_3_call
-
-            return parse_v0_3_call(request)
-        _require_version(headers)
-        return parse_rpc_call(request)
 
     async def _answer(
         self, codec: Codec, method_call: MethodCall | CallRefusedError, headers: Headers, receive: Receive, send: Send
@@ -231,7 +217,7 @@ class _ProxyApp:
         sender = sender_of(headers, self._backend.client)
         call = ClientCall(method_call.method, method_call.params, sender, forwarded_headers(headers))
         if call.method.value.streams:
-            with self._stream_slot():
+            with self._streams.reserve():
                 await self._stream(codec, call, receive, send)
             return
         answer = await self._relay.answer(call)

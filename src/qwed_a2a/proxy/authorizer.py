@@ -9,17 +9,19 @@ import msgspec
 from pydantic import ValidationError
 
 from qwed.fair_executor import FairExecutor
+from qwed.kernel.a2a.message import EngineName
 from qwed.model import ErrorCode
+from qwed.proxies.backend import Identity
 from qwed_a2a.message import AgentMessage, PayloadType
 from qwed_a2a.parsing import UnparsableMessage
-from qwed_a2a.proxy.backend import MessageBackend, Peer
+from qwed_a2a.proxy.backend import MessageBackend
 from qwed_a2a.proxy.content import MessageContent
 from qwed_a2a.proxy.errors import CallRefusedError, ErrorKind
 from qwed_a2a.proxy.message_schema import Metadata
 from qwed_a2a.proxy.payloads import extract_all_payloads
 from qwed_a2a.proxy.session_cache import ConversationNames, DeliveredDigests
 from qwed_a2a.proxy.turn_digest import TurnDigest
-from qwed_a2a.verdict import EngineName, VerificationVerdict
+from qwed_a2a.verdict import VerificationVerdict
 from qwed_sdk.errors import QWEDError
 
 _MAX_BATCH_BYTES = 262_144
@@ -44,7 +46,7 @@ _PROOF_HINT = "send the token of that agent in `QWED-Agent-Token`"
 class MessageRoute(NamedTuple):
     """Sender, receiver and conversation of a message."""
 
-    sender: Peer
+    sender: Identity
     receiver: str
     conversation: str | None
     answer: bool = False
@@ -70,7 +72,7 @@ class MessageAuthorizer:
         self._seconds = seconds
 
     async def authorize_message(
-        self, content: MessageContent, metadata: Metadata, sender: Peer, conversation: str | None
+        self, content: MessageContent, metadata: Metadata, sender: Identity, conversation: str | None
     ) -> str | None:
         """Check a client's message and its request metadata, and return the conversation it now belongs to."""
         route = MessageRoute(sender, self._backend.upstream.agent_id, conversation)
@@ -78,7 +80,9 @@ class MessageAuthorizer:
         self._delivered.add(sender.agent_id, content.digest())
         return route.conversation
 
-    async def authorize_read(self, operation: str, params: dict[str, Any], metadata: Metadata, sender: Peer) -> None:
+    async def authorize_read(
+        self, operation: str, params: dict[str, Any], metadata: Metadata, sender: Identity
+    ) -> None:
         """Check a client's request that is not a message of a conversation."""
         route = MessageRoute(sender, self._backend.upstream.agent_id, None)
         await self._authorize(PayloadType.DATA_QUERY, {"operation": operation, **params}, route)

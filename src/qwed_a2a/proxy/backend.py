@@ -1,33 +1,22 @@
-"""Interface of the message backend: a server reached over HTTP, or a Gate of the proxy's own."""
+"""Interface of the message backend: the decision backend of a proxy that gives verdicts on messages too."""
 
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
+from qwed.ledger.keyring import Keyring
+from qwed.proxies.backend import DecisionBackend, Identity
 from qwed_a2a.message import AgentMessage
 from qwed_a2a.verdict import VerificationVerdict
 
 
-class Peer(NamedTuple):
-    """One end of a conversation: an agent with its token, or an unproven name."""
-
-    agent_id: str
-    token: str | None = None
-
-    def __repr__(self) -> str:
-        return f"Peer(agent_id={self.agent_id!r})"
-
-
-class MessageBackend(Protocol):
+class MessageBackend(DecisionBackend, Protocol):
     """Source of verdicts; it raises QWEDError when it has none, which refuses the message too."""
 
-    location: str
-    """Address of the server, or directory of the Gate."""
-    client: Peer
+    client: Identity
     """Sender of messages from clients without credentials."""
-    upstream: Peer
-    """Sender of the answers of the agent behind the proxy."""
+    upstream: Identity
+    """Sender of the answers of the agent behind the proxy; decisions are requested in its name too."""
+    verdict_keyring: Keyring | None
+    """Keys that sign verdicts, if that happens in this process."""
 
-    async def intercept(self, message: AgentMessage, sender: Peer) -> VerificationVerdict:
+    async def intercept(self, message: AgentMessage, sender: Identity) -> VerificationVerdict:
         """Return the verdict on one message, signed and logged."""
-
-    async def close(self) -> None:
-        """Release connections and files."""

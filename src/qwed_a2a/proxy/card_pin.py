@@ -9,8 +9,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
 
 from qwed.proxies.state_directory import read_json_object, write_json_object
 from qwed_a2a.proxy.agent_card import card_digest, card_members
-from qwed_sdk.errors import UsageError
-from qwed_sdk.hook.tool_call import quote_text
+from qwed_sdk.errors import UsageError, quote_text
 
 FILE = "card.json"
 MAX_EXTENDED = 32

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from a2a.types import AgentCapabilities, AgentCard, AgentSkill
@@ -25,15 +25,18 @@ from qwed_a2a.proxy.card_client import CardUnreachableError, fetch_card, fetch_e
 from qwed_a2a.proxy.card_pin import CardPin, describe_changes, load_pin, make_pin, save_pin
 from qwed_a2a.proxy.proxy_options import JWKS_PATH, A2AProxyOptions
 from qwed_a2a.proxy.quarantined_card import CARD, EXTENDED, QuarantinedCard, screen_card
-from qwed_a2a.proxy.signatures import TrustedKey, is_signed_by, load_trusted_keys, sign_card
+from qwed_a2a.proxy.signatures import is_signed_by, load_trusted_keys, sign_card
 from qwed_sdk.errors import UsageError
+
+if TYPE_CHECKING:
+    from jwt import PyJWK
 
 PROTOCOL = "a2a"
 RELEASE_TOOL = "release_agent_card"
-_RETRY_SECONDS = 5.0
+RETRY_SECONDS = 5.0
 """Seconds before a card that could not be fetched is fetched again."""
 _FETCH_ATTEMPTS = 3
-_FETCH_PAUSE_SECONDS = 0.5
+FETCH_PAUSE_SECONDS = 0.5
 _COMPAT_WARNING = (
     "with --compat-0-3 clients of 1.x cannot verify this card: its security schemes have members of 1.x where 0.3 has "
     "others"
@@ -62,7 +65,7 @@ class CardRegistry:
         self._backend = backend
         self._print_line = print_line
         self._lock = asyncio.Lock()
-        self._trusted: Mapping[str, TrustedKey] | None = None
+        self._trusted: Mapping[str, PyJWK] | None = None
         self._pin: CardPin | None = None
         self._seen: AgentCard | None = None
         self._published: AgentCard | None = None
@@ -177,7 +180,7 @@ class CardRegistry:
             if self._quarantined is not None:
                 self._print_line(self._refusal_text(self._quarantined))
             while self._options.recheck > 0:
-                await anyio.sleep(self._options.recheck if self._unavailable is None else _RETRY_SECONDS)
+                await anyio.sleep(self._options.recheck if self._unavailable is None else RETRY_SECONDS)
                 await self._recheck()
             await anyio.sleep_forever()
 
@@ -188,7 +191,7 @@ class CardRegistry:
         except (InvalidCardError, CardUnreachableError, UsageError) as error:
             self._unavailable = (
                 f"no message passes `{self._options.name}`: its card cannot be checked ({error}); the check is "
-                f"repeated every {_RETRY_SECONDS:g} seconds"
+                f"repeated every {RETRY_SECONDS:g} seconds"
             )
         if self._unavailable is not None and before is None:
             self._print_line(self._unavailable)
@@ -227,7 +230,7 @@ class CardRegistry:
         for _ in range(_FETCH_ATTEMPTS - 1):
             with suppress(CardUnreachableError):
                 return await fetch_card(self._options.upstream, self._options.headers)
-            await anyio.sleep(_FETCH_PAUSE_SECONDS)
+            await anyio.sleep(FETCH_PAUSE_SECONDS)
         return await fetch_card(self._options.upstream, self._options.headers)
 
     async def _screen(self, card: AgentCard, digest: str, reasons: Iterable[str], what: str) -> QuarantinedCard | None:

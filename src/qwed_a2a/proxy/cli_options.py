@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from qwed.proxies.header_policy import require_private_transport
+from qwed.proxies.cli_options import require_private_transport
 from qwed.proxies.listen_address import ListenAddress, is_loopback
 from qwed.proxies.server_name import MAX_NAME_LENGTH, is_proxy_name, to_server_name
 from qwed_sdk.errors import UsageError

@@ -1,7 +1,8 @@
 """Codecs for clients of A2A 1.0: JSON-RPC and HTTP+JSON."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote
 
 import msgspec
@@ -17,25 +18,6 @@ _encode = msgspec.json.Encoder().encode
 JSON, A2A_JSON = b"application/json", b"application/a2a+json"
 
 
-class Codec(Protocol):
-    """Encoding of the answers to one call."""
-
-    media_type: bytes
-    """Media type of an answer."""
-
-    def encode_result(self, value: Any) -> bytes:
-        """Return the encoded answer."""
-
-    def encode_event(self, value: Any) -> bytes:
-        """Return the answer as an event of a stream."""
-
-    def error_response(self, refused: CallRefusedError) -> tuple[int, bytes]:
-        """Return the HTTP status and body of an error."""
-
-    def error_event(self, refused: CallRefusedError) -> bytes:
-        """Return the error event that ends a stream."""
-
-
 class MethodCall(NamedTuple):
     """Method and parameters of a client's call."""
 
@@ -43,7 +25,30 @@ class MethodCall(NamedTuple):
     params: Any
 
 
-class JsonRpcCodec:
+class Codec(ABC):
+    """Encoding of the answers to one call."""
+
+    media_type: bytes
+    """Media type of an answer."""
+
+    @abstractmethod
+    def encode_result(self, value: Any) -> bytes:
+        """Return the encoded answer."""
+
+    @abstractmethod
+    def error_response(self, refused: CallRefusedError) -> tuple[int, bytes]:
+        """Return the HTTP status and body of an error."""
+
+    def encode_event(self, value: Any) -> bytes:
+        """Return the answer as an event of a stream."""
+        return sse.encode_event(self.encode_result(value))
+
+    def error_event(self, refused: CallRefusedError) -> bytes:
+        """Return the error event that ends a stream."""
+        return sse.encode_event(self.error_response(refused)[1], b"error")
+
+
+class JsonRpcCodec(Codec):
     """JSON-RPC: errors have HTTP status 200."""
 
     media_type = JSON
@@ -55,21 +60,13 @@ class JsonRpcCodec:
         """Return the encoded answer."""
         return _encode({"jsonrpc": "2.0", "id": self._id, "result": _encodable(value)})
 
-    def encode_event(self, value: Any) -> bytes:
-        """Return the answer as an event of a stream."""
-        return sse.encode_event(self.encode_result(value))
-
     def error_response(self, refused: CallRefusedError) -> tuple[int, bytes]:
         """Return the HTTP status and body of an error."""
         error = {"code": refused.error_kind.value.code, "message": refused.message, "data": refused.details()}
         return 200, _encode({"jsonrpc": "2.0", "id": self._id, "error": error})
 
-    def error_event(self, refused: CallRefusedError) -> bytes:
-        """Return the error event that ends a stream."""
-        return sse.encode_event(self.error_response(refused)[1], b"error")
 
-
-class RestCodec:
+class RestCodec(Codec):
     """HTTP+JSON: errors have the format of google.rpc."""
 
     media_type = A2A_JSON
@@ -78,20 +75,12 @@ class RestCodec:
         """Return the encoded answer."""
         return _encode(_encodable(value))
 
-    def encode_event(self, value: Any) -> bytes:
-        """Return the answer as an event of a stream."""
-        return sse.encode_event(self.encode_result(value))
-
     def error_response(self, refused: CallRefusedError) -> tuple[int, bytes]:
         """Return the HTTP status and body of an error."""
         row = refused.error_kind.value
         status = refused.http or row.http
         error = {"code": status, "status": row.status, "message": refused.message, "details": refused.details()}
         return status, _encode({"error": error})
-
-    def error_event(self, refused: CallRefusedError) -> bytes:
-        """Return the error event that ends a stream."""
-        return sse.encode_event(self.error_response(refused)[1], b"error")
 
 
 def parse_envelope(body: bytes) -> JsonRpcRequest:
@@ -196,13 +185,7 @@ def _match_route(http_method: str, segments: list[str]) -> tuple[A2AMethod, str]
 
 def _encodable(value: Any) -> Any:
     """Return the value, or all members of a page: the protocol requires its empty ones too."""
-    return _page_members(value) if isinstance(value, TaskPage) else value
-
-
-def _page_members(page: TaskPage) -> dict[str, Any]:
-    return {
-        "tasks": page.tasks,
-        "nextPageToken": page.next_page_token,
-        "pageSize": page.page_size,
-        "totalSize": page.total_size,
-    }
+    if not isinstance(value, TaskPage):
+        return value
+    page = {"tasks": value.tasks, "nextPageToken": value.next_page_token}
+    return {**page, "pageSize": value.page_size, "totalSize": value.total_size}

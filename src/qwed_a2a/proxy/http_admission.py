@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from qwed_a2a.proxy.backend import Peer
+from qwed.proxies.backend import Identity
 from qwed_a2a.proxy.errors import CallRefusedError, ErrorKind
 
 Scope = MutableMapping[str, Any]
@@ -105,7 +105,7 @@ def _too_large(most: int) -> CallRefusedError:
     return CallRefusedError(ErrorKind.INVALID_REQUEST, message, {"verdict": "blocked", "reason": message}, http=413)
 
 
-def sender_of(headers: Headers, default: Peer) -> Peer:
+def sender_of(headers: Headers, default: Identity) -> Identity:
     """Return the sender and its token."""
     name, token = _single_header(headers, _ID), _single_header(headers, _TOKEN)
     if name is None and token is None:
@@ -116,7 +116,7 @@ def sender_of(headers: Headers, default: Peer) -> Peer:
         )
     if token is not None and len(token) > _MAX_TOKEN_LENGTH:
         raise CallRefusedError(ErrorKind.INVALID_REQUEST, "`QWED-Agent-Token` is not an agent's token", http=401)
-    return Peer(name, token)
+    return Identity(name, token)
 
 
 def forwarded_headers(headers: Headers) -> tuple[tuple[bytes, bytes], ...]:

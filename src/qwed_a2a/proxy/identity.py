@@ -1,17 +1,20 @@
-"""Identities of the proxy: two registered agents, one for each side, and the backends that use them."""
+"""Identities of the proxy: two registered agents, one for each side, and the backend that uses them."""
 
 import os
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from qwed.ledger.keyring import Keyring
 from qwed.model.defaults import DEFAULT_URL
-from qwed.proxies.agent_identity import AgentRegistration, PrintLine, uses_server
-from qwed.proxies.backend import DecisionBackend
-from qwed.proxies.local_backend import LocalBackend, open_proxy_gate
-from qwed.proxies.remote_backend import RemoteBackend
-from qwed_a2a.proxy.backend import MessageBackend, Peer
+from qwed.proxies.agent_identity import (
+    SERVER_VARIABLES,
+    AgentRegistration,
+    PrintLine,
+    registration_errors,
+    uses_server,
+)
+from qwed.proxies.local_backend import open_proxy_gate
+from qwed_a2a.proxy.backend import MessageBackend
 from qwed_a2a.proxy.card_registry import RELEASE_TOOL
 from qwed_a2a.proxy.proxy_options import A2AProxyOptions
 from qwed_sdk.client import QWEDAsyncClient
@@ -30,29 +33,24 @@ _OWNER_KEY_WARNING = (
 )
 
 
-class ProxyContext(NamedTuple):
-    """Backend for verdicts on messages, and backend for the release of cards."""
+async def open_backend(
+    options: A2AProxyOptions, directory: Path, stack: AsyncExitStack, print_line: PrintLine
+) -> MessageBackend:
+    """Return the backend, closed when the stack is left; raise UsageError if there is none.
 
-    backend: MessageBackend
-    release_backend: DecisionBackend
-    keyring: Keyring | None = None
-    """Keys that sign verdicts, if that happens in this process."""
-
-
-class PeerRegistrations(NamedTuple):
-    """Registrations of the agent for clients without credentials, and of the agent behind the proxy."""
-
-    client: AgentRegistration
-    upstream: AgentRegistration
-
-
-def peer_registrations(options: A2AProxyOptions, directory: Path, print_line: PrintLine) -> PeerRegistrations:
-    """Return the registrations of both agents; other options make other agents."""
+    Other options make other agents.
+    """
     name = f"a2a-{options.name}"
-    return PeerRegistrations(
+    agents = (
         AgentRegistration(directory / CLIENT_FILE, _fields(options, f"{name}-client", []), print_line),
         AgentRegistration(directory / UPSTREAM_FILE, _fields(options, name, [RELEASE_TOOL]), print_line),
     )
+    if not uses_server(os.environ):
+        return await _open_local_backend(agents, directory, options.name, stack)
+    backend = await _open_remote_backend(agents, stack)
+    if backend.has_owner_key:
+        print_line(_OWNER_KEY_WARNING)
+    return backend
 
 
 def _fields(options: A2AProxyOptions, name: str, tools: list[str]) -> dict[str, Any]:
@@ -65,65 +63,43 @@ def _fields(options: A2AProxyOptions, name: str, tools: list[str]) -> dict[str, 
     }
 
 
-async def open_context(
-    options: A2AProxyOptions, directory: Path, stack: AsyncExitStack, print_line: PrintLine
-) -> ProxyContext:
-    """Return the backends, closed when the stack is left; raise UsageError if there are none."""
-    registrations = peer_registrations(options, directory, print_line)
-    if uses_server(os.environ):
-        return await _open_remote_context(registrations, stack, print_line)
-    return await _open_local_context(registrations, directory, options.name, stack)
-
-
-async def _open_remote_context(
-    registrations: PeerRegistrations, stack: AsyncExitStack, print_line: PrintLine
-) -> ProxyContext:
+async def _open_remote_backend(
+    agents: tuple[AgentRegistration, AgentRegistration], stack: AsyncExitStack
+) -> "RemoteMessageBackend":
     from qwed_a2a.proxy.remote_backend import RemoteMessageBackend
 
-    variables = {name: os.environ.get(name, "").strip() for name in ("QWED_BASE_URL", "QWED_API_KEY")}
-    if any(os.environ.get(name, "").strip() for name in ("QWED_AGENT_ID", "QWED_AGENT_TOKEN")):
+    variables = {name: os.environ.get(name, "").strip() for name in SERVER_VARIABLES}
+    if variables["QWED_AGENT_ID"] or variables["QWED_AGENT_TOKEN"]:
         raise UsageError(_ONE_AGENT_NAMED)
     base_url, api_key = variables["QWED_BASE_URL"] or DEFAULT_URL, variables["QWED_API_KEY"] or None
-    try:
+    with registration_errors(base_url):
         async with QWEDAsyncClient(api_key, base_url) as client:
-            first = await registrations.client.ensure_at_server(client, base_url, may_register=api_key is not None)
-            second = await registrations.upstream.ensure_at_server(client, base_url, may_register=api_key is not None)
-        backend = RemoteMessageBackend(base_url, Peer(*first), Peer(*second), api_key)
-    except ValueError as error:
-        raise UsageError(f"the server cannot be asked: {error}") from None
-    except QWEDError as error:
-        raise UsageError(f"no agent could be registered at {base_url}: {error.message}") from None
+            first, second = [
+                await agent.ensure_at_server(client, base_url, may_register=bool(api_key)) for agent in agents
+            ]
+        backend = RemoteMessageBackend(base_url, first, second, api_key)
     stack.push_async_callback(backend.close)
-    await _learn_role(backend)
-    if backend.has_owner_key:
-        print_line(_OWNER_KEY_WARNING)
-    releasing = RemoteBackend(second, base_url)
-    stack.push_async_callback(releasing.close)
-    return ProxyContext(backend, releasing)
-
-
-async def _learn_role(backend: "RemoteMessageBackend") -> None:
     try:
         await backend.learn_role()
     except QWEDConnectionError:
-        return  # It is determined later; until then every message is refused.
+        pass  # It is determined later; until then every message is refused.
     except QWEDError as error:
         raise UsageError(f"QWED_API_KEY cannot be used at {backend.location}: {error.message}") from None
+    return backend
 
 
-async def _open_local_context(
-    registrations: PeerRegistrations, directory: Path, name: str, stack: AsyncExitStack
-) -> ProxyContext:
+async def _open_local_backend(
+    agents: tuple[AgentRegistration, AgentRegistration], directory: Path, name: str, stack: AsyncExitStack
+) -> MessageBackend:
     from qwed_a2a.proxy.local_backend import LocalMessageBackend, ensure_member_key
 
     gate = open_proxy_gate(directory, name)
     try:
-        client, upstream = registrations.client.ensure_in_gate(gate), registrations.upstream.ensure_in_gate(gate)
-        agent = gate.services.store.find_agent(client.agent_id)
-        api_key = await ensure_member_key(gate, directory, "" if agent is None else agent.organisation_id)
+        client, upstream = (agent.ensure_in_gate(gate) for agent in agents)
+        member_key = await ensure_member_key(gate, directory)
     except UsageError:
         gate.close()
         raise
-    backend = LocalMessageBackend(gate, directory, Peer(*client), Peer(*upstream), api_key)
+    backend = LocalMessageBackend(gate, directory, client, upstream, member_key)
     stack.push_async_callback(backend.close)
-    return ProxyContext(backend, LocalBackend(gate, upstream, directory), gate.services.signer.keyring)
+    return backend

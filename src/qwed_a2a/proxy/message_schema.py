@@ -105,24 +105,26 @@ class Task(A2AStruct, frozen=True, kw_only=True):
     metadata: Metadata | UnsetType = UNSET
 
 
-class StatusUpdate(A2AStruct, frozen=True, kw_only=True):
-    """Change of a task's state."""
+class TaskUpdate(A2AStruct, frozen=True, kw_only=True):
+    """Event about a task."""
 
     task_id: Name = ""
     context_id: Name = ""
-    status: TaskStatus = TaskStatus()
     metadata: Metadata | UnsetType = UNSET
 
 
-class ArtifactUpdate(A2AStruct, frozen=True, kw_only=True):
+class StatusUpdate(TaskUpdate, frozen=True, kw_only=True):
+    """Change of a task's state."""
+
+    status: TaskStatus = TaskStatus()
+
+
+class ArtifactUpdate(TaskUpdate, frozen=True, kw_only=True):
     """Chunk of an artifact."""
 
-    task_id: Name = ""
-    context_id: Name = ""
     artifact: Artifact = Artifact()
     append: bool = False
     last_chunk: bool = False
-    metadata: Metadata | UnsetType = UNSET
 
 
 class Configuration(A2AStruct, frozen=True, kw_only=True):
@@ -134,27 +136,41 @@ class Configuration(A2AStruct, frozen=True, kw_only=True):
     return_immediately: bool = False
 
 
-class SendMessage(A2AStruct, frozen=True, kw_only=True):
-    """Parameters for sending a message."""
+class Params(A2AStruct, frozen=True, kw_only=True):
+    """Parameters of every method, and all those of reading the extended card."""
 
     tenant: Name = ""
+
+
+class SendMessage(Params, frozen=True, kw_only=True):
+    """Parameters for sending a message."""
+
     message: A2AMessage
     configuration: Configuration | UnsetType = UNSET
     metadata: Metadata | UnsetType = UNSET
 
 
-class GetTask(A2AStruct, frozen=True, kw_only=True):
+class SubscribeToTask(Params, frozen=True, kw_only=True):
+    """Parameters for watching a task."""
+
+    id: Name
+
+
+class GetTask(SubscribeToTask, frozen=True, kw_only=True):
     """Parameters for reading a task."""
 
-    tenant: Name = ""
-    id: Name
     history_length: Count | UnsetType = UNSET
 
 
-class ListTasks(A2AStruct, frozen=True, kw_only=True):
+class CancelTask(SubscribeToTask, frozen=True, kw_only=True):
+    """Parameters for cancelling a task."""
+
+    metadata: Metadata | UnsetType = UNSET
+
+
+class ListTasks(Params, frozen=True, kw_only=True):
     """Parameters for listing tasks."""
 
-    tenant: Name = ""
     context_id: Name = ""
     status: TaskState = TaskState.UNSPECIFIED
     page_size: Count | UnsetType = UNSET
@@ -162,31 +178,6 @@ class ListTasks(A2AStruct, frozen=True, kw_only=True):
     history_length: Count | UnsetType = UNSET
     status_timestamp_after: Moment | UnsetType = UNSET
     include_artifacts: bool | UnsetType = UNSET
-
-
-class CancelTask(A2AStruct, frozen=True, kw_only=True):
-    """Parameters for cancelling a task."""
-
-    tenant: Name = ""
-    id: Name
-    metadata: Metadata | UnsetType = UNSET
-
-
-class SubscribeToTask(A2AStruct, frozen=True, kw_only=True):
-    """Parameters for watching a task."""
-
-    tenant: Name = ""
-    id: Name
-
-
-class GetExtendedAgentCard(A2AStruct, frozen=True, kw_only=True):
-    """Parameters for reading the extended card."""
-
-    tenant: Name = ""
-
-
-class PushConfig(A2AStruct, frozen=True, kw_only=True):
-    """Parameters of push notification methods, which are refused because notifications would bypass the proxy."""
 
 
 class TaskPage(A2AStruct, frozen=True, kw_only=True):

@@ -21,48 +21,20 @@ class _Row(NamedTuple):
 class A2AMethod(Enum):
     """Method of the protocol."""
 
-    SEND = _Row(
-        "SendMessage", schema.SendMessage, schema.StreamResponse, False, "POST", "/message:send", "message/send"
-    )
-    STREAM = _Row(
-        "SendStreamingMessage",
-        schema.SendMessage,
-        schema.StreamResponse,
-        True,
-        "POST",
-        "/message:stream",
-        "message/stream",
-    )
+    # fmt: off
+    SEND = _Row("SendMessage", schema.SendMessage, schema.StreamResponse, False, "POST", "/message:send",
+                "message/send")
+    STREAM = _Row("SendStreamingMessage", schema.SendMessage, schema.StreamResponse, True, "POST", "/message:stream",
+                  "message/stream")
     GET = _Row("GetTask", schema.GetTask, schema.Task, False, "GET", "/tasks/{id}", "tasks/get")
     LIST = _Row("ListTasks", schema.ListTasks, schema.TaskPage, False, "GET", "/tasks")
-    CANCEL = _Row(
-        "CancelTask",
-        schema.CancelTask,
-        schema.Task,
-        False,
-        "POST",
-        "/tasks/{id}:cancel",
-        "tasks/cancel",
-    )
-    SUBSCRIBE = _Row(
-        "SubscribeToTask",
-        schema.SubscribeToTask,
-        schema.StreamResponse,
-        True,
-        "POST",
-        "/tasks/{id}:subscribe",
-        "tasks/resubscribe",
-    )
-    CARD = _Row(
-        "GetExtendedAgentCard",
-        schema.GetExtendedAgentCard,
-        schema.A2AStruct,
-        False,
-        "GET",
-        "/extendedAgentCard",
-        "agent/getAuthenticatedExtendedCard",
-    )
-    PUSH = _Row("", schema.PushConfig, schema.A2AStruct)
+    CANCEL = _Row("CancelTask", schema.CancelTask, schema.Task, False, "POST", "/tasks/{id}:cancel", "tasks/cancel")
+    SUBSCRIBE = _Row("SubscribeToTask", schema.SubscribeToTask, schema.StreamResponse, True, "POST",
+                     "/tasks/{id}:subscribe", "tasks/resubscribe")
+    CARD = _Row("GetExtendedAgentCard", schema.Params, schema.A2AStruct, False, "GET", "/extendedAgentCard",
+                "agent/getAuthenticatedExtendedCard")
+    # fmt: on
+    PUSH = _Row("", schema.A2AStruct, schema.A2AStruct)
     """Methods for push notifications, which would bypass the proxy."""
 
 

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 from msgspec import UNSET
 
+from qwed.http_client.pool import Headers
+from qwed.proxies.backend import Identity
 from qwed_a2a.proxy import content as content_module
 from qwed_a2a.proxy.artifact_buffer import ArtifactBuffer
 from qwed_a2a.proxy.authorizer import MessageAuthorizer
-from qwed_a2a.proxy.backend import MessageBackend, Peer
+from qwed_a2a.proxy.backend import MessageBackend
 from qwed_a2a.proxy.errors import CallRefusedError, ErrorKind
 from qwed_a2a.proxy.message_schema import (
     UNFINISHED_STATES,
@@ -27,7 +29,7 @@ from qwed_a2a.proxy.methods import A2AMethod
 from qwed_a2a.proxy.parsing_pool import new_parsing_pool
 from qwed_a2a.proxy.session_cache import ConversationNames, DeliveredDigests
 from qwed_a2a.proxy.turn_digest import TurnDigest
-from qwed_a2a.proxy.upstream import REST, RPC, Headers, UpstreamAgent, UpstreamEndpoint, UpstreamLimits
+from qwed_a2a.proxy.upstream import REST, RPC, UpstreamAgent, UpstreamEndpoint, UpstreamLimits
 
 if TYPE_CHECKING:
     from a2a.types import AgentCard
@@ -42,7 +44,7 @@ class ClientCall(NamedTuple):
 
     method: A2AMethod
     params: Any
-    sender: Peer
+    sender: Identity
     headers: Headers = ()
     """Client headers that the agent may need."""
 
@@ -165,14 +167,14 @@ class Relay:
             content, _request_metadata(params), call.sender, self._conversation_name(params, call.sender)
         )
 
-    def _conversation_name(self, params: SendMessage, sender: Peer) -> str | None:
+    def _conversation_name(self, params: SendMessage, sender: Identity) -> str | None:
         """Return the conversation of a message; anonymous clients share one identity but no conversation."""
         if params.message.context_id:
             return params.message.context_id
         return None if sender == self._anonymous else self._conversations.current(sender.agent_id)
 
     async def _release_event(
-        self, event: StreamResponse, chunks: ArtifactBuffer, receiver: Peer, context: _StreamContext
+        self, event: StreamResponse, chunks: ArtifactBuffer, receiver: Identity, context: _StreamContext
     ) -> list[StreamResponse]:
         """Return the events that may be delivered now: this one, and the chunks held for it."""
         if event.artifact_update is not UNSET:

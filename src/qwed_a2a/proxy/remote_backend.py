@@ -1,12 +1,14 @@
 """Message backend that asks a server over persistent HTTP connections."""
 
-from datetime import datetime
 from typing import Any
 
-from qwed.proxies.remote_backend import DECISION_SECONDS
+import msgspec
+
+from qwed.ledger.keyring import Keyring
+from qwed.proxies.backend import Identity
+from qwed.proxies.remote_backend import DECISION_SECONDS, RemoteBackend
 from qwed_a2a.message import AgentMessage
-from qwed_a2a.proxy.backend import Peer
-from qwed_a2a.verdict import EngineName, VerdictStatus, VerificationVerdict
+from qwed_a2a.verdict import VerificationVerdict
 from qwed_sdk.client import QWEDAsyncClient
 from qwed_sdk.errors import QWEDAuthError, QWEDProtocolError
 
@@ -19,28 +21,30 @@ _OWNERS_KEY = (
 )
 
 
-class RemoteMessageBackend:
+class RemoteMessageBackend(RemoteBackend):
     """Message backend that uses the sender's token; an unproven name is sent with a member key, or refused."""
 
-    def __init__(self, base_url: str, client: Peer, upstream: Peer, api_key: str | None) -> None:
-        self.location = base_url
+    verdict_keyring: Keyring | None = None
+
+    def __init__(self, base_url: str, client: Identity, upstream: Identity, api_key: str | None) -> None:
+        super().__init__(upstream, base_url)
         self.client = client
         self.upstream = upstream
         self._has_key = api_key is not None
         self._role: str | None = None
-        self._client = QWEDAsyncClient(api_key, base_url, DECISION_SECONDS, retries=1)
+        self._message_client = QWEDAsyncClient(api_key, base_url, DECISION_SECONDS, retries=1)
 
-    async def intercept(self, message: AgentMessage, sender: Peer) -> VerificationVerdict:
+    async def intercept(self, message: AgentMessage, sender: Identity) -> VerificationVerdict:
         """Return the verdict on one message, signed and logged."""
-        if not sender.token:
+        if not sender.agent_token:
             await self._require_member_key()
         # An empty token is no token: the client must not combine it with the key.
-        return _parse_verdict(await self._client.intercept(message, sender.token or None))
+        return _parse_verdict(await self._message_client.intercept(message, sender.agent_token or None))
 
     async def learn_role(self) -> None:
         """Determine the role of the API key; raise QWEDError if the server does not answer."""
         if self._has_key and self._role is None:
-            self._role = str((await self._client.get_own_key())["role"])
+            self._role = str((await self._message_client.get_own_key())["role"])
 
     @property
     def has_owner_key(self) -> bool:
@@ -56,19 +60,12 @@ class RemoteMessageBackend:
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._client.close()
+        await self._message_client.close()
+        await super().close()
 
 
 def _parse_verdict(members: Any) -> VerificationVerdict:
     try:
-        return VerificationVerdict(
-            status=VerdictStatus(members["status"]),
-            reason=str(members["reason"]),
-            audit_trace_id=str(members["audit_trace_id"]),
-            attestation_jwt=members.get("attestation_jwt"),
-            engine_used=EngineName(members["engine_used"]),
-            verified_at=datetime.fromisoformat(members["verified_at"]),
-            details=dict(members.get("details") or {}),
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise QWEDProtocolError(f"the server's verdict cannot be read: {type(error).__name__}") from None
+        return msgspec.convert(members, VerificationVerdict)
+    except msgspec.ValidationError as error:
+        raise QWEDProtocolError(f"the server's verdict cannot be read: {error}") from None

@@ -20,7 +20,7 @@ from qwed.settings import SettingsError, settings_from
 from qwed_a2a.proxy.app import proxy_app
 from qwed_a2a.proxy.backend import MessageBackend
 from qwed_a2a.proxy.card_registry import PROTOCOL, CardRegistry
-from qwed_a2a.proxy.identity import ProxyContext, open_context
+from qwed_a2a.proxy.identity import open_backend
 from qwed_a2a.proxy.proxy_options import A2AProxyOptions
 from qwed_sdk.errors import UsageError
 
@@ -75,26 +75,26 @@ async def _serve(
             await asyncio.wait({starting})
             return
         stopped.cancel()
-        context, cards = starting.result()
-        app = proxy_app(context.backend, cards, options, hosts=hosts, max_payload_bytes=_max_payload_bytes())
+        backend, cards = starting.result()
+        app = proxy_app(backend, cards, options, hosts=hosts, max_payload_bytes=_max_payload_bytes())
         server = _Server(uvicorn_config(app, grace=_GRACE_SECONDS, lifespan="on"), ended)
-        greet(_summary(options, context.backend))
+        greet(_summary(options, backend))
         await server.serve(sockets=[listener])
 
 
 async def _start(
     options: A2AProxyOptions, stack: AsyncExitStack, print_line: PrintLine
-) -> tuple[ProxyContext, CardRegistry]:
+) -> tuple[MessageBackend, CardRegistry]:
     state_directory = ensure_state_directory(PROTOCOL, options.name)
     try:
         keyring = open_keyring(state_directory / KEY_DIRECTORY)
     except (KeyringError, OSError) as error:
         raise UsageError(f"the key that signs cards cannot be used: {error}") from None
-    context = await open_context(options, state_directory, stack, print_line)
-    cards = CardRegistry(options, state_directory, keyring, context.release_backend, print_line, context.keyring)
+    backend = await open_backend(options, state_directory, stack, print_line)
+    cards = CardRegistry(options, state_directory, keyring, backend, print_line, backend.verdict_keyring)
     stack.push_async_callback(cards.close)
     await cards.start()
-    return context, cards
+    return backend, cards
 
 
 def _max_payload_bytes() -> int:

@@ -1,9 +1,10 @@
 """Bounded caches between calls: delivered content per sender, and conversation names."""
 
 import secrets
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import NamedTuple
+
+from qwed.model.lru_cache import LruCache
 
 MAX_DIGESTS = 20_000
 MAX_SENDERS = 2_000
@@ -15,21 +16,15 @@ class DeliveredDigests:
     """LRU of delivered content by sender; forgotten content is only checked again."""
 
     def __init__(self, limit: int = MAX_DIGESTS) -> None:
-        self._limit = limit
-        self._digests: OrderedDict[tuple[str, bytes], None] = OrderedDict()
+        self._digests: LruCache[tuple[str, bytes], bool] = LruCache(limit)
 
     def contains(self, agent_id: str, digest: bytes) -> bool:
         """Return True if this sender has received the content."""
-        is_delivered = (agent_id, digest) in self._digests
-        if is_delivered:
-            self._digests.move_to_end((agent_id, digest))
-        return is_delivered
+        return self._digests.use((agent_id, digest)) is True
 
     def add(self, agent_id: str, digest: bytes) -> None:
         """Record that this sender has received the content."""
-        self._digests[agent_id, digest] = None
-        while len(self._digests) > self._limit:
-            self._digests.popitem(last=False)
+        self._digests[agent_id, digest] = True
 
 
 class _CurrentConversation(NamedTuple):
@@ -42,17 +37,14 @@ class ConversationNames:
 
     def __init__(self, clock: Callable[[], float], limit: int = MAX_SENDERS) -> None:
         self._clock = clock
-        self._limit = limit
-        self._by_sender: OrderedDict[str, _CurrentConversation] = OrderedDict()
+        self._by_sender: LruCache[str, _CurrentConversation] = LruCache(limit)
 
     def current(self, agent_id: str) -> str:
         """Return the current conversation of the sender, or a new one after a silence."""
         now = self._clock()
-        current = self._by_sender.pop(agent_id, None)
+        current = self._by_sender.get(agent_id)
         name = current.name if current and now - current.at < SILENCE_SECONDS else _new_conversation_name()
         self._by_sender[agent_id] = _CurrentConversation(name, now)
-        while len(self._by_sender) > self._limit:
-            self._by_sender.popitem(last=False)
         return name
 
     def next_after(self, agent_id: str, name: str) -> str | None:

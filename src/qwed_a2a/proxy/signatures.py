@@ -1,17 +1,14 @@
 """Signatures of agent cards: detached JWS over the canonical card (A2A 1.x, 8.4)."""
 
 import base64
-import binascii
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from a2a.types import AgentCard, AgentCardSignature
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
-from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
-from cryptography.hazmat.primitives.hashes import SHA256
+from jwt import PyJWK
+from jwt.exceptions import PyJWTError
 
 from qwed.ledger.keyring import SigningKey
 from qwed_a2a.proxy.agent_card import canonical_card
@@ -21,15 +18,9 @@ TYP = "JOSE"
 MAX_KEYS = MAX_SIGNATURES = 20
 _MAX_JWKS_BYTES = 256 << 10
 _MIN_RSA_BITS = 2_048
-VerifySignature = Callable[[bytes, bytes], None]
-"""Verifies a signature of a message; raises InvalidSignature."""
-
-
-class TrustedKey(NamedTuple):
-    """Key that may have signed a card."""
-
-    alg: str
-    verify: VerifySignature
+_ALGORITHMS = {("EC", "P-256"): "ES256", ("RSA", None): "RS256", ("OKP", "Ed25519"): "EdDSA"}
+"""Algorithm of each kind of key, by type and curve."""
+_PUBLIC_MEMBERS = frozenset({"kty", "crv", "x", "y", "n", "e"})
 
 
 def sign_card(card: AgentCard, key: SigningKey, jku: str) -> AgentCard:
@@ -42,28 +33,28 @@ def sign_card(card: AgentCard, key: SigningKey, jku: str) -> AgentCard:
     return signed
 
 
-def is_signed_by(card: AgentCard, keys: Mapping[str, TrustedKey]) -> bool:
+def is_signed_by(card: AgentCard, keys: Mapping[str, PyJWK]) -> bool:
     """Return True if one of these keys, named by its kid, signed the card."""
     payload = base64.urlsafe_b64encode(canonical_card(card)).rstrip(b"=").decode()
     return any(_is_valid_signature(signature, payload, keys) for signature in card.signatures[:MAX_SIGNATURES])
 
 
-def _is_valid_signature(signature: AgentCardSignature, payload: str, keys: Mapping[str, TrustedKey]) -> bool:
+def _is_valid_signature(signature: AgentCardSignature, payload: str, keys: Mapping[str, PyJWK]) -> bool:
     try:
         header = json.loads(_bytes(signature.protected))
         # RFC 7515: a critical header must be understood, and none is supported.
         if not isinstance(header, dict) or "crit" in header:
             return False
         key = keys.get(str(header.get("kid")))
-        if key is None or header.get("alg") != key.alg:
+        if key is None or header.get("alg") != key.algorithm_name:
             return False
-        key.verify(_bytes(signature.signature), f"{signature.protected}.{payload}".encode())
-    except (InvalidSignature, ValueError, RecursionError):
+        signed = f"{signature.protected}.{payload}".encode()
+        return key.Algorithm.verify(signed, key.key, _bytes(signature.signature))
+    except (ValueError, RecursionError):
         return False
-    return True
 
 
-def load_trusted_keys(file: Path) -> dict[str, TrustedKey]:
+def load_trusted_keys(file: Path) -> dict[str, PyJWK]:
     """Return the keys of a JWKS file by their kid; raise UsageError if it has no usable key."""
     try:
         data = file.read_bytes()
@@ -76,7 +67,8 @@ def load_trusted_keys(file: Path) -> dict[str, TrustedKey]:
     keys = {jwk["kid"]: _parse_key(jwk) for jwk in listed if _is_named(jwk)} if isinstance(listed, list) else {}
     usable = {kid: key for kid, key in keys.items() if key is not None}
     if not usable or len(usable) > MAX_KEYS:
-        raise UsageError(f"--upstream-jwks {file} must hold 1 to {MAX_KEYS} public keys with a `kid`: {_KINDS}")
+        kinds = ", ".join(_ALGORITHMS.values())
+        raise UsageError(f"--upstream-jwks {file} must hold 1 to {MAX_KEYS} public keys with a `kid`: {kinds}")
     return usable
 
 
@@ -84,52 +76,17 @@ def _is_named(jwk: Any) -> bool:
     return isinstance(jwk, dict) and isinstance(jwk.get("kid"), str) and isinstance(jwk.get("kty"), str)
 
 
-def _parse_key(jwk: Mapping[str, Any]) -> TrustedKey | None:
+def _parse_key(jwk: Mapping[str, Any]) -> PyJWK | None:
     """Return the key for its algorithm, or None for an unsupported kind."""
-    kind = _KEYS.get((jwk["kty"], jwk.get("crv")))
     try:
-        return None if kind is None or jwk.get("alg", kind[0]) != kind[0] else TrustedKey(kind[0], kind[1](jwk))
-    except (KeyError, TypeError, ValueError):
+        alg = _ALGORITHMS[jwk["kty"], jwk.get("crv")]
+        key = PyJWK({name: jwk[name] for name in jwk if name in _PUBLIC_MEMBERS}, alg)
+    except (KeyError, TypeError, ValueError, PyJWTError):
         return None
-
-
-def _es256(jwk: Mapping[str, Any]) -> VerifySignature:
-    public = ec.EllipticCurvePublicNumbers(_number(jwk["x"]), _number(jwk["y"]), ec.SECP256R1()).public_key()
-
-    def verify(signature: bytes, message: bytes) -> None:
-        if len(signature) != 64:
-            raise InvalidSignature
-        r, s = int.from_bytes(signature[:32], "big"), int.from_bytes(signature[32:], "big")
-        public.verify(encode_dss_signature(r, s), message, ec.ECDSA(SHA256()))
-
-    return verify
-
-
-def _rs256(jwk: Mapping[str, Any]) -> VerifySignature:
-    public = rsa.RSAPublicNumbers(_number(jwk["e"]), _number(jwk["n"])).public_key()
-    if public.key_size < _MIN_RSA_BITS:
-        raise ValueError("too short a key")
-    return lambda signature, message: public.verify(signature, message, padding.PKCS1v15(), SHA256())
-
-
-def _eddsa(jwk: Mapping[str, Any]) -> VerifySignature:
-    return ed25519.Ed25519PublicKey.from_public_bytes(_bytes(jwk["x"])).verify
-
-
-_KEYS: Mapping[tuple[str, str | None], tuple[str, Callable[[Mapping[str, Any]], VerifySignature]]] = {
-    ("EC", "P-256"): ("ES256", _es256),
-    ("RSA", None): ("RS256", _rs256),
-    ("OKP", "Ed25519"): ("EdDSA", _eddsa),
-}
-_KINDS = ", ".join(alg for alg, _ in _KEYS.values())
-
-
-def _number(text: str) -> int:
-    return int.from_bytes(_bytes(text), "big")
+    if jwk.get("alg", alg) != alg:
+        return None
+    return None if alg == "RS256" and key.key.key_size < _MIN_RSA_BITS else key
 
 
 def _bytes(text: str) -> bytes:
-    try:
-        return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-    except binascii.Error as error:
-        raise ValueError(str(error)) from None
+    return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)

@@ -4,14 +4,14 @@ import asyncio
 from collections.abc import AsyncIterator
 from itertools import count
 
-from qwed_a2a.proxy.http_client import UpstreamError
+from qwed.http_client.pool import HttpError
 
 _LINES_PER_YIELD = 500
 _LINE_ENDS = (("\x85".encode(), b"\\u0085"), ("\u2028".encode(), b"\\u2028"), ("\u2029".encode(), b"\\u2029"))
 
 
 async def read_events(chunks: AsyncIterator[bytes], max_bytes: int) -> AsyncIterator[bytes]:
-    """Yield the data of each event; raise UpstreamError if one has more than `max_bytes` bytes."""
+    """Yield the data of each event; raise HttpError if one has more than `max_bytes` bytes."""
     data, lines = bytearray(), count(1)
     async for line in _lines(chunks, max_bytes):
         if next(lines) % _LINES_PER_YIELD == 0:
@@ -20,7 +20,7 @@ async def read_events(chunks: AsyncIterator[bytes], max_bytes: int) -> AsyncIter
         if line.startswith(b"data:"):
             data += line[5:].removeprefix(b" ") + b"\n"
             if len(data) > max_bytes:
-                raise UpstreamError(f"an event of its stream has more than {max_bytes} bytes")
+                raise HttpError(f"an event of its stream has more than {max_bytes} bytes")
         elif not line and data:
             yield bytes(data[:-1])
             data.clear()
@@ -39,7 +39,7 @@ async def _lines(chunks: AsyncIterator[bytes], max_bytes: int) -> AsyncIterator[
             del buffer[:begin]
         searched = len(buffer)
         if searched > max_bytes:
-            raise UpstreamError(f"a line of its stream has more than {max_bytes} bytes")
+            raise HttpError(f"a line of its stream has more than {max_bytes} bytes")
 
 
 def encode_event(data: bytes, name: bytes = b"") -> bytes:

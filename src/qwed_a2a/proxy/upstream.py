@@ -11,22 +11,15 @@ import msgspec
 from msgspec.structs import replace
 
 from qwed.fair_executor import FairExecutor
+from qwed.http_client.pool import ConnectionPool, Headers, HttpError, HttpResponse, encode_request, parse_http_address
 from qwed_a2a import strict_schema
 from qwed_a2a.proxy import sse
 from qwed_a2a.proxy.errors import ERROR_BY_CODE, CallRefusedError, ErrorKind
-from qwed_a2a.proxy.http_client import (
-    HttpResponse,
-    UpstreamConnectionPool,
-    UpstreamError,
-    encode_request,
-    parse_upstream_address,
-)
 from qwed_a2a.proxy.message_schema import A2AStruct, JsonRpcResponse, StreamResponse
 from qwed_a2a.proxy.methods import A2AMethod
 from qwed_a2a.proxy.parsing_pool import new_parsing_pool
 
 RPC, REST = "JSONRPC", "HTTP+JSON"
-Headers = tuple[tuple[bytes, bytes], ...]
 _EVENT_STREAM = "text/event-stream"
 _UPSTREAM_OWNER = "the agent behind the proxy"
 """Owner of the agent's answers in the parsing pool; no client has this name."""
@@ -68,7 +61,7 @@ class UpstreamAgent:
     ) -> None:
         self.limits = limits
         self._parsing_pool = parsing_pool or new_parsing_pool()
-        self._pool = UpstreamConnectionPool(parse_upstream_address(endpoint.url))
+        self._pool = ConnectionPool(parse_http_address(endpoint.url))
         self._encode = _ENCODERS[endpoint.binding]
         self._decode = _DECODERS[endpoint.binding]
         self._extra_headers, self._tenant = extra_headers, endpoint.tenant
@@ -77,9 +70,9 @@ class UpstreamAgent:
         """Return the agent's answer."""
         try:
             async with asyncio.timeout(self.limits.seconds), self._send(method, params, headers) as answer:
-                body = await _read_whole(answer, self.limits.answer_bytes)
+                body = await answer.read(self.limits.answer_bytes)
             return await self._read(body, answer, method.value.result_type)
-        except UpstreamError as error:
+        except HttpError as error:
             raise _upstream_failed(str(error)) from None
         except TimeoutError:
             raise _upstream_timeout(self.limits.seconds) from None
@@ -93,7 +86,7 @@ class UpstreamAgent:
             async with self._send(method, params, headers) as answer:
                 async for data in _iterate_bodies(answer, limits):
                     yield await self._read(data, answer, StreamResponse)
-        except UpstreamError as error:
+        except HttpError as error:
             raise _upstream_failed(str(error)) from None
         except TimeoutError:
             raise _upstream_timeout(limits.seconds) from None
@@ -111,8 +104,7 @@ class UpstreamAgent:
         all_headers = ((b"a2a-version", b"1.0"), accept, *self._extra_headers, *client_headers)
         request = encode_request(address, http_method, _join_path(address.path, path), all_headers, body)
         async with self._pool.request(request, self.limits.seconds) as answer:
-            if answer.head.is_compressed:
-                raise UpstreamError("it compresses its answers although `Accept-Encoding: identity` was sent")
+            answer.require_uncompressed()
             yield answer
 
     async def _read(self, body: bytes, answer: HttpResponse, kind: type[A2AStruct]) -> Any:
@@ -153,7 +145,7 @@ def _join_path(base: str, path: str) -> str:
 
 def _decode_rpc(value: Any, status: int) -> Any:
     if status != 200:
-        raise UpstreamError(f"it answered with HTTP status {status}")
+        raise HttpError(f"it answered with HTTP status {status}")
     reply = strict_schema.convert_lenient(value, JsonRpcResponse)
     if reply.error:
         raise _agent_error(ERROR_BY_CODE.get(reply.error.code))
@@ -166,7 +158,7 @@ def _decode_rest(value: Any, status: int) -> Any:
     raise (
         _agent_error(_ERROR_BY_REASON.get(_error_reason(value)))
         if _error_reason(value)
-        else UpstreamError(f"it answered with HTTP status {status}")
+        else HttpError(f"it answered with HTTP status {status}")
     )
 
 
@@ -189,15 +181,6 @@ _ENCODERS: dict[str, Callable[[A2AMethod, A2AStruct], tuple[str, str, bytes]]] =
 _DECODERS: dict[str, _Decoder] = {RPC: _decode_rpc, REST: _decode_rest}
 
 
-async def _read_whole(answer: HttpResponse, max_bytes: int) -> bytes:
-    body = bytearray()
-    async for chunk in answer.chunks:
-        body += chunk
-        if len(body) > max_bytes:
-            raise UpstreamError(f"its answer has more than {max_bytes} bytes")
-    return bytes(body)
-
-
 async def _iterate_bodies(answer: HttpResponse, limits: UpstreamLimits) -> AsyncIterator[bytes]:
     chunks = _limited_chunks(answer.chunks, limits)
     if answer.head.media_type == _EVENT_STREAM:
@@ -205,7 +188,7 @@ async def _iterate_bodies(answer: HttpResponse, limits: UpstreamLimits) -> Async
             yield data
     else:
         # An error before the first event arrives as a plain answer.
-        yield await _read_whole(HttpResponse(answer.head, chunks), limits.answer_bytes)
+        yield await HttpResponse(answer.head, chunks).read(limits.answer_bytes)
 
 
 async def _limited_chunks(chunks: AsyncIterator[bytes], limits: UpstreamLimits) -> AsyncIterator[bytes]:
@@ -219,7 +202,7 @@ async def _limited_chunks(chunks: AsyncIterator[bytes], limits: UpstreamLimits) 
             return
         left -= len(chunk)
         if left < 0:
-            raise UpstreamError(f"its stream has more than {limits.stream_bytes} bytes")
+            raise HttpError(f"its stream has more than {limits.stream_bytes} bytes")
         yield chunk
 
 
@@ -229,7 +212,7 @@ def _parse_answer(body: bytes, answer: HttpResponse, decode: _Decoder, kind: typ
     except strict_schema.StrictSchemaError:
         # The answer is not quoted: it was not verified.
         status = answer.head.status
-        raise UpstreamError(
+        raise HttpError(
             "its answer is not A2A 1.0" if status == 200 else f"it answered with HTTP status {status}"
         ) from None
 

@@ -11,7 +11,8 @@ from qwed.proxies.backend import DecisionBackend
 from qwed.proxies.pending_approvals import PendingApproval, PendingApprovals
 from qwed_sdk.errors import QWEDError, UsageError, may_have_decided
 from qwed_sdk.models import Action, Answer
-from qwed_sdk.operations.tool_check import Permit, Refusal, Rules, action_of, is_same_json, permit_or_refusal
+from qwed_sdk.operations.tool_check import Rules, action_of, permit_or_refusal
+from qwed_sdk.permits import Permit, Refusal, is_same_json
 from qwed_sdk.step_counter import Conversation
 from qwed_sdk.to_json import NotJsonSerializableError
 

@@ -11,7 +11,8 @@ from pydantic import BaseModel
 from qwed.model import CanonicalJsonError, sha256_of
 from qwed.proxies.backend import DecisionBackend
 from qwed_sdk.errors import QWEDError
-from qwed_sdk.operations.tool_check import MAX_RESULT_CHARS, Permit
+from qwed_sdk.operations.tool_check import MAX_RESULT_CHARS
+from qwed_sdk.permits import Permit
 from qwed_sdk.to_json import NotJsonSerializableError, to_plain_json
 
 log = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from typing import NamedTuple, Self
 
 import anyio
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCResponse, jsonrpc_message_adapter
+from mcp_types import JSONRPCError, JSONRPCResponse, jsonrpc_message_adapter
 
 from qwed_mcp.proxy.output_throttle import ReadPacer
 
@@ -20,8 +20,6 @@ log = logging.getLogger(__name__)
 ReadBytes = Callable[[], Awaitable[bytes]]
 """Returns some bytes, or none at the end."""
 WriteBytes = Callable[[bytes], Awaitable[None]]
-Interceptor = Callable[[JSONRPCMessage], bool]
-"""Returns True if it handled the message, so that the session does not see it."""
 
 
 class MessageTooLongError(ValueError):
@@ -79,26 +77,16 @@ class MessageReader(_Stream):
         self._pacer = pacer
         self._splitter = LineSplitter()
         self._lines: deque[bytes] = deque()
-        self.intercept: Interceptor = lambda _: False
-        self.on_close: Callable[[], None] = lambda: None
 
     async def receive(self) -> SessionMessage | Exception:
         """Return the next message; a malformed line is returned as an error and does not end the connection."""
-        while True:
-            while not self._lines:
-                await self._read_more()
-            await self._pacer.before_read(len(self._lines[0]))
-            try:
-                message = jsonrpc_message_adapter.validate_json(self._lines.popleft(), by_name=False)
-            except ValueError as error:
-                return error
-            if not self.intercept(message):
-                return SessionMessage(message)
-
-    async def aclose(self) -> None:
-        """Close the stream and notify the fast path."""
-        await super().aclose()
-        self.on_close()
+        while not self._lines:
+            await self._read_more()
+        await self._pacer.before_read(len(self._lines[0]))
+        try:
+            return SessionMessage(jsonrpc_message_adapter.validate_json(self._lines.popleft(), by_name=False))
+        except ValueError as error:
+            return error
 
     async def _read_more(self) -> None:
         if self.closed:
@@ -130,13 +118,11 @@ class MessageWriter(_Stream):
         self._write = write
         self._pacer = pacer
         self._unread = 0
-        self.on_send: Callable[[JSONRPCMessage], None] = lambda _: None
 
     async def send(self, item: SessionMessage) -> None:
         """Write a message; raise BrokenResourceError if the peer has closed the stream."""
         if self.closed:
             raise anyio.ClosedResourceError
-        self.on_send(item.message)
         data = item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
         if isinstance(item.message, JSONRPCResponse | JSONRPCError):
             await self._send_response(data)

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from qwed.model.defaults import DEFAULT_URL
-from qwed.proxies.agent_identity import SERVER_VARIABLES, AgentRegistration, uses_server
+from qwed.proxies.agent_identity import SERVER_VARIABLES, AgentRegistration, registration_errors, uses_server
 from qwed.proxies.backend import DecisionBackend, Identity
 from qwed_mcp.proxy.proxy_options import McpProxyOptions
 from qwed_mcp.proxy.server_name import qualified_tool_name
 from qwed_mcp.terminal import PROGRAM, echo
-from qwed_sdk.errors import QWEDError, UsageError
+from qwed_sdk.errors import UsageError
 
 PROTOCOL = "mcp"
 AGENT_FILE = "agent.json"
@@ -55,7 +55,7 @@ async def _open_remote_backend(agent_registration: AgentRegistration) -> Decisio
 
     variables = {name: os.environ.get(name, "").strip() for name in SERVER_VARIABLES}
     base_url = variables["QWED_BASE_URL"] or DEFAULT_URL
-    try:
+    with registration_errors(base_url):
         if variables["QWED_AGENT_ID"] and variables["QWED_AGENT_TOKEN"]:
             return RemoteBackend(Identity(variables["QWED_AGENT_ID"], variables["QWED_AGENT_TOKEN"]), base_url)
         if variables["QWED_AGENT_ID"] or variables["QWED_AGENT_TOKEN"]:
@@ -64,10 +64,6 @@ async def _open_remote_backend(agent_registration: AgentRegistration) -> Decisio
             raise UsageError("set QWED_AGENT_ID and QWED_AGENT_TOKEN, or QWED_API_KEY to register an agent with")
         async with QWEDAsyncClient(variables["QWED_API_KEY"], base_url) as client:
             return RemoteBackend(await agent_registration.ensure_at_server(client, base_url), base_url)
-    except ValueError as error:
-        raise UsageError(f"the server cannot be asked: {error}") from None
-    except QWEDError as error:
-        raise UsageError(f"no agent could be registered at {base_url}: {error.message}") from None
 
 
 def _open_local_backend(agent_registration: AgentRegistration, directory: Path, name: str) -> DecisionBackend:

@@ -10,8 +10,12 @@ from typing import Annotated
 
 import typer
 
-from qwed.proxies.cli_options import check_agent_type, headers_from_environment, resolve_principal
-from qwed.proxies.header_policy import require_private_transport
+from qwed.proxies.cli_options import (
+    check_agent_type,
+    headers_from_environment,
+    require_private_transport,
+    resolve_principal,
+)
 from qwed.proxies.server_name import MAX_NAME_LENGTH, is_proxy_name
 from qwed_mcp.proxy.proxy_options import RELIST, TIMEOUT, WAIT, McpProxyOptions, PassthroughPolicy, RegistrationFields
 from qwed_mcp.proxy.server_name import derive_server_name
@@ -113,7 +117,7 @@ def _proxy_command(
 
 def _start_proxy(options: McpProxyOptions) -> int:
     # Imported here, because printing a configuration does not need the kernel.
-    from qwed_mcp.proxy.session import run_proxy
+    from qwed_mcp.proxy.run import run_proxy
 
     if sys.stdin is not None and sys.stdin.isatty():
         echo(_TERMINAL_NOTICE.format(what=options.url or options.command[0], name=options.name))

@@ -34,11 +34,6 @@ class PassthroughPolicy:
     elicitation: bool = False
     roots: bool = False
 
-    @property
-    def allows_server_requests(self) -> bool:
-        """True if the server may send any request to the client."""
-        return self.sampling or self.elicitation or self.roots
-
     def allows_resource(self, uri: str) -> bool:
         """Return True if this resource may be read."""
         return any(_matches(pattern, uri) for pattern in self.resources)

@@ -29,7 +29,7 @@ from qwed_mcp.proxy.server_name import qualified_tool_name
 from qwed_mcp.proxy.upstream import UnansweredRequestError, Upstream
 from qwed_mcp.tool_pinning.digest import DefinitionTooLargeError
 from qwed_mcp.tool_pinning.injection_scan import scan_definition
-from qwed_sdk.operations.tool_check import Refusal
+from qwed_sdk.permits import Refusal
 
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)

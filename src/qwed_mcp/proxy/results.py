@@ -4,7 +4,7 @@ from typing import Any
 
 from mcp_types import CallToolResult, TextContent
 
-from qwed_sdk.operations.tool_check import Permit, Refusal
+from qwed_sdk.permits import Permit, Refusal
 
 _META_PREFIX = "qwed/"
 

@@ -9,8 +9,6 @@ from contextlib import asynccontextmanager, suppress
 
 import anyio
 
-from qwed_mcp.proxy.framing import MessageStreams, message_streams
-from qwed_mcp.proxy.output_throttle import OutputThrottle
 from qwed_sdk.errors import UsageError
 
 _OWN_PREFIX = "QWED_"
@@ -75,10 +73,8 @@ class ServerProcess:
 
 
 @asynccontextmanager
-async def start_server(
-    command: Sequence[str], environment: Mapping[str, str]
-) -> AsyncIterator[tuple[ServerProcess, MessageStreams]]:
-    """Start the process and yield it with its message streams; its standard error is inherited."""
+async def start_server(command: Sequence[str], environment: Mapping[str, str]) -> AsyncIterator[ServerProcess]:
+    """Start the process and yield it; its standard error is inherited."""
     try:
         process = await asyncio.create_subprocess_exec(
             *command, stdin=PIPE, stdout=PIPE, env=server_environment(environment), start_new_session=True
@@ -88,7 +84,7 @@ async def start_server(
         raise UsageError(f"`{command[0]}` cannot be started: {reason}") from None
     server = ServerProcess(process)
     try:
-        yield server, message_streams(server.read, server.write, OutputThrottle())
+        yield server
     finally:
         with anyio.CancelScope(shield=True):
             await server.stop()

@@ -25,6 +25,7 @@ from mcp_types import (
 from pydantic import BaseModel
 
 from qwed.model import CanonicalJsonError, sha256_of
+from qwed.model.lru_cache import LruCache
 from qwed_mcp.proxy.client_notifier import ClientNotifier
 from qwed_mcp.proxy.proxy_options import PassthroughPolicy
 from qwed_mcp.proxy.upstream import UnansweredRequestError, Upstream
@@ -101,7 +102,7 @@ class InputRequests:
     def __init__(self, upstream: Upstream, policy: PassthroughPolicy) -> None:
         self._upstream = upstream
         self._policy = policy
-        self._open: dict[str, _OpenRequest] = {}
+        self._open: LruCache[str, _OpenRequest] = LruCache(_MAX_OPEN)
 
     def is_expected(self, params: CallToolRequestParams) -> bool:
         """Return True if the input responses of a call answer what the server requested about this call."""
@@ -119,8 +120,6 @@ class InputRequests:
             self._open[_call_digest(params)] = _OpenRequest(
                 outcome.request_state, frozenset(outcome.input_requests or ())
             )
-            if len(self._open) > _MAX_OPEN:
-                del self._open[next(iter(self._open))]
 
     async def call(
         self, ctx: Any, params: CallToolRequestParams, progress: ProgressFnT | None

@@ -1,10 +1,7 @@
-"""Lifecycle of one proxy: backend, upstream server and client session."""
+"""Session of one client with the server behind the proxy."""
 
 import logging
 import signal
-import sys
-from contextlib import AsyncExitStack
-from importlib.util import find_spec
 from pathlib import Path
 
 import anyio
@@ -17,74 +14,43 @@ from mcp_types import ToolListChangedNotification
 from qwed import __version__
 from qwed.proxies.backend import DecisionBackend
 from qwed.proxies.pending_approvals import PendingApprovals
-from qwed.proxies.process_hardening import disable_memory_dumps
 from qwed.proxies.quarantine import ReleaseRequests
-from qwed.proxies.state_directory import ensure_state_directory
 from qwed_mcp.proxy.authorizer import Authorizer
-from qwed_mcp.proxy.client_fast_path import ClientFastPath
 from qwed_mcp.proxy.client_notifier import ClientNotifier
 from qwed_mcp.proxy.execution_log import ExecutionLog
-from qwed_mcp.proxy.identity import PROTOCOL, RELEASE_TOOL, open_backend
+from qwed_mcp.proxy.identity import PROTOCOL, RELEASE_TOOL
 from qwed_mcp.proxy.proxy_options import McpProxyOptions
 from qwed_mcp.proxy.resources import ResourceHandler
+from qwed_mcp.proxy.server_process import ServerProcess
 from qwed_mcp.proxy.server_requests import InputRequests, ServerRequestForwarder
 from qwed_mcp.proxy.stdio import open_standard_streams
 from qwed_mcp.proxy.tool_catalog import ToolCatalog
 from qwed_mcp.proxy.tools_handler import ToolsHandler
 from qwed_mcp.proxy.upstream import ServerCallbacks, UnansweredRequestError, Upstream, connect_upstream
-from qwed_mcp.terminal import PROGRAM, echo, fail
+from qwed_mcp.terminal import PROGRAM, echo
 from qwed_mcp.tool_pinning.pin_file import PinFileError
 from qwed_mcp.tool_pinning.quarantined import ScreeningResult
 from qwed_mcp.tool_pinning.registry import PinRegistry
 from qwed_sdk.errors import UsageError
 
 log = logging.getLogger(__name__)
-EXIT_OK, EXIT_SERVER_DIED = 0, 1
-"""Exit codes: the client left, or the server died."""
 _FLUSH_SECONDS = 20.0
 """Seconds to log the remaining outcomes when the client is gone."""
-_SWITCH_SECONDS = 0.0005
 _RESUBSCRIBE_SECONDS = 5.0
 
 
-def run_proxy(options: McpProxyOptions) -> int:
-    """Run the proxy until the client leaves; return the exit code."""
-    disable_memory_dumps()
-    # A decision passes between threads and takes less time than the default switch interval.
-    sys.setswitchinterval(_SWITCH_SECONDS)
-    for name in ("mcp", "httpx", "httpx2"):
-        # Their log lines would contain request data.
-        logging.getLogger(name).setLevel(logging.CRITICAL)
-    try:
-        return anyio.run(_serve_options, options, backend_options={"use_uvloop": find_spec("uvloop") is not None})
-    except UsageError as error:
-        fail(error)
-    except BaseExceptionGroup as group:
-        usage_errors, rest = group.split(UsageError)
-        if rest is not None or usage_errors is None:
-            raise
-        fail(_first_leaf(usage_errors))
-
-
-def _first_leaf(error: BaseException) -> BaseException:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
-
-
-async def _serve_options(options: McpProxyOptions) -> int:
-    directory = ensure_state_directory(PROTOCOL, options.name)
-    async with AsyncExitStack() as stack:
-        backend = await open_backend(options, directory, stack)
-        notifier, tool_signal = ClientNotifier(), ToolListSignal()
-        forwarder = ServerRequestForwarder(options.passthrough, notifier)
-        callbacks = ServerCallbacks(tool_signal.on_message, forwarder.sampling, forwarder.elicitation, forwarder.roots)
-        upstream = await stack.enter_async_context(connect_upstream(options, callbacks))
-        async with anyio.create_task_group() as tasks:
-            session = ProxySession(options, directory, backend, upstream, notifier, tool_signal, tasks)
-            has_died = await session.serve()
-            tasks.cancel_scope.cancel()
-    return EXIT_SERVER_DIED if has_died else EXIT_OK
+async def serve_client(
+    options: McpProxyOptions, directory: Path, backend: DecisionBackend, process: ServerProcess | None
+) -> bool:
+    """Serve the client until it leaves; return True if the server had died by then."""
+    notifier, tool_signal = ClientNotifier(), ToolListSignal()
+    forwarder = ServerRequestForwarder(options.passthrough, notifier)
+    callbacks = ServerCallbacks(tool_signal.on_message, forwarder.sampling, forwarder.elicitation, forwarder.roots)
+    async with connect_upstream(options, callbacks, process) as upstream, anyio.create_task_group() as tasks:
+        session = ProxySession(options, directory, backend, upstream, notifier, tool_signal, tasks)
+        has_died = await session.serve()
+        tasks.cancel_scope.cancel()
+    return has_died
 
 
 class ToolListSignal:
@@ -177,14 +143,9 @@ class ProxySession:
     async def _run_server(self, tools_handler: ToolsHandler) -> None:
         server = self._server(tools_handler)
         initialization = server.create_initialization_options(NotificationOptions(tools_changed=True))
-        async with anyio.create_task_group() as group, AsyncExitStack() as stack:
+        async with anyio.create_task_group() as group:
             group.start_soon(_cancel_on_signal, group.cancel_scope)
             streams = await open_standard_streams()
-            if not self._options.passthrough.allows_server_requests:
-                # Server requests need the full context of the call, which the fast path does not have.
-                fast_path = ClientFastPath(streams, server, tools_handler.handle_call)
-                self._notifier.on_request = fast_path.learn
-                stack.push_async_callback(fast_path.finish)
             await server.run(streams.read, streams.write, initialization)
             group.cancel_scope.cancel()
 

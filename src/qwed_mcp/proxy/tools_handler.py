@@ -20,7 +20,6 @@ from mcp_types import (
 from qwed.model import EffectKind
 from qwed.proxies.quarantine import ReleaseRequests
 from qwed_mcp.proxy.authorizer import Authorizer, ProposedCall, ReportStatus
-from qwed_mcp.proxy.client_fast_path import MinimalContext
 from qwed_mcp.proxy.client_notifier import ClientNotifier
 from qwed_mcp.proxy.execution_log import ExecutionLog
 from qwed_mcp.proxy.results import error_result, refusal_result, with_action_id
@@ -30,7 +29,7 @@ from qwed_mcp.proxy.tool_catalog import ToolCatalog
 from qwed_mcp.proxy.upstream import UnansweredRequestError, Upstream
 from qwed_mcp.terminal import PROGRAM, echo
 from qwed_mcp.tool_pinning.quarantined import QuarantinedTool
-from qwed_sdk.operations.tool_check import Permit, Refusal
+from qwed_sdk.permits import Permit, Refusal
 
 Ctx = ServerRequestContext[Any, Any]
 _MAX_LOGGED_NAME = 128
@@ -63,7 +62,7 @@ class ToolsHandler:
 
     async def list_tools(self, ctx: Ctx, params: PaginatedRequestParams | None) -> ListToolsResult:
         """Return all tools that passed the screening, on one page."""
-        self._notifier.remember_client(ctx)
+        self._notifier.session = ctx.session
         if params is not None and params.cursor is not None:
             raise MCPError(INVALID_PARAMS, "there is one page: list without a cursor")
         try:
@@ -73,13 +72,7 @@ class ToolsHandler:
 
     async def call_tool(self, ctx: Ctx, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
         """Return the server's result, or the reason the call was refused."""
-        self._notifier.remember_client(ctx)
-        return await self.handle_call(ctx, params)
-
-    async def handle_call(
-        self, ctx: Ctx | MinimalContext, params: CallToolRequestParams
-    ) -> CallToolResult | InputRequiredResult:
-        """Handle a call of a known client."""
+        self._notifier.session = ctx.session
         qualified, arguments = qualified_tool_name(self._name, params.name), params.arguments or {}
         try:
             tool = await self._find_tool(params, qualified)
@@ -115,7 +108,7 @@ class ToolsHandler:
         return Refusal(qualified, "the server lists no tool with this name")
 
     async def _forward(
-        self, ctx: Ctx | MinimalContext, params: CallToolRequestParams, permit: Permit
+        self, ctx: Ctx, params: CallToolRequestParams, permit: Permit
     ) -> CallToolResult | InputRequiredResult:
         """Forward the call with the verified arguments only; `_meta` was not verified and is dropped."""
         forwarded = CallToolRequestParams(
@@ -139,13 +132,13 @@ class ToolsHandler:
 _UPSTREAM_ERROR = -32000
 
 
-def _progress_callback(ctx: Ctx | MinimalContext) -> ProgressFnT | None:
-    if isinstance(ctx, MinimalContext) or ctx.meta is None or ctx.meta.get("progress_token") is None:
+def _progress_callback(ctx: Ctx) -> ProgressFnT | None:
+    if ctx.meta is None or ctx.meta.get("progress_token") is None:
         return None
     return ctx.session.report_progress
 
 
-def _status_reporter(ctx: Ctx | MinimalContext) -> ReportStatus | None:
+def _status_reporter(ctx: Ctx) -> ReportStatus | None:
     report = _progress_callback(ctx)
     if report is None:
         return None

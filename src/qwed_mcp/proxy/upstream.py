@@ -1,6 +1,5 @@
 """Connection to the server behind the proxy, over standard streams or HTTP, with time and size limits."""
 
-import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, NamedTuple, TypeVar
@@ -20,14 +19,13 @@ from mcp_types import (
     ServerCapabilities,
     Tool,
 )
-from mcp_types.methods import serialize_server_result
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from qwed.guards.safe_display import visible
-from qwed_mcp.proxy.framing import MessageStreams
+from qwed_mcp.proxy.framing import MessageStreams, message_streams
+from qwed_mcp.proxy.output_throttle import OutputThrottle
 from qwed_mcp.proxy.proxy_options import McpProxyOptions
-from qwed_mcp.proxy.server_fast_path import TOOLS_CALL, ServerFastPath
-from qwed_mcp.proxy.server_process import ServerProcess, start_server
+from qwed_mcp.proxy.server_process import ServerProcess
 from qwed_sdk.errors import UsageError
 
 T = TypeVar("T")
@@ -54,7 +52,6 @@ class Upstream:
         self._timeout = timeout
         self._process = process
         self._streams = streams
-        self._fast_path = None if streams is None else ServerFastPath(streams, timeout)
         self._was_gone = False
 
     @property
@@ -71,21 +68,11 @@ class Upstream:
         self, params: CallToolRequestParams, progress: ProgressFnT | None
     ) -> CallToolResult | InputRequiredResult:
         """Return the server's result; raise MCPError for its error answer, UnansweredRequestError for none."""
-        if progress is None and self._fast_path is not None and self._fast_path.is_ready:
-            return await self.request_answer(self._call_fast(self._fast_path, params))
         request = CallToolRequest(params=params)
         # Not `Client.call_tool`: validating a result against its tool's schema is left to the client.
         return await self.request_answer(
             self.client.session.send_request(request, _RESULT, self._timeout, progress_callback=progress)
         )
-
-    async def _call_fast(
-        self, fast_path: ServerFastPath, params: CallToolRequestParams
-    ) -> CallToolResult | InputRequiredResult:
-        raw = await fast_path.call(params.model_dump(by_alias=True, mode="json", exclude_none=True))
-        # As the session does: members that the negotiated version does not define are dropped.
-        serialized = serialize_server_result(TOOLS_CALL, self.client.protocol_version, raw)
-        return _RESULT.validate_python({name: raw[name] for name in raw if name in serialized}, by_name=False)
 
     async def request_answer(self, request: Awaitable[T]) -> T:
         """Await a request to the server; raise UnansweredRequestError if there is no usable answer."""
@@ -175,16 +162,17 @@ class ServerCallbacks(NamedTuple):
 
 
 @asynccontextmanager
-async def connect_upstream(options: McpProxyOptions, callbacks: ServerCallbacks) -> AsyncIterator[Upstream]:
-    """Connect to the server and negotiate the protocol version; raise UsageError if that fails."""
+async def connect_upstream(
+    options: McpProxyOptions, callbacks: ServerCallbacks, process: ServerProcess | None
+) -> AsyncIterator[Upstream]:
+    """Connect to the started server, or to the one at the URL; raise UsageError if no version is negotiated."""
     async with AsyncExitStack() as stack:
-        process: ServerProcess | None = None
         streams: MessageStreams | None = None
-        if options.url is None:
-            process, streams = await stack.enter_async_context(start_server(options.command, os.environ))
-            transport: Any = _as_context(streams)
+        if process is None:
+            transport: Any = await stack.enter_async_context(_http_transport(options))
         else:
-            transport = await stack.enter_async_context(_http_transport(options))
+            streams = message_streams(process.read, process.write, OutputThrottle())
+            transport = _as_context(streams)
         client = Client(
             transport,
             read_timeout_seconds=options.timeout,

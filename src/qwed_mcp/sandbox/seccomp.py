@@ -10,99 +10,18 @@ import struct
 from collections.abc import Iterable
 from typing import NamedTuple
 
-_COMMON_NUMBERS = {  # numbers from 424 on are the same everywhere
-    "io_uring_setup": 425,
-    "io_uring_enter": 426,
-    "io_uring_register": 427,
-    "open_tree": 428,
-    "move_mount": 429,
-    "fsopen": 430,
-    "fsconfig": 431,
-    "fsmount": 432,
-    "fspick": 433,
-    "pidfd_getfd": 438,
-    "process_madvise": 440,
-    "mount_setattr": 442,
-    "quotactl_fd": 443,
-    "memfd_secret": 447,
-    "process_mrelease": 448,
-    "set_mempolicy_home_node": 450,
-}
+from qwed.model.data_files import read_rows
 
-# name: x86_64, aarch64; None where the architecture has no such call.
-_MACHINE_NUMBERS: dict[str, tuple[int, int | None]] = {
-    "acct": (163, 89),
-    "add_key": (248, 217),
-    "adjtimex": (159, 171),
-    "bpf": (321, 280),
-    "chroot": (161, 51),
-    "clock_adjtime": (305, 266),
-    "clock_settime": (227, 112),
-    "delete_module": (176, 106),
-    "epoll_create": (213, None),  # its watches count for all processes of the user, outside too; poll is available
-    "epoll_create1": (291, 20),
-    "fanotify_init": (300, 262),
-    "fanotify_mark": (301, 263),
-    "finit_module": (313, 273),
-    "flock": (73, 32),  # visible files are the host's own, and so are their locks
-    "fsetxattr": (190, 7),
-    "init_module": (175, 105),
-    "inotify_init": (253, None),  # reveals the host's activity on visible files
-    "inotify_init1": (294, 26),
-    "ioperm": (173, None),
-    "iopl": (172, None),
-    "io_setup": (206, 0),  # its limit is shared by the whole host
-    "kcmp": (312, 272),
-    "kexec_file_load": (320, 294),
-    "kexec_load": (246, 104),
-    "keyctl": (250, 219),
-    "lookup_dcookie": (212, 18),
-    "lsetxattr": (189, 6),
-    "mbind": (237, 235),
-    "memfd_create": (319, 279),  # memory that counts for no file system and no process
-    "migrate_pages": (256, 238),
-    "modify_ldt": (154, None),
-    "mount": (165, 40),
-    "move_pages": (279, 239),
-    "mq_open": (240, 180),
-    "msgget": (68, 186),
-    "name_to_handle_at": (303, 264),
-    "nfsservctl": (180, 42),
-    "open_by_handle_at": (304, 265),
-    "perf_event_open": (298, 241),
-    "personality": (135, 92),
-    "pivot_root": (155, 41),
-    "process_vm_readv": (310, 270),
-    "process_vm_writev": (311, 271),
-    "ptrace": (101, 117),
-    "quotactl": (179, 60),
-    "reboot": (169, 142),
-    "request_key": (249, 218),
-    "semget": (64, 190),
-    "set_mempolicy": (238, 237),
-    "setdomainname": (171, 162),
-    "sethostname": (170, 161),
-    "setns": (308, 268),
-    "setxattr": (188, 5),  # access control lists are memory that the file system does not count
-    "settimeofday": (164, 170),
-    "shmat": (30, 196),
-    "shmctl": (31, 195),
-    "shmget": (29, 194),  # not counted while it is not attached
-    "swapoff": (168, 225),
-    "swapon": (167, 224),
-    "sync": (162, 81),  # makes the host flush all its caches
-    "syncfs": (306, 267),
-    "_sysctl": (156, None),
-    "sysfs": (139, None),
-    "syslog": (103, 116),
-    "umount2": (166, 39),
-    "unshare": (272, 97),
-    "uselib": (134, None),
-    "userfaultfd": (323, 282),
-    "ustat": (136, None),
-    "vhangup": (153, 58),
-    "vmsplice": (278, 75),
+
+def _number(text: str) -> int | None:
+    return None if text == "-" else int(text)
+
+
+REFUSED_CALLS = {
+    name: (_number(on_x86_64), _number(on_aarch64))
+    for name, on_x86_64, on_aarch64 in read_rows(__file__, "refused_calls.txt", 3)
 }
+"""Numbers of the refused calls on x86_64 and on aarch64; None where the architecture has no such call."""
 
 _CLONE3 = 435
 _NEWEST_CALL = 462
@@ -144,8 +63,8 @@ _MACHINES = {
 
 def refused_call_number(name: str, machine: str = platform.machine()) -> int | None:
     """Return the number of a refused call, or None if this machine has no such call."""
-    row = _MACHINE_NUMBERS.get(name)
-    return _COMMON_NUMBERS.get(name) if row is None else row[_MACHINES[machine].column]
+    row = REFUSED_CALLS.get(name)
+    return row and row[_MACHINES[machine].column]
 
 
 def seccomp_filter(machine: str = platform.machine()) -> bytes | None:
@@ -153,7 +72,7 @@ def seccomp_filter(machine: str = platform.machine()) -> bytes | None:
     numbers = _MACHINES.get(machine)
     if numbers is None:
         return None
-    refused = [*_COMMON_NUMBERS.values(), *(row[numbers.column] for row in _MACHINE_NUMBERS.values())]
+    refused = [row[numbers.column] for row in REFUSED_CALLS.values()]
     return b"".join(
         [
             _instruction(_LOAD, _MACHINE),

@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from qwed.ledger.private_files import read_private, write_private
+from qwed.model.private_files import read_private, write_private
 from qwed_mcp.tool_pinning.digest import DefinitionTooLargeError, digest_of
 
 MAX_FILE = 64 << 20
 SUFFIX = ".tools.json"
-_LOCK_SECONDS = 10.0
+LOCK_SECONDS = 10.0
 _POLL_SECONDS = 0.02
 _T = TypeVar("_T")
 _SERVER_NAME = re.compile(r"(?!.*__)[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -144,7 +144,7 @@ def lock_pin_file(file: Path) -> Iterator[None]:
 
 
 def _acquire_lock(handle: int, file: Path) -> None:
-    deadline = time.monotonic() + _LOCK_SECONDS
+    deadline = time.monotonic() + LOCK_SECONDS
     while True:
         try:
             return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

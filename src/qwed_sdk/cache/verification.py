@@ -63,7 +63,7 @@ class VerificationCache:
         Args:
             query: The query.
             context: Context in which the result was stored.
-            normalize: Whether capitals and spaces are normalised where they carry no meaning.
+            normalize: Whether capitals and spaces of prose are normalised.
 
         Returns:
             A new dict, or None.

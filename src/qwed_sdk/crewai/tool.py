@@ -14,7 +14,7 @@ from crewai.utilities.string_utils import sanitize_tool_name
 from pydantic import PrivateAttr
 
 from qwed_sdk.crewai.settings import GuardSettings
-from qwed_sdk.operations.tool_check import Permit, Refusal
+from qwed_sdk.permits import Permit, Refusal
 from qwed_sdk.tool_guard import Checkpoint
 
 READ_ONLY_TOOLS = (LoadSkillTool, DeferredToolResultReader)

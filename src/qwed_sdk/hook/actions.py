@@ -5,8 +5,8 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from qwed_sdk.errors import UsageError
-from qwed_sdk.hook.tool_call import ToolCall, quote_text
+from qwed_sdk.errors import UsageError, quote_text
+from qwed_sdk.hook.tool_call import ToolCall
 from qwed_sdk.hook.tool_mapping import FIELDS, ToolMapping, ToolMappings, mapping_of
 
 _FILE_ACTIONS = frozenset({"file_read", "read_file", "file_write", "file_delete"})

@@ -11,12 +11,13 @@ from qwed.model import Decision, ErrorCode
 from qwed.model.defaults import DEFAULT_URL
 from qwed.model.error_advice import client_advice
 from qwed_sdk.errors import QWEDError, UsageError, may_have_decided
-from qwed_sdk.hook.session_store import HookSession, hashed_name, locked_session
+from qwed_sdk.hook.client import HookClient
 from qwed_sdk.hook.tool_call import ToolCall
-from qwed_sdk.operations.tool_check import Refusal, is_same_json
+from qwed_sdk.operations import agents
+from qwed_sdk.permits import Refusal, is_same_json
+from qwed_sdk.session_store import HookSession, hashed_name, locked_session
 
 if TYPE_CHECKING:
-    from qwed_sdk.client import QWEDClient
     from qwed_sdk.models import Action, Answer
 
 _MAX_SKIPPED_STEPS = 100
@@ -65,12 +66,10 @@ def agent_from(environment: Mapping[str, str]) -> HookAgent:
     )
 
 
-def client_of(agent: HookAgent, timeout: float) -> "QWEDClient":
+def client_of(agent: HookAgent, timeout: float) -> HookClient:
     """Return a client with the agent's token."""
-    from qwed_sdk.client import QWEDClient
-
     try:
-        return QWEDClient(base_url=agent.base_url, timeout=timeout, agent_token=agent.agent_token, retries=1)
+        return HookClient(base_url=agent.base_url, timeout=timeout, agent_token=agent.agent_token, retries=1)
     except ValueError as error:
         raise UsageError(f"QWED_BASE_URL or QWED_AGENT_TOKEN cannot be used: {error}") from None
 
@@ -78,8 +77,8 @@ def client_of(agent: HookAgent, timeout: float) -> "QWEDClient":
 def decide(call: ToolCall, action: Mapping[str, Any], agent: HookAgent, timeouts: HookTimeouts) -> HookDecision:
     """Request a decision about a tool call; any error is a refusal."""
     try:
-        with client_of(agent, timeouts.timeout) as client:
-            answer, approval = _request_decision(_DecisionRequest(client, agent, call, action), timeouts)
+        client = client_of(agent, timeouts.timeout)
+        answer, approval = _request_decision(_DecisionRequest(client, agent, call, action), timeouts)
     except QWEDError as error:
         reason = f"it could not be verified: {error.message}"
         return HookDecision(Refusal(call.tool, reason, error.code, error.suggestion))
@@ -105,7 +104,7 @@ def _decision_of(call: ToolCall, answer: "Answer", approval: str) -> HookDecisio
 
 
 class _DecisionRequest(NamedTuple):
-    client: "QWEDClient"
+    client: HookClient
     agent: HookAgent
     call: ToolCall
     action: Mapping[str, Any]
@@ -117,11 +116,11 @@ class _DecisionRequest(NamedTuple):
 
     def send(self, conversation: str, step: int) -> "Answer":
         context = {"conversation_id": conversation, "step_number": step}
-        return self.client.verify_action(self.agent.agent_id, self.action, context)
+        return self.client.run(agents.verify_action(self.agent.agent_id, self.action, context))
 
     def wait_for(self, action_id: str, wait: float) -> "Action":
         """Return the action after at most `wait` seconds; raise UsageError if its approval was revoked."""
-        action = self.client.wait_for_decision(self.agent.agent_id, action_id, wait)
+        action = self.client.run(agents.wait_for_decision(self.agent.agent_id, action_id, wait))
         if action.decision == Decision.APPROVED:
             require_active(self.client, self.agent)
             if action.get("attestation_id") is not None and action.attestation is None:
@@ -134,9 +133,9 @@ class _DecisionRequest(NamedTuple):
         return action.execution is None and action.action is not None and is_same_json(self.action, action.action)
 
 
-def require_active(client: "QWEDClient", agent: HookAgent) -> Any:
+def require_active(client: HookClient, agent: HookAgent) -> Any:
     """Return the agent; raise UsageError if it is suspended."""
-    current = client.get_agent(agent.agent_id)
+    current = client.run(agents.get_agent(agent.agent_id))
     if current.status != "active":
         raise UsageError(f"the agent {agent.agent_id} is {current.status}")
     return current
@@ -257,8 +256,7 @@ def report_outcome(call: ToolCall, agent: HookAgent, timeout: float) -> None:
         stored.save()
     if action_id is None:
         return
-    with client_of(agent, timeout) as client:
-        client.log_execution(agent.agent_id, action_id, call.success)
+    client_of(agent, timeout).run(agents.log_execution(agent.agent_id, action_id, call.success))
 
 
 def check_setup(agent: HookAgent, timeout: float) -> str:
@@ -266,6 +264,5 @@ def check_setup(agent: HookAgent, timeout: float) -> str:
     with locked_session(hashed_name("check")) as stored:
         stored.save()
         stored.file.unlink()
-    with client_of(agent, timeout) as client:
-        current = require_active(client, agent)
+    current = require_active(client_of(agent, timeout), agent)
     return f"the hook uses {agent.base_url} for `{current.name}` ({agent.agent_id}), trust level {current.trust_level}"

@@ -4,9 +4,9 @@ import os.path
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from qwed_sdk.errors import UsageError
+from qwed_sdk.errors import UsageError, quote_text
 from qwed_sdk.hook.input import read_object
-from qwed_sdk.hook.tool_call import ToolCall, quote_text
+from qwed_sdk.hook.tool_call import ToolCall
 
 Raw = Mapping[str, Any]
 

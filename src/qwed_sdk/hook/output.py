@@ -3,7 +3,7 @@
 import json
 from typing import TYPE_CHECKING
 
-from qwed_sdk.operations.tool_check import Refusal
+from qwed_sdk.permits import Refusal
 
 if TYPE_CHECKING:
     from qwed_sdk.hook.decide import HookDecision

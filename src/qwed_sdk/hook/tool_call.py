@@ -28,9 +28,3 @@ class ToolCall(NamedTuple):
     def is_over(self) -> bool:
         """True if the tool has already run."""
         return self.success is not None
-
-
-def quote_text(text: object) -> str:
-    """Return untrusted text, shortened and in backticks."""
-    plain = "".join(char if char.isprintable() and char != "`" else "?" for char in str(text)[:60])
-    return f"`{plain}`"

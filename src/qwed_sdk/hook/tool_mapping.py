@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from qwed_sdk.errors import UsageError
+from qwed_sdk.errors import UsageError, quote_text
 from qwed_sdk.hook.input import read_object
-from qwed_sdk.hook.tool_call import quote_text
 
 FIELDS = ("query", "code", "target")
 """Fields of an action that an argument can provide."""

@@ -3,8 +3,9 @@
 Each class is imported on first use: the callback needs langchain-core only, the middleware needs langchain.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from qwed.model.lazy_import import lazy_names
 
 if TYPE_CHECKING:
     from qwed_sdk.langchain.callback import QWEDVerificationCallback
@@ -12,14 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["QWEDMiddleware", "QWEDVerificationCallback"]
 
-_MODULE_OF_NAME = {"QWEDMiddleware": "middleware", "QWEDVerificationCallback": "callback"}
-
-
-def __getattr__(name: str) -> object:
-    if name not in _MODULE_OF_NAME:
-        raise AttributeError(f"module `{__name__}` has no `{name}`")
-    return getattr(import_module(f"{__name__}.{_MODULE_OF_NAME[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return [*__all__]
+_MODULE_OF_NAME = {
+    "QWEDMiddleware": "qwed_sdk.langchain.middleware",
+    "QWEDVerificationCallback": "qwed_sdk.langchain.callback",
+}
+__getattr__, __dir__ = lazy_names(__name__, _MODULE_OF_NAME)

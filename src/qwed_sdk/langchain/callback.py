@@ -11,8 +11,8 @@ from qwed_sdk.client import QWEDClient
 from qwed_sdk.errors import ActionDenied
 from qwed_sdk.langchain.run_registry import AnnouncedCall, RunRegistry
 from qwed_sdk.langchain.tool_result import ToolOutcome, failure_of, outcome_of
-from qwed_sdk.operations.tool_check import Permit, Refusal
 from qwed_sdk.optional_import import import_or_stub
+from qwed_sdk.permits import Permit, Refusal
 from qwed_sdk.to_json import NotJsonSerializableError, to_plain_json
 from qwed_sdk.tool_guard import Checkpoint, CheckpointRules
 

@@ -1,12 +1,12 @@
 """Registry of LangChain runs: their conversation, permitted calls and running tools."""
 
-from collections import OrderedDict
 from collections.abc import Mapping
 from threading import Lock
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
-from qwed_sdk.operations.tool_check import Permit
+from qwed.model.lru_cache import LruCache
+from qwed_sdk.permits import Permit
 
 V = TypeVar("V")
 
@@ -27,15 +27,15 @@ class RunRegistry:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._conversations: OrderedDict[UUID, str | None] = OrderedDict()
-        self._permitted: OrderedDict[UUID, list[tuple[AnnouncedCall, Permit]]] = OrderedDict()
-        self._running: OrderedDict[UUID, Permit] = OrderedDict()
+        self._conversations: LruCache[UUID, str | None] = LruCache(MAX_RUNS)
+        self._permitted: LruCache[UUID, list[tuple[AnnouncedCall, Permit]]] = LruCache(MAX_RUNS)
+        self._running: LruCache[UUID, Permit] = LruCache(MAX_RUNS)
 
     def begin(self, run: UUID, parent: UUID | None, metadata: Mapping[str, Any] | None) -> None:
         """Register a chain: its conversation is its thread's, else its parent's, else a new one."""
         with self._lock:
             conversation = self._conversation(parent, metadata)
-            _remember(self._conversations, run, str(run) if conversation is None else conversation)
+            self._conversations[run] = str(run) if conversation is None else conversation
 
     def end(self, run: UUID) -> None:
         """Remove a chain and its unused permits."""
@@ -52,7 +52,7 @@ class RunRegistry:
         """Store the permit of an announced call, which the run may make once."""
         with self._lock:
             calls = self._permitted.pop(run, [])
-            _remember(self._permitted, run, [*calls, (call, permit)])
+            self._permitted[run] = [*calls, (call, permit)]
 
     def claim(self, run: UUID | None, call: AnnouncedCall | None) -> Permit | None:
         """Remove and return the permit for exactly this call in this run, or None."""
@@ -64,8 +64,8 @@ class RunRegistry:
     def start(self, run: UUID, permit: Permit, conversation: str | None) -> None:
         """Register a running tool; calls inside it belong to the same conversation."""
         with self._lock:
-            _remember(self._running, run, permit)
-            _remember(self._conversations, run, conversation)
+            self._running[run] = permit
+            self._conversations[run] = conversation
 
     def finish(self, run: UUID) -> Permit | None:
         """Remove a tool that has ended, and return its permit."""
@@ -78,9 +78,3 @@ class RunRegistry:
         if thread is not None:
             return str(thread)
         return None if run is None else self._conversations.get(run)
-
-
-def _remember(store: "OrderedDict[UUID, V]", run: UUID, value: V) -> None:
-    store[run] = value
-    if len(store) > MAX_RUNS:
-        store.popitem(last=False)

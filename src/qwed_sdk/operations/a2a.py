@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from qwed.model.endpoints import Endpoint
 from qwed_sdk.errors import QWEDArgumentError
-from qwed_sdk.http_request import Operation, request_json
+from qwed_sdk.http_request import Operation, call
 from qwed_sdk.models import ApiRecord, Lists, Verdict
 
 AGENT_HEADER = "QWED-Agent-Id"
@@ -34,18 +35,11 @@ def intercept(message: Mapping[str, Any] | Dumpable, agent_token: str | None = N
         QWEDAuthError: The credential may not send as this sender.
     """
     body = dict(message) if isinstance(message, Mapping) else _dump_message(message)
-    sender = body.get("sender_agent_id")
+    headers = _sender_header(body.get("sender_agent_id")) if agent_token is not None else {}
     # Not repeatable: a message that is sent twice is counted twice.
-    return Verdict(
-        (
-            yield from request_json(
-                "POST",
-                "/a2a/intercept",
-                body,
-                agent_token=agent_token,
-                headers=_sender_header(sender) if agent_token is not None else {},
-                must_have="status",
-            )
+    return (
+        yield from call(
+            Verdict, Endpoint.INTERCEPT, body=body, agent_token=agent_token, headers=headers, must_have="status"
         )
     )
 
@@ -67,7 +61,7 @@ def a2a_health() -> Operation[ApiRecord]:
     Returns:
         `status` and `guards`.
     """
-    return ApiRecord((yield from request_json("GET", "/a2a/health", public=True, must_have="status")))
+    return (yield from call(ApiRecord, Endpoint.A2A_HEALTH, public=True, must_have="status"))
 
 
 def a2a_metrics() -> Operation[ApiRecord]:
@@ -76,7 +70,7 @@ def a2a_metrics() -> Operation[ApiRecord]:
     Returns:
         The counts.
     """
-    return ApiRecord((yield from request_json("GET", "/a2a/metrics")))
+    return (yield from call(ApiRecord, Endpoint.A2A_METRICS))
 
 
 def a2a_lists() -> Operation[Lists]:
@@ -85,7 +79,7 @@ def a2a_lists() -> Operation[Lists]:
     Returns:
         The lists.
     """
-    return Lists((yield from request_json("GET", "/a2a/lists")))
+    return (yield from call(Lists, Endpoint.A2A_LISTS))
 
 
 def block_agent(agent_id: str) -> Operation[ApiRecord]:
@@ -100,7 +94,7 @@ def block_agent(agent_id: str) -> Operation[ApiRecord]:
     Raises:
         QWEDAuthError: The key's role is not `owner`.
     """
-    return (yield from _change_list("PUT", "blocks", agent_id=agent_id))
+    return (yield from call(ApiRecord, Endpoint.BLOCK_AGENT, body={"agent_id": agent_id}))
 
 
 def unblock_agent(agent_id: str) -> Operation[ApiRecord]:
@@ -115,7 +109,7 @@ def unblock_agent(agent_id: str) -> Operation[ApiRecord]:
     Raises:
         QWEDAuthError: The key's role is not `owner`.
     """
-    return (yield from _change_list("DELETE", "blocks", agent_id=agent_id))
+    return (yield from call(ApiRecord, Endpoint.UNBLOCK_AGENT, body={"agent_id": agent_id}))
 
 
 def block_pair(sender: str, receiver: str) -> Operation[ApiRecord]:
@@ -131,7 +125,7 @@ def block_pair(sender: str, receiver: str) -> Operation[ApiRecord]:
     Raises:
         QWEDAuthError: The key's role is not `owner`.
     """
-    return (yield from _change_list("PUT", "pairs", sender=sender, receiver=receiver))
+    return (yield from call(ApiRecord, Endpoint.BLOCK_PAIR, body={"sender": sender, "receiver": receiver}))
 
 
 def unblock_pair(sender: str, receiver: str) -> Operation[ApiRecord]:
@@ -147,7 +141,7 @@ def unblock_pair(sender: str, receiver: str) -> Operation[ApiRecord]:
     Raises:
         QWEDAuthError: The key's role is not `owner`.
     """
-    return (yield from _change_list("DELETE", "pairs", sender=sender, receiver=receiver))
+    return (yield from call(ApiRecord, Endpoint.UNBLOCK_PAIR, body={"sender": sender, "receiver": receiver}))
 
 
 def trust_agent(agent_id: str) -> Operation[ApiRecord]:
@@ -162,7 +156,7 @@ def trust_agent(agent_id: str) -> Operation[ApiRecord]:
     Raises:
         QWEDAuthError: The key's role is not `owner`.
     """
-    return (yield from _change_list("PUT", "trusted", agent_id=agent_id))
+    return (yield from call(ApiRecord, Endpoint.TRUST_AGENT, body={"agent_id": agent_id}))
 
 
 def revoke_agent(agent_id: str) -> Operation[ApiRecord]:
@@ -177,8 +171,4 @@ def revoke_agent(agent_id: str) -> Operation[ApiRecord]:
     Raises:
         QWEDAuthError: The key's role is not `owner`.
     """
-    return (yield from _change_list("DELETE", "trusted", agent_id=agent_id))
-
-
-def _change_list(method: str, which: str, **entry: str) -> Operation[ApiRecord]:
-    return ApiRecord((yield from request_json(method, f"/a2a/{which}", entry)))
+    return (yield from call(ApiRecord, Endpoint.REVOKE_AGENT, body={"agent_id": agent_id}))

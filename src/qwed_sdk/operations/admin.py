@@ -1,9 +1,10 @@
 """Operations on approvals, keys, tools and the webhook."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from qwed_sdk.http_request import Operation, path_of, request_json, without_none
+from qwed.model.endpoints import Endpoint
+from qwed_sdk.http_request import Operation, call
 from qwed_sdk.models import Action, ApiRecord, Approval
 from qwed_sdk.operations.pagination import entries_of, fetch_entries
 
@@ -25,7 +26,7 @@ def list_approvals(
         QWEDRequestError: The state does not exist.
     """
     filters = {"state": state, "agent_id": agent_id}
-    return [Approval(entry) for entry in (yield from fetch_entries("/approvals", "approvals", limit, filters))]
+    return (yield from fetch_entries(Approval, Endpoint.LIST_APPROVALS, "approvals", limit=limit, filters=filters))
 
 
 def get_approval(approval_id: str) -> Operation[Approval]:
@@ -40,7 +41,7 @@ def get_approval(approval_id: str) -> Operation[Approval]:
     Raises:
         QWEDNotFoundError: The organisation has no approval with this id.
     """
-    return Approval((yield from request_json("GET", path_of("approvals", approval_id), must_have="approval_id")))
+    return (yield from call(Approval, Endpoint.GET_APPROVAL, approval_id, must_have="approval_id"))
 
 
 def approve(approval_id: str, reason: str, approver: str | None = None) -> Operation[Approval]:
@@ -58,7 +59,8 @@ def approve(approval_id: str, reason: str, approver: str | None = None) -> Opera
         QWEDConflictError: It is already decided or expired.
         QWEDAuthError: The key's role is not sufficient, or it made the request itself.
     """
-    return (yield from _resolve(approval_id, "approve", reason, approver))
+    body = {"reason": reason, "approver": approver}
+    return (yield from call(Approval, Endpoint.APPROVE, approval_id, body=body, must_have="approval_id"))
 
 
 def reject(approval_id: str, reason: str, approver: str | None = None) -> Operation[Approval]:
@@ -76,14 +78,8 @@ def reject(approval_id: str, reason: str, approver: str | None = None) -> Operat
         QWEDConflictError: It is already decided or expired.
         QWEDAuthError: The key's role is not sufficient, or it made the request itself.
     """
-    return (yield from _resolve(approval_id, "reject", reason, approver))
-
-
-def _resolve(approval_id: str, verb: str, reason: str, approver: str | None) -> Operation[Approval]:
-    body = without_none(reason=reason, approver=approver)
-    return Approval(
-        (yield from request_json("POST", path_of("approvals", approval_id, verb), body, must_have="approval_id"))
-    )
+    body = {"reason": reason, "approver": approver}
+    return (yield from call(Approval, Endpoint.REJECT, approval_id, body=body, must_have="approval_id"))
 
 
 def create_organisation(name: str) -> Operation[ApiRecord]:
@@ -98,7 +94,7 @@ def create_organisation(name: str) -> Operation[ApiRecord]:
     Raises:
         QWEDAuthError: The key is not an owner's of the first organisation.
     """
-    return ApiRecord((yield from request_json("POST", "/organisations", {"name": name})))
+    return (yield from call(ApiRecord, Endpoint.ADD_ORGANISATION, body={"name": name}))
 
 
 def create_key(name: str, role: str = "member") -> Operation[ApiRecord]:
@@ -114,7 +110,7 @@ def create_key(name: str, role: str = "member") -> Operation[ApiRecord]:
     Raises:
         QWEDAuthError: The key's role is not `owner`.
     """
-    return ApiRecord((yield from request_json("POST", "/keys", {"name": name, "role": role})))
+    return (yield from call(ApiRecord, Endpoint.ADD_KEY, body={"name": name, "role": role}))
 
 
 def list_keys() -> Operation[list[ApiRecord]]:
@@ -126,7 +122,7 @@ def list_keys() -> Operation[list[ApiRecord]]:
     Raises:
         QWEDAuthError: The key's role is not `owner`.
     """
-    return [ApiRecord(entry) for entry in entries_of((yield from request_json("GET", "/keys")), "keys")]
+    return entries_of((yield from call(ApiRecord, Endpoint.LIST_KEYS)), "keys", ApiRecord)
 
 
 def get_own_key() -> Operation[ApiRecord]:
@@ -135,7 +131,7 @@ def get_own_key() -> Operation[ApiRecord]:
     Returns:
         Its id, name, role and `organisation_id`.
     """
-    return ApiRecord((yield from request_json("GET", "/keys/self")))
+    return (yield from call(ApiRecord, Endpoint.GET_OWN_KEY))
 
 
 def revoke_key(key_id: str) -> Operation[ApiRecord]:
@@ -152,7 +148,7 @@ def revoke_key(key_id: str) -> Operation[ApiRecord]:
         QWEDNotFoundError: The organisation has no key with this id.
         QWEDConflictError: It is the last owner key.
     """
-    return ApiRecord((yield from request_json("DELETE", path_of("keys", key_id))))
+    return (yield from call(ApiRecord, Endpoint.REVOKE_KEY, key_id))
 
 
 def list_changes(limit: int = 100) -> Operation[list[Action]]:
@@ -164,7 +160,7 @@ def list_changes(limit: int = 100) -> Operation[list[Action]]:
     Returns:
         The changes, each with the key that made it.
     """
-    return [Action(entry) for entry in (yield from fetch_entries("/changes", "changes", limit))]
+    return (yield from fetch_entries(Action, Endpoint.LIST_CHANGES, "changes", limit=limit))
 
 
 def list_tools() -> Operation[list[ApiRecord]]:
@@ -173,7 +169,7 @@ def list_tools() -> Operation[list[ApiRecord]]:
     Returns:
         The tools.
     """
-    return [ApiRecord(entry) for entry in entries_of((yield from request_json("GET", "/tools")), "tools")]
+    return entries_of((yield from call(ApiRecord, Endpoint.LIST_TOOLS)), "tools", ApiRecord)
 
 
 def put_tool(name: str, risk_level: str, **fields: Any) -> Operation[ApiRecord]:
@@ -192,9 +188,7 @@ def put_tool(name: str, risk_level: str, **fields: Any) -> Operation[ApiRecord]:
         QWEDAuthError: The key's role is not `owner`.
         QWEDRequestError: A field is unknown or cannot be used.
     """
-    return ApiRecord(
-        (yield from request_json("PUT", path_of("tools", name), without_none(risk_level=risk_level, **fields)))
-    )
+    return (yield from call(ApiRecord, Endpoint.PUT_TOOL, name, body={"risk_level": risk_level, **fields}))
 
 
 def set_webhook(url: str, events: Sequence[str] | None = None) -> Operation[ApiRecord]:
@@ -211,8 +205,8 @@ def set_webhook(url: str, events: Sequence[str] | None = None) -> Operation[ApiR
         QWEDAuthError: The key's role is not `owner`.
         QWEDRequestError: The address or an event cannot be used.
     """
-    body: Mapping[str, Any] = without_none(url=url, events=None if events is None else list(events))
-    return ApiRecord((yield from request_json("PUT", "/webhook", body)))
+    body = {"url": url, "events": None if events is None else list(events)}
+    return (yield from call(ApiRecord, Endpoint.PUT_WEBHOOK, body=body))
 
 
 def get_webhook() -> Operation[ApiRecord]:
@@ -225,7 +219,7 @@ def get_webhook() -> Operation[ApiRecord]:
         QWEDAuthError: The key's role is not `owner`.
         QWEDNotFoundError: No webhook is set.
     """
-    return ApiRecord((yield from request_json("GET", "/webhook")))
+    return (yield from call(ApiRecord, Endpoint.GET_WEBHOOK))
 
 
 def delete_webhook() -> Operation[ApiRecord]:
@@ -238,4 +232,4 @@ def delete_webhook() -> Operation[ApiRecord]:
         QWEDAuthError: The key's role is not `owner`.
         QWEDNotFoundError: No webhook is set.
     """
-    return ApiRecord((yield from request_json("DELETE", "/webhook")))
+    return (yield from call(ApiRecord, Endpoint.DELETE_WEBHOOK))

@@ -7,18 +7,9 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
+from qwed.model.endpoints import Endpoint
 from qwed_sdk.errors import QWEDArgumentError, QWEDProtocolError
-from qwed_sdk.http_request import (
-    Operation,
-    Pause,
-    Request,
-    error_of,
-    parse_seconds,
-    path_of,
-    query_params,
-    request_json,
-    without_none,
-)
+from qwed_sdk.http_request import Operation, Pause, call, error_of, parse_seconds, request_to
 from qwed_sdk.models import Action, Agent, Answer, ApiRecord
 from qwed_sdk.operations.pagination import fetch_entries
 
@@ -62,18 +53,18 @@ def register_agent(
         QWEDRequestError: A field is missing, unknown or cannot be used.
         QWEDAuthError: The key is not an owner's, and trust level 3 was requested.
     """
-    body = without_none(
-        name=name,
-        type=type,
-        principal_id=principal_id,
-        permissions=permissions,
-        budget=budget,
-        trust_level=trust_level,
-        description=description,
-        framework=framework,
-        model=model,
-    )
-    return Agent((yield from request_json("POST", "/agents/register", body, must_have="agent_id")))
+    body = {
+        "name": name,
+        "type": type,
+        "principal_id": principal_id,
+        "permissions": permissions,
+        "budget": budget,
+        "trust_level": trust_level,
+        "description": description,
+        "framework": framework,
+        "model": model,
+    }
+    return (yield from call(Agent, Endpoint.REGISTER_AGENT, body=body, must_have="agent_id"))
 
 
 def get_agent(agent_id: str, agent_token: str | None = None) -> Operation[Agent]:
@@ -89,9 +80,7 @@ def get_agent(agent_id: str, agent_token: str | None = None) -> Operation[Agent]
     Raises:
         QWEDNotFoundError: The organisation has no agent with this id.
     """
-    return Agent(
-        (yield from request_json("GET", path_of("agents", agent_id), agent_token=agent_token, must_have="agent_id"))
-    )
+    return (yield from call(Agent, Endpoint.GET_AGENT, agent_id, agent_token=agent_token, must_have="agent_id"))
 
 
 def list_agents(limit: int = 100) -> Operation[list[Agent]]:
@@ -103,7 +92,7 @@ def list_agents(limit: int = 100) -> Operation[list[Agent]]:
     Returns:
         The agents, without their tokens.
     """
-    return [Agent(entry) for entry in (yield from fetch_entries("/agents", "agents", limit))]
+    return (yield from fetch_entries(Agent, Endpoint.LIST_AGENTS, "agents", limit=limit))
 
 
 def verify_action(
@@ -132,8 +121,8 @@ def verify_action(
         QWEDArgumentError: The idempotency key cannot be used.
         QWEDRequestError: The action contains values that are not JSON.
     """
-    body = without_none(action=action, context=context, options=options)
-    return (yield from _request_decision(path_of("agents", agent_id, "verify"), body, agent_token, idempotency_key))
+    body = {"action": action, "context": context, "options": options}
+    return (yield from _request_decision(Endpoint.VERIFY, (agent_id,), body, agent_token, idempotency_key))
 
 
 def verify_tool_call(
@@ -169,29 +158,26 @@ def verify_tool_call(
         QWEDArgumentError: The idempotency key cannot be used.
         QWEDRequestError: The parameters contain values that are not JSON.
     """
-    stated = None if effects is None else list(effects)
-    body = without_none(
-        parameters=parameters, effects=stated, context=context, options=options, justification=justification
-    )
-    return (
-        yield from _request_decision(
-            path_of("agents", agent_id, "tools", tool_name), body, agent_token, idempotency_key
-        )
-    )
+    body = {
+        "parameters": parameters,
+        "effects": None if effects is None else list(effects),
+        "context": context,
+        "options": options,
+        "justification": justification,
+    }
+    ids = (agent_id, tool_name)
+    return (yield from _request_decision(Endpoint.VERIFY_TOOL, ids, body, agent_token, idempotency_key))
 
 
-def _request_decision(path: str, body: Mapping[str, Any], token: str | None, key: str | None) -> Operation[Answer]:
+def _request_decision(
+    endpoint: Endpoint, ids: tuple[str, ...], body: Mapping[str, Any], token: str | None, key: str | None
+) -> Operation[Answer]:
     # With a key, a request is decided, charged and logged once, however often the connection breaks.
     key = secrets.token_hex(16) if key is None else key
     if not isinstance(key, str) or not key.isascii() or not key.isprintable() or not key.strip():
         raise QWEDArgumentError("`idempotency_key` must be printable ASCII")
-    return Answer(
-        (
-            yield from request_json(
-                "POST", path, body, repeatable=True, agent_token=token, idempotency_key=key, must_have="decision"
-            )
-        )
-    )
+    how: dict[str, Any] = {"repeatable": True, "agent_token": token, "idempotency_key": key, "must_have": "decision"}
+    return (yield from call(Answer, endpoint, *ids, body=body, **how))
 
 
 def get_action(agent_id: str, action_id: str, agent_token: str | None = None) -> Operation[Action]:
@@ -242,15 +228,9 @@ def wait_for_decision(
 
 
 def _fetch_action(agent_id: str, action_id: str, wait: int, token: str | None) -> Operation[Action]:
-    path = path_of("agents", agent_id, "actions", action_id)
     query = {"wait": wait} if wait else None
-    action = Action(
-        (
-            yield from request_json(
-                "GET", path, query=query, patience=float(wait), agent_token=token, must_have="decision"
-            )
-        )
-    )
+    how: dict[str, Any] = {"query": query, "patience": float(wait), "agent_token": token, "must_have": "decision"}
+    action = yield from call(Action, Endpoint.GET_ACTION, agent_id, action_id, **how)
     if action.action_id != action_id:
         raise QWEDProtocolError(f"the server answered for another action than `{action_id}`")
     return action
@@ -284,9 +264,9 @@ def log_execution(
         QWEDNotFoundError: The agent has no action with this id.
         QWEDConflictError: The outcome is already recorded, or the action was not permitted.
     """
-    body = without_none(success=success, result=result, result_hash=result_hash, attestation=attestation)
-    path = path_of("agents", agent_id, "actions", action_id, "execution")
-    return Action((yield from request_json("POST", path, body, agent_token=agent_token)))
+    body = {"success": success, "result": result, "result_hash": result_hash, "attestation": attestation}
+    ids = (agent_id, action_id)
+    return (yield from call(Action, Endpoint.REPORT_EXECUTION, *ids, body=body, agent_token=agent_token))
 
 
 def get_agent_budget(agent_id: str, agent_token: str | None = None) -> Operation[ApiRecord]:
@@ -302,7 +282,7 @@ def get_agent_budget(agent_id: str, agent_token: str | None = None) -> Operation
     Raises:
         QWEDNotFoundError: The organisation has no agent with this id.
     """
-    return ApiRecord((yield from request_json("GET", path_of("agents", agent_id, "budget"), agent_token=agent_token)))
+    return (yield from call(ApiRecord, Endpoint.GET_BUDGET, agent_id, agent_token=agent_token))
 
 
 def get_agent_activity(
@@ -333,8 +313,8 @@ def get_agent_activity(
         QWEDNotFoundError: The organisation has no agent with this id.
     """
     filters = {"from": since, "to": until, "decision": decision, "kind": kind}
-    path = path_of("agents", agent_id, "activity")
-    return [Action(entry) for entry in (yield from fetch_entries(path, "activities", limit, filters, agent_token))]
+    how: dict[str, Any] = {"limit": limit, "filters": filters, "agent_token": agent_token}
+    return (yield from fetch_entries(Action, Endpoint.GET_ACTIVITY, "activities", agent_id, **how))
 
 
 def request_trust_change(
@@ -354,10 +334,8 @@ def request_trust_change(
     Raises:
         QWEDConflictError: The evidence is not sufficient (see `details`), or a request is already open.
     """
-    body = without_none(to_level=to_level, justification=justification)
-    return ApiRecord(
-        (yield from request_json("POST", path_of("agents", agent_id, "trust"), body, agent_token=agent_token))
-    )
+    body = {"to_level": to_level, "justification": justification}
+    return (yield from call(ApiRecord, Endpoint.CHANGE_TRUST, agent_id, body=body, agent_token=agent_token))
 
 
 def reduce_trust(agent_id: str, to_level: int, justification: str | None = None) -> Operation[ApiRecord]:
@@ -375,8 +353,8 @@ def reduce_trust(agent_id: str, to_level: int, justification: str | None = None)
         QWEDNotFoundError: The organisation has no agent with this id.
         QWEDAuthError: The key's role is not `owner` or `approver`.
     """
-    body = without_none(request="trust_reduction", to_level=to_level, justification=justification)
-    return ApiRecord((yield from request_json("POST", path_of("agents", agent_id, "trust"), body)))
+    body = {"request": "trust_reduction", "to_level": to_level, "justification": justification}
+    return (yield from call(ApiRecord, Endpoint.CHANGE_TRUST, agent_id, body=body))
 
 
 def suspend_agent(agent_id: str, reason: str) -> Operation[Agent]:
@@ -392,7 +370,7 @@ def suspend_agent(agent_id: str, reason: str) -> Operation[Agent]:
     Raises:
         QWEDNotFoundError: The organisation has no agent with this id.
     """
-    return (yield from _change_status(agent_id, "suspend", reason))
+    return (yield from call(Agent, Endpoint.SUSPEND, agent_id, body={"reason": reason}, must_have="agent_id"))
 
 
 def reactivate_agent(agent_id: str, reason: str) -> Operation[Agent]:
@@ -409,7 +387,7 @@ def reactivate_agent(agent_id: str, reason: str) -> Operation[Agent]:
         QWEDNotFoundError: The organisation has no agent with this id.
         QWEDAuthError: The key's role is not `owner` or `approver`.
     """
-    return (yield from _change_status(agent_id, "reactivate", reason))
+    return (yield from call(Agent, Endpoint.REACTIVATE, agent_id, body={"reason": reason}, must_have="agent_id"))
 
 
 def file_complaint(agent_id: str, reason: str) -> Operation[Agent]:
@@ -425,13 +403,7 @@ def file_complaint(agent_id: str, reason: str) -> Operation[Agent]:
     Raises:
         QWEDNotFoundError: The organisation has no agent with this id.
     """
-    return (yield from _change_status(agent_id, "complaint", reason))
-
-
-def _change_status(agent_id: str, verb: str, reason: str) -> Operation[Agent]:
-    return Agent(
-        (yield from request_json("POST", path_of("agents", agent_id, verb), {"reason": reason}, must_have="agent_id"))
-    )
+    return (yield from call(Agent, Endpoint.FILE_COMPLAINT, agent_id, body={"reason": reason}, must_have="agent_id"))
 
 
 def rotate_token(agent_id: str) -> Operation[Agent]:
@@ -447,9 +419,7 @@ def rotate_token(agent_id: str) -> Operation[Agent]:
         QWEDNotFoundError: The organisation has no agent with this id.
         QWEDAuthError: The key's role is not `owner` or `approver`.
     """
-    return Agent(
-        (yield from request_json("POST", path_of("agents", agent_id, "rotate-token"), must_have="agent_token"))
-    )
+    return (yield from call(Agent, Endpoint.ROTATE_TOKEN, agent_id, must_have="agent_token"))
 
 
 def suspend_all(reason: str) -> Operation[ApiRecord]:
@@ -461,7 +431,7 @@ def suspend_all(reason: str) -> Operation[ApiRecord]:
     Returns:
         The organisation's id, and `halted`.
     """
-    return ApiRecord((yield from request_json("POST", "/suspend-all", {"reason": reason})))
+    return (yield from call(ApiRecord, Endpoint.SUSPEND_ALL, body={"reason": reason}))
 
 
 def reactivate_all(reason: str) -> Operation[ApiRecord]:
@@ -476,7 +446,7 @@ def reactivate_all(reason: str) -> Operation[ApiRecord]:
     Raises:
         QWEDAuthError: The key's role is not `owner` or `approver`.
     """
-    return ApiRecord((yield from request_json("POST", "/reactivate-all", {"reason": reason})))
+    return (yield from call(ApiRecord, Endpoint.REACTIVATE_ALL, body={"reason": reason}))
 
 
 def compliance_report(
@@ -501,10 +471,7 @@ def compliance_report(
         QWEDRequestError: The format or the period cannot be used.
     """
     period = {"format": format, "from": since, "to": until}
-    path = path_of("agents", agent_id, "compliance-report")
-    response = yield Request(
-        method="GET", path=path, query=query_params(period), repeatable=True, largest=MAX_REPORT_BYTES
-    )
+    response = yield request_to(Endpoint.GET_COMPLIANCE_REPORT, agent_id, query=period, largest=MAX_REPORT_BYTES)
     if response.status != 200:
         raise error_of(response)
     if response.media != MEDIA_TYPES.get(format):

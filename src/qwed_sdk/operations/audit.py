@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from qwed.model.endpoints import Endpoint
 from qwed_sdk.errors import QWEDProtocolError
-from qwed_sdk.http_request import Operation, Request, error_of, json_object_of, path_of, request_json
+from qwed_sdk.http_request import Operation, call, error_of, json_object_of, request_to
 from qwed_sdk.models import ApiRecord
 from qwed_sdk.operations.pagination import entries_of
 
@@ -14,7 +15,7 @@ def health() -> Operation[ApiRecord]:
     Returns:
         `status` and `version`.
     """
-    return ApiRecord((yield from request_json("GET", "/health", public=True)))
+    return (yield from call(ApiRecord, Endpoint.HEALTH, public=True))
 
 
 def ready() -> Operation[ApiRecord]:
@@ -23,7 +24,7 @@ def ready() -> Operation[ApiRecord]:
     Returns:
         `ready`, and `parts`.
     """
-    response = yield Request(method="GET", path="/ready", public=True)
+    response = yield request_to(Endpoint.READY, public=True)
     members = json_object_of(response)
     if not isinstance(members.get("ready"), bool):
         raise error_of(response)
@@ -36,7 +37,7 @@ def get_jwks() -> Operation[ApiRecord]:
     Returns:
         A JSON Web Key Set.
     """
-    return ApiRecord((yield from request_json("GET", "/.well-known/jwks.json", public=True)))
+    return (yield from call(ApiRecord, Endpoint.JWKS, public=True))
 
 
 def verify_attestation(jwt: str) -> Operation[ApiRecord]:
@@ -48,7 +49,7 @@ def verify_attestation(jwt: str) -> Operation[ApiRecord]:
     Returns:
         `valid`, `claims` and `error`.
     """
-    return ApiRecord((yield from request_json("POST", "/attestation/verify", {"jwt": jwt}, repeatable=True)))
+    return (yield from call(ApiRecord, Endpoint.VERIFY_ATTESTATION, body={"jwt": jwt}, repeatable=True))
 
 
 def get_attestation(attestation_id: str) -> Operation[ApiRecord]:
@@ -63,7 +64,7 @@ def get_attestation(attestation_id: str) -> Operation[ApiRecord]:
     Raises:
         QWEDNotFoundError: The organisation has no attestation with this id.
     """
-    return ApiRecord((yield from request_json("GET", path_of("attestation", attestation_id))))
+    return (yield from call(ApiRecord, Endpoint.GET_ATTESTATION, attestation_id))
 
 
 def revoke_attestation(attestation_id: str, reason: str) -> Operation[ApiRecord]:
@@ -81,9 +82,7 @@ def revoke_attestation(attestation_id: str, reason: str) -> Operation[ApiRecord]
         QWEDNotFoundError: The organisation has no attestation with this id.
         QWEDConflictError: It is already revoked.
     """
-    return ApiRecord(
-        (yield from request_json("POST", path_of("attestation", attestation_id, "revoke"), {"reason": reason}))
-    )
+    return (yield from call(ApiRecord, Endpoint.REVOKE_ATTESTATION, attestation_id, body={"reason": reason}))
 
 
 def rotate_signing_key(reason: str) -> Operation[ApiRecord]:
@@ -99,7 +98,7 @@ def rotate_signing_key(reason: str) -> Operation[ApiRecord]:
         QWEDAuthError: The key is not an owner's of the first organisation.
         QWEDConflictError: The key is a file of the operator (`QWED_SIGNING_KEY_FILE`).
     """
-    return ApiRecord((yield from request_json("POST", "/signing-key/rotate", {"reason": reason})))
+    return (yield from call(ApiRecord, Endpoint.ROTATE_SIGNING_KEY, body={"reason": reason}))
 
 
 def audit_head() -> Operation[ApiRecord]:
@@ -108,7 +107,7 @@ def audit_head() -> Operation[ApiRecord]:
     Returns:
         `log_id`, `size`, `root`, `time` and `signature`. Save it to detect any later change of the log.
     """
-    return ApiRecord((yield from request_json("GET", "/audit/head")))
+    return (yield from call(ApiRecord, Endpoint.AUDIT_HEAD))
 
 
 def audit_entries(from_index: int = 0, limit: int = 100) -> Operation[list[dict[str, Any]]]:
@@ -125,7 +124,7 @@ def audit_entries(from_index: int = 0, limit: int = 100) -> Operation[list[dict[
         QWEDRequestError: The index is beyond the end of the log.
     """
     query = {"from_index": from_index, "limit": limit}
-    return entries_of((yield from request_json("GET", "/audit/entries", query=query)), "entries")
+    return entries_of((yield from call(dict, Endpoint.AUDIT_ENTRIES, query=query)), "entries", dict)
 
 
 def audit_inclusion(
@@ -146,7 +145,7 @@ def audit_inclusion(
         QWEDNotFoundError: The log has no activity with this id.
     """
     query = {"index": index, "size": size, "activity_id": activity_id}
-    return ApiRecord((yield from request_json("GET", "/audit/proof/inclusion", query=query)))
+    return (yield from call(ApiRecord, Endpoint.AUDIT_INCLUSION, query=query))
 
 
 def audit_consistency(first: int, second: int) -> Operation[ApiRecord]:
@@ -162,7 +161,7 @@ def audit_consistency(first: int, second: int) -> Operation[ApiRecord]:
     Raises:
         QWEDRequestError: A size does not exist, or `first` is larger than `second`.
     """
-    return ApiRecord((yield from request_json("GET", "/audit/proof/consistency", query={"from": first, "to": second})))
+    return (yield from call(ApiRecord, Endpoint.AUDIT_CONSISTENCY, query={"from": first, "to": second}))
 
 
 def erase(subject: str) -> Operation[ApiRecord]:
@@ -177,7 +176,7 @@ def erase(subject: str) -> Operation[ApiRecord]:
     Raises:
         QWEDAuthError: The key's role is not `owner`.
     """
-    members = yield from request_json("POST", "/audit/erase", {"subject": subject})
-    if not isinstance(members.get("erased"), bool):
+    erased = yield from call(ApiRecord, Endpoint.ERASE_SUBJECT, body={"subject": subject})
+    if not isinstance(erased.get("erased"), bool):
         raise QWEDProtocolError("the answer has no `erased`: is this a qwed server?")
-    return ApiRecord(members)
+    return erased

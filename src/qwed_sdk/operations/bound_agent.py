@@ -1,6 +1,6 @@
 """Operations of one agent, with its steps counted."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,7 +50,7 @@ def verify_action(
         QWEDRequestError: The action contains values that are not JSON.
     """
     conversation = binding.conversation(context)
-    return (yield from request_step(binding, conversation, context, ActionRequest(action, options)))
+    return (yield from request_step(conversation, context, send_action(binding, action, options)))
 
 
 def verify_tool_call(
@@ -80,61 +80,36 @@ def verify_tool_call(
         QWEDRequestError: The parameters contain values that are not JSON.
     """
     conversation = binding.conversation(context)
-    request = _ToolCallRequest(tool_name, parameters, options, justification, effects)
-    return (yield from request_step(binding, conversation, context, request))
 
-
-@dataclass(frozen=True)
-class ActionRequest:
-    """Request for a decision about an action."""
-
-    action: Mapping[str, Any]
-    options: Mapping[str, Any] | None
-
-    def send(self, binding: AgentBinding, context: Mapping[str, Any] | None) -> Operation[Answer]:
-        """Send the request."""
-        return (
-            yield from agents.verify_action(binding.agent_id, self.action, context, self.options, binding.agent_token)
+    def send(context: Mapping[str, Any] | None) -> Operation[Answer]:
+        agent_id, token = binding.agent_id, binding.agent_token
+        return agents.verify_tool_call(
+            agent_id, tool_name, parameters, context, options, token, justification=justification, effects=effects
         )
 
+    return (yield from request_step(conversation, context, send))
 
-@dataclass(frozen=True)
-class _ToolCallRequest:
-    tool_name: str
-    parameters: Mapping[str, Any] | None
-    options: Mapping[str, Any] | None
-    justification: str | None
-    effects: Sequence[str] | None
 
-    def send(self, binding: AgentBinding, context: Mapping[str, Any] | None) -> Operation[Answer]:
-        return (
-            yield from agents.verify_tool_call(
-                binding.agent_id,
-                self.tool_name,
-                self.parameters,
-                context,
-                self.options,
-                binding.agent_token,
-                justification=self.justification,
-                effects=self.effects,
-            )
-        )
+SendStep = Callable[[Mapping[str, Any] | None], Operation[Answer]]
+"""Sends a request for a decision in a context."""
+
+
+def send_action(binding: AgentBinding, action: Mapping[str, Any], options: Mapping[str, Any] | None) -> SendStep:
+    """Return the request for a decision about an action."""
+    return lambda context: agents.verify_action(binding.agent_id, action, context, options, binding.agent_token)
 
 
 def request_step(
-    binding: AgentBinding,
-    conversation: Conversation | None,
-    context: Mapping[str, Any] | None,
-    request: ActionRequest | _ToolCallRequest,
+    conversation: Conversation | None, context: Mapping[str, Any] | None, send: SendStep
 ) -> Operation[Answer]:
     """Request a decision as the next step of a conversation, which is locked meanwhile."""
     if conversation is None:
-        return (yield from request.send(binding, context))
+        return (yield from send(context))
     yield Acquire(conversation)
     step = conversation.take_step()
     step_context = {**(context or {}), "conversation_id": conversation.conversation_id, "step_number": step}
     try:
-        answer = yield from request.send(binding, step_context)
+        answer = yield from send(step_context)
     except QWEDError as error:
         if not may_have_decided(error):
             conversation.return_step(step)

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from qwed.model.endpoints import Endpoint
 from qwed.model.json_encode import to_json_value
 from qwed_sdk.errors import QWEDArgumentError, QWEDRequestError
-from qwed_sdk.http_request import Operation, Pause, parse_seconds, path_of, request_json, without_none
+from qwed_sdk.http_request import Operation, Pause, call, parse_seconds
 from qwed_sdk.models import Batch, Result
 
 MAX_FILE_BYTES = 10 << 20
@@ -47,7 +48,7 @@ def verify(
     """
     values = None if params is None else to_json_value(params)
     fields = {"type": type, "operation": operation, "params": values, "options": options}
-    return (yield from _request_result("/verify", query=query, **fields))
+    return (yield from _request_result(Endpoint.VERIFY_ANY, query=query, **fields))
 
 
 def verify_legal(
@@ -159,7 +160,7 @@ def verify_math(
     """
     return (
         yield from _request_result(
-            "/verify/math",
+            Endpoint.VERIFY_MATH,
             expression=expression,
             operation=operation,
             claimed_result=claimed_result,
@@ -195,7 +196,7 @@ def verify_logic(
     sentences = premises if premises is None or isinstance(premises, str) else list(premises)
     return (
         yield from _request_result(
-            "/verify/logic", query=query, premises=sentences, conclusion=conclusion, options=options
+            Endpoint.VERIFY_LOGIC, query=query, premises=sentences, conclusion=conclusion, options=options
         )
     )
 
@@ -214,7 +215,7 @@ def verify_code(code: str, language: str = "python", *, options: Mapping[str, An
     Raises:
         QWEDRequestError: A value is missing or cannot be used.
     """
-    return (yield from _request_result("/verify/code", code=code, language=language, options=options))
+    return (yield from _request_result(Endpoint.VERIFY_CODE, code=code, language=language, options=options))
 
 
 def verify_sql(
@@ -245,7 +246,7 @@ def verify_sql(
     tables = None if allowed_tables is None else list(allowed_tables)
     return (
         yield from _request_result(
-            "/verify/sql",
+            Endpoint.VERIFY_SQL,
             query=query,
             schema_ddl=schema_ddl,
             dialect=dialect,
@@ -270,7 +271,7 @@ def verify_fact(claim: str, context: str, *, options: Mapping[str, Any] | None =
     Raises:
         QWEDRequestError: A value is missing or cannot be used.
     """
-    return (yield from _request_result("/verify/fact", claim=claim, context=context, options=options))
+    return (yield from _request_result(Endpoint.VERIFY_FACT, claim=claim, context=context, options=options))
 
 
 def verify_stats(
@@ -296,7 +297,9 @@ def verify_stats(
     """
     content = _base64_content(file_path)
     return (
-        yield from _request_result("/verify/stats", query=query, content_base64=content, format=format, options=options)
+        yield from _request_result(
+            Endpoint.VERIFY_STATS, query=query, content_base64=content, format=format, options=options
+        )
     )
 
 
@@ -316,7 +319,7 @@ def verify_image(image_path: File, claim: str, *, options: Mapping[str, Any] | N
     """
     return (
         yield from _request_result(
-            "/verify/image", claim=claim, content_base64=_base64_content(image_path), options=options
+            Endpoint.VERIFY_IMAGE, claim=claim, content_base64=_base64_content(image_path), options=options
         )
     )
 
@@ -340,7 +343,11 @@ def verify_consensus(
     """
     return (
         yield from _request_result(
-            "/verify/consensus", query=query, verification_mode=mode, min_confidence=min_confidence, options=options
+            Endpoint.VERIFY_CONSENSUS,
+            query=query,
+            verification_mode=mode,
+            min_confidence=min_confidence,
+            options=options,
         )
     )
 
@@ -373,13 +380,8 @@ def verify_batch(
     if isinstance(items, str | Mapping):
         raise QWEDArgumentError("`items` must be a list of queries, not a single one")
     queries = [{"query": item} if isinstance(item, str) else to_json_value(item) for item in items]
-    batch = Batch(
-        (
-            yield from request_json(
-                "POST", "/verify/batch", without_none(items=queries, options=options), patience=30.0, must_have="job_id"
-            )
-        )
-    )
+    body = {"items": queries, "options": options}
+    batch = yield from call(Batch, Endpoint.VERIFY_BATCH, body=body, patience=30.0, must_have="job_id")
     pause = _FIRST_POLL_SECONDS
     while wait and not batch.is_over and time.monotonic() < ends:
         yield Pause(pause)
@@ -400,22 +402,17 @@ def get_batch_status(job_id: str) -> Operation[Batch]:
     Raises:
         QWEDNotFoundError: The organisation has no job with this id, or it has expired.
     """
-    return Batch((yield from request_json("GET", path_of("verify", "batch", job_id), must_have="job_id")))
+    return (yield from call(Batch, Endpoint.GET_BATCH, job_id, must_have="job_id"))
 
 
-def _request_result(path: str, **fields: Any) -> Operation[Result]:
-    # A verification changes nothing, so the request is repeatable.
+def _request_result(endpoint: Endpoint, **fields: Any) -> Operation[Result]:
     options = fields.get("options") or {}
     milliseconds = options.get("timeout_ms")
     # The server refuses a longer timeout at once.
     patience = min(max(milliseconds, 0), MAX_TIMEOUT_MS) / 1000 if isinstance(milliseconds, int) else 0.0
-    return Result(
-        (
-            yield from request_json(
-                "POST", path, without_none(**fields), repeatable=True, patience=patience, must_have="status"
-            )
-        )
-    )
+    # A verification changes nothing, so the request is repeatable.
+    how: dict[str, Any] = {"repeatable": True, "patience": patience, "must_have": "status"}
+    return (yield from call(Result, endpoint, body=fields, **how))
 
 
 def _base64_content(file: File) -> str:

@@ -3,14 +3,15 @@
 import logging
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
-from qwed.model import CanonicalJsonError, Decision, canonical, sha256_of
+from qwed.model import CanonicalJsonError, Decision, sha256_of
 from qwed.model.error_advice import client_advice
-from qwed_sdk.errors import ActionDenied, ActionPending, QWEDError
+from qwed_sdk.errors import QWEDError
 from qwed_sdk.http_request import Operation, parse_seconds
 from qwed_sdk.models import Answer
-from qwed_sdk.operations.bound_agent import ActionRequest, AgentBinding, log_execution, request_step, wait_for_decision
+from qwed_sdk.operations.bound_agent import AgentBinding, log_execution, request_step, send_action, wait_for_decision
+from qwed_sdk.permits import Permit, Refusal, is_same_json
 from qwed_sdk.to_json import NotJsonSerializableError, to_plain_json
 
 log = logging.getLogger("qwed_sdk")
@@ -35,67 +36,6 @@ class Rules:
                 raise ValueError(f"the action of `{tool}` has a `type`, and names arguments for query, code or target")
 
 
-class Permit(NamedTuple):
-    """Permission to run a tool with the verified arguments."""
-
-    tool: str
-    """Name of the tool."""
-    action_id: str
-    """Id of the action, `act_...`."""
-    arguments: dict[str, Any]
-    """Arguments to run the tool with; they may be corrected."""
-    answer: Answer
-    """The whole decision."""
-
-    @property
-    def attestation(self) -> str | dict[str, Any] | None:
-        """Proof that the call was permitted."""
-        return self.answer.attestation
-
-    def __bool__(self) -> bool:
-        return True
-
-
-class Refusal(NamedTuple):
-    """Refusal of a tool call; false as a condition."""
-
-    tool: str
-    """Name of the tool."""
-    reason: str
-    """Reason for the refusal."""
-    code: str | None = None
-    """Error code."""
-    suggestion: str | None = None
-    """Suggested remedy."""
-    decision: str = Decision.DENIED
-    """DENIED, PENDING or BUDGET_EXCEEDED."""
-    answer: Answer | None = None
-    """The whole decision; None if there is none."""
-
-    def __bool__(self) -> bool:
-        # A tuple is true, and `if checkpoint.before(...)` would run what was refused.
-        return False
-
-    def __str__(self) -> str:
-        return str(self.error())
-
-    def error(self) -> ActionDenied:
-        """Return the refusal as an exception to raise.
-
-        Returns:
-            `ActionPending` if a person has to decide, otherwise `ActionDenied`.
-        """
-        kind = ActionPending if self.decision == Decision.PENDING else ActionDenied
-        return kind(
-            self.tool,
-            self.reason,
-            code=self.code,
-            suggestion=self.suggestion,
-            decision=self.decision,
-            answer=self.answer,
-        )
-
-
 def before(
     binding: AgentBinding, rules: Rules, tool: str, arguments: Mapping[str, Any], run: Hashable = None
 ) -> Operation[Permit | Refusal]:
@@ -103,7 +43,7 @@ def before(
     try:
         action = action_of(rules, tool, arguments)
         conversation = binding.conversations.current if run is None else binding.conversations.for_run(run)
-        first = answer = yield from request_step(binding, conversation, None, ActionRequest(action, rules.options))
+        first = answer = yield from request_step(conversation, None, send_action(binding, action, rules.options))
         if answer.is_pending and rules.wait > 0 and answer.action_id is not None:
             answer = yield from wait_for_decision(binding, answer.action_id, rules.wait)
             if Decision(answer.decision).permits and answer.attestation is None:
@@ -204,15 +144,6 @@ def _require_same_kind(value: Any, new_value: Any, name: str) -> Any:
     if len(kinds) > 1 and kinds != {int, float}:
         raise NotJsonSerializableError(f"`{name}` has another type")
     return new_value
-
-
-def is_same_json(one: Any, other: Any) -> bool:
-    """Return True if two values are the same JSON."""
-    # Not `==`, for which 1 equals True.
-    try:
-        return canonical(one) == canonical(other)
-    except CanonicalJsonError:
-        return False
 
 
 def after(binding: AgentBinding, permit: Permit, success: bool, result: Any = None) -> Operation[bool]:

@@ -57,7 +57,7 @@ def agent() -> Iterator[CardAgent]:
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, agent: CardAgent) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr("qwed_a2a.proxy.card_registry._FETCH_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("qwed_a2a.proxy.card_registry.FETCH_PAUSE_SECONDS", 0.0)
     agent.card = agent.extended = agent.first
 
 
@@ -289,7 +289,7 @@ def test_hidden_instructions_hold_a_card_at_first_sight_and_nobody_is_shown_them
 def test_without_its_card_no_message_passes_and_with_it_they_do_again(
     agent: CardAgent, make_backend: MakeBackend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("qwed_a2a.proxy.card_registry._RETRY_SECONDS", 0.02)
+    monkeypatch.setattr("qwed_a2a.proxy.card_registry.RETRY_SECONDS", 0.02)
     with open_registry(agent.base, tmp_path / "gone", make_backend) as registry:
         agent.card = AgentCard()
         assert "its card cannot be checked (it has no agent name" in until(registry.refusal)
@@ -354,7 +354,15 @@ def test_where_a_key_is_configured_the_agents_own_signature_is_checked_first(
 
 @pytest.mark.parametrize(
     "content",
-    ["", "[]", '{"keys": []}', '{"keys": [{"kty": "oct", "k": "eA", "kid": "x"}]}', '{"keys": [{"kty": "EC"}]}'],
+    [
+        "",
+        "[]",
+        '{"keys": []}',
+        '{"keys": [{"kty": "oct", "k": "eA", "kid": "x"}]}',
+        '{"keys": [{"kty": "EC"}]}',
+        '{"keys": [{"kty": "EC", "crv": ["P-256"], "kid": "x"}]}',
+        '{"keys": [{"kty": "EC", "crv": "P-256", "x": "!", "y": "!", "kid": "x"}]}',
+    ],
 )
 def test_a_file_without_a_public_key_is_refused_at_the_start(
     content: str, agent: CardAgent, make_backend: MakeBackend, tmp_path: Path

@@ -8,17 +8,21 @@ from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
 import httpx
 import pytest
 from anyio.from_thread import start_blocking_portal
 
+from qwed.proxies.backend import Identity
 from qwed.proxies.state_directory import ensure_state_directory
 from qwed_a2a.message import AgentMessage
-from qwed_a2a.proxy.backend import Peer
-from qwed_a2a.proxy.identity import ProxyContext, open_context
+from qwed_a2a.proxy.backend import MessageBackend
+from qwed_a2a.proxy.identity import open_backend
 from qwed_a2a.proxy.proxy_options import A2AProxyOptions
 from qwed_a2a.verdict import VerificationVerdict
 from qwed_sdk.errors import QWEDAuthError, QWEDError, UsageError
+from tests.support.a2a_messages import message
+from tests.support.fake_server import fake_server, respond_with
 from tests.support.server import Server
 
 OPTIONS = A2AProxyOptions(
@@ -36,21 +40,21 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @contextmanager
-def open_proxy_context(options: A2AProxyOptions = OPTIONS) -> Iterator[tuple[ProxyContext, Send, list[str]]]:
-    """Yield the context of a proxy, a function that sends as a peer, and the printed lines."""
+def open_proxy_context(options: A2AProxyOptions = OPTIONS) -> Iterator[tuple[MessageBackend, Send, list[str]]]:
+    """Yield the backend of a proxy, a function that sends as a peer, and the printed lines."""
     lines: list[str] = []
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(AsyncExitStack()) as stack:
-        context = portal.call(open_context, options, ensure_state_directory("a2a", options.name), stack, lines.append)
+        backend = portal.call(open_backend, options, ensure_state_directory("a2a", options.name), stack, lines.append)
 
-        def send(sender: Peer, text: str = "hello") -> VerificationVerdict:
+        def send(sender: Identity, text: str = "hello") -> VerificationVerdict:
             message = AgentMessage(
                 sender_agent_id=sender.agent_id,
-                receiver_agent_id=context.backend.upstream.agent_id,
+                receiver_agent_id=backend.upstream.agent_id,
                 payload={"text": text},
             )
-            return portal.call(context.backend.intercept, message, sender)
+            return portal.call(backend.intercept, message, sender)
 
-        yield context, send, lines
+        yield backend, send, lines
 
 
 @pytest.fixture
@@ -76,9 +80,9 @@ def create_key(api: httpx.Client, role: str) -> str:
 def test_both_sides_are_registered_once_in_a_gate_of_its_own_and_kept_where_nobody_else_reads(home: Path) -> None:
     with open_proxy_context() as (first, send, lines):
         assert [line.split("(")[1] for line in lines] == ["`a2a-clerk-client`)", "`a2a-clerk`)"]
-        assert first.backend.location == str(home / ".qwed" / "a2a" / "clerk" / "gate")
-        assert send(first.backend.client).forwarded
-        assert send(first.backend.upstream).forwarded
+        assert first.location == str(home / ".qwed" / "a2a" / "clerk" / "gate")
+        assert send(first.client).forwarded
+        assert send(first.upstream).forwarded
     directory = home / ".qwed" / "a2a" / "clerk"
     for file in ("client.json", "upstream.json", "member.json"):
         assert stat.S_IMODE((directory / file).stat().st_mode) == 0o600
@@ -86,26 +90,26 @@ def test_both_sides_are_registered_once_in_a_gate_of_its_own_and_kept_where_nobo
     assert fields["framework"] == "a2a"
     assert fields["permissions"] == {"allowed_tools": ["release_agent_card"]}
     with open_proxy_context() as (again, _, lines):
-        assert (again.backend.client, again.backend.upstream) == (first.backend.client, first.backend.upstream)
+        assert (again.client, again.upstream) == (first.client, first.upstream)
         assert lines == []
 
 
-def check_names(send: Send, known: Peer) -> None:
+def check_names(send: Send, known: Identity) -> None:
     """Assert the answers to unproven, wrongly proven and unknown names."""
-    for unproven in (Peer(known.agent_id), Peer(known.agent_id, ""), Peer(known.agent_id, "qwed_agent_wrong")):
+    for token in (None, "", "qwed_agent_wrong"):
         with pytest.raises(QWEDAuthError) as refused:
-            send(unproven)
+            send(Identity(known.agent_id, token))
         assert refused.value.code == "QWED-AUTH-002"
     with pytest.raises(QWEDAuthError):
-        send(Peer("agent_of_nobody", known.token))
-    assert send(Peer("agent_of_nobody")).forwarded
+        send(Identity("agent_of_nobody", known.agent_token))
+    assert send(Identity("agent_of_nobody")).forwarded
 
 
 def test_with_a_gate_of_its_own_a_name_alone_proves_nobody() -> None:
-    with open_proxy_context() as (context, send, _):
-        check_names(send, context.backend.client)
+    with open_proxy_context() as (backend, send, _):
+        check_names(send, backend.client)
         assert not _has_parsing_thread()
-        assert send(context.backend.client, "a long story " * 5_000).forwarded
+        assert send(backend.client, "a long story " * 5_000).forwarded
         assert _has_parsing_thread()
 
 
@@ -119,28 +123,28 @@ def test_with_a_members_key_the_server_refuses_names_that_are_not_proven(
 ) -> None:
     served(create_key(api, "member"))
     other = register()
-    with open_proxy_context() as (context, send, lines):
+    with open_proxy_context() as (backend, send, lines):
         assert len(lines) == 2
-        assert send(context.backend.client).forwarded
-        check_names(send, context.backend.client)
-        assert send(Peer(other["agent_id"], other["agent_token"])).forwarded
+        assert send(backend.client).forwarded
+        check_names(send, backend.client)
+        assert send(Identity(other["agent_id"], other["agent_token"])).forwarded
         with pytest.raises(QWEDAuthError):
-            send(Peer(other["agent_id"]))
+            send(Identity(other["agent_id"]))
     frameworks = {agent["agent_id"]: agent["framework"] for agent in api.get("/agents").json()["agents"]}
-    assert [frameworks[side.agent_id] for side in (context.backend.client, context.backend.upstream)] == ["a2a", "a2a"]
+    assert [frameworks[side.agent_id] for side in (backend.client, backend.upstream)] == ["a2a", "a2a"]
 
 
 def test_an_owners_key_would_prove_any_name_so_names_alone_are_refused_here(
     server: Server, served: Callable[[str | None], None]
 ) -> None:
     served(server.owner_key)
-    with open_proxy_context() as (context, send, lines):
+    with open_proxy_context() as (backend, send, lines):
         assert "QWED_API_KEY is an owner's key" in lines[-1]
-        assert send(context.backend.client).forwarded
-        for name in ("agent_of_nobody", context.backend.client.agent_id):
+        assert send(backend.client).forwarded
+        for name in ("agent_of_nobody", backend.client.agent_id):
             for token in (None, ""):
                 with pytest.raises(QWEDAuthError, match="give the proxy a member's key"):
-                    send(Peer(name, token))
+                    send(Identity(name, token))
 
 
 def test_once_registered_no_key_is_needed_and_names_alone_are_refused(
@@ -153,12 +157,12 @@ def test_once_registered_no_key_is_needed_and_names_alone_are_refused(
     with open_proxy_context() as (first, _, _):
         pass
     served(None)
-    with open_proxy_context() as (context, send, lines):
+    with open_proxy_context() as (backend, send, lines):
         assert lines == []
-        assert context.backend.client == first.backend.client
-        assert send(context.backend.client).forwarded
+        assert backend.client == first.client
+        assert send(backend.client).forwarded
         with pytest.raises(QWEDAuthError, match="set QWED_API_KEY to a member's key"):
-            send(Peer("agent_of_nobody"))
+            send(Identity("agent_of_nobody"))
 
 
 def test_a_wrong_key_one_agents_papers_and_nobody_there_are_one_sentence_each(
@@ -184,10 +188,19 @@ def test_a_wrong_key_one_agents_papers_and_nobody_there_are_one_sentence_each(
         pass
 
 
-def test_a_verdict_that_cannot_be_read_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
-    from qwed_a2a.proxy.remote_backend import _parse_verdict
+def test_a_verdict_that_cannot_be_read_is_no_verdict() -> None:
+    from qwed_a2a.proxy.remote_backend import RemoteMessageBackend
+
+    async def verdict(answer: dict[str, Any]) -> Any:
+        sender = Identity("agent_1", "token")
+        with fake_server(respond_with(200, answer)) as other:
+            backend = RemoteMessageBackend(other.url, sender, sender, None)
+            try:
+                return await backend.intercept(message(), sender)
+            finally:
+                await backend.close()
 
     members = {"status": "forwarded", "reason": "r", "audit_trace_id": "a2a_0", "engine_used": "passthrough"}
     for wrong in ({}, {"status": "fine"}, {"engine_used": "none"}, {"verified_at": "later"}, {"verified_at": None}):
-        with pytest.raises(QWEDError, match="cannot be read"):
-            _parse_verdict(members | wrong)
+        with pytest.raises(QWEDError, match="the server's verdict cannot be read"):
+            anyio.run(verdict, members | wrong)

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from qwed.proxies.backend import Identity
 from qwed.proxies.state_directory import ensure_state_directory
 from qwed_a2a.message import AgentMessage
-from qwed_a2a.proxy.backend import Peer
 from qwed_a2a.proxy.errors import CallRefusedError
-from qwed_a2a.proxy.identity import open_context
+from qwed_a2a.proxy.identity import open_backend
 from qwed_a2a.proxy.message_schema import A2AMessage, A2APart, GetTask, Role, SendMessage, StreamResponse
 from qwed_a2a.proxy.methods import A2AMethod
 from qwed_a2a.proxy.proxy_options import A2AProxyOptions
@@ -43,8 +43,8 @@ def local_gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 async def relay_with_gate(reply: AgentReply) -> AsyncIterator[Relay]:
     """Yield a relay with its own Gate in front of an agent with these replies."""
     async with AsyncExitStack() as stack:
-        context = await open_context(OPTIONS, ensure_state_directory("a2a", "clerk"), stack, lambda _: None)
-        yield await stack.enter_async_context(relay_before(reply, context.backend))
+        backend = await open_backend(OPTIONS, ensure_state_directory("a2a", "clerk"), stack, lambda _: None)
+        yield await stack.enter_async_context(relay_before(reply, backend))
 
 
 def status(text: str, state: str = "WORKING") -> dict[str, Any]:
@@ -144,7 +144,7 @@ class RateLimitingBackend(RuleBackend):
         super().__init__()
         self._wait, self._turns = wait, count()
 
-    async def intercept(self, message: AgentMessage, sender: Peer) -> VerificationVerdict:
+    async def intercept(self, message: AgentMessage, sender: Identity) -> VerificationVerdict:
         verdict = await super().intercept(message, sender)
         if sender.agent_id != self.upstream.agent_id or next(self._turns) % 2:
             return verdict

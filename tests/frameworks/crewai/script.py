@@ -25,6 +25,10 @@ class Script(BaseLLM):  # type: ignore[misc] # CrewAI is not installed where typ
     _turns: list[list[CallSpec]] = PrivateAttr(default_factory=list)
     _heard: list[str] = PrivateAttr(default_factory=list)
 
+    def plan(self, *turns: Sequence[CallSpec]) -> None:
+        """Replace the turns that are left."""
+        self._turns = [list(turn) for turn in turns]
+
     def call(self, messages: Any, *_: Any, **__: Any) -> Any:
         """Return the next turn: text in the format CrewAI parses, or calls as an API would send them."""
         self._heard.extend(str(message.get("content")) for message in messages[-2:])
@@ -60,7 +64,7 @@ class Script(BaseLLM):  # type: ignore[misc] # CrewAI is not installed where typ
 def scripted(*turns: Sequence[CallSpec], native: bool = False) -> Script:
     """Return a model that makes the calls of each turn at once; a model that writes text has one call a turn."""
     script = Script(model="script", native=native)
-    script._turns = [list(turn) for turn in turns]
+    script.plan(*turns)
     return script
 
 

@@ -244,7 +244,7 @@ def test_a_policy_that_raises_ends_the_run_at_the_first_refusal(
 def test_one_run_is_one_conversation_and_the_next_begins_anew(me: QWEDAgentClient, ran: list[CallSpec]) -> None:
     crew = crew_of(analyst(scripted([SEARCH], [OTHER]), toolbox(ran), me))
     crew.kickoff()
-    crew.agents[0].llm._turns = [[SEARCH]]
+    crew.agents[0].llm.plan([SEARCH])
     crew.kickoff()
     conversations = [entry.conversation_id for entry in me.get_activity()]
     assert conversations[1] == conversations[2] != conversations[0]

@@ -85,7 +85,7 @@ def test_delegation_is_denied_until_the_organisation_knows_it_and_the_coworker_i
 
 def test_a_manager(me: QWEDAgentClient, ran: list[CallSpec]) -> None:
     boss, clerk = coworkers(me, ran)
-    boss.llm._turns = [[("ask_question_to_coworker", {"question": "?", "context": "all", "coworker": "Clerk"})]]
+    boss.llm.plan([("ask_question_to_coworker", {"question": "?", "context": "all", "coworker": "Clerk"})])
     task = task_of(None)
     Crew(agents=[clerk], tasks=[task], process=Process.hierarchical, manager_agent=boss).kickoff()
     assert (ran, decisions_of(me)) == ([], [("ask_question_to_coworker", "DENIED")])
@@ -118,7 +118,7 @@ class Choosing(Script):  # type: ignore[misc]
 
 def choosing() -> Choosing:
     model = Choosing(model="script", native=True)
-    model._turns = [[DELETE]]
+    model.plan([DELETE])
     return model
 
 
@@ -156,7 +156,7 @@ def test_planned_steps(me: QWEDAgentClient, ran: list[CallSpec]) -> None:
             return super().call(messages, **rest)
 
     model = Planning(model="script", native=True)
-    model._turns = [[DELETE], [SEARCH]]
+    model.plan([DELETE], [SEARCH])
     crew_of(analyst(model, toolbox(ran), me, planning=True)).kickoff()
     assert ran == [SEARCH]
     assert decisions_of(me) == [("delete_database", "DENIED"), ("search_web", "APPROVED")]
@@ -325,7 +325,7 @@ def test_a_result_that_is_too_long_is_read_on_without_asking_again(me: QWEDAgent
             return super().call(messages, **rest)
 
     model = Reading(model="script", native=True)
-    model._turns = [[SEARCH]]
+    model.plan([SEARCH])
     crew_of(analyst(model, [search_web], me)).kickoff()
     assert "line 19000 about oslo" in model.heard
     assert decisions_of(me) == [("search_web", "APPROVED")]

@@ -63,7 +63,7 @@ def test_the_agent_that_was_wrapped_stays_as_it_was(me: QWEDAgentClient, ran: li
 def test_an_agent_that_has_run_can_be_wrapped(me: QWEDAgentClient, ran: list[CallSpec]) -> None:
     plain = Agent(role="R", goal="G", backstory="B", llm=scripted([SEARCH]), tools=toolbox(ran))
     crew_of(plain).kickoff()
-    plain.llm._turns = [[DELETE]]
+    plain.llm.plan([DELETE])
     crew_of(QWEDVerifiedAgent(agent=plain, client=me)).kickoff()
     assert ran == [SEARCH]
 

@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
+from qwed.kernel.a2a.message import MessageVerdict
 from qwed.model import canonical
 from qwed_a2a.digest import digest_of
-from qwed_a2a.results import UnsignedVerdict
 
 MOST = 1_048_576
 
 
-def refusal(payload: Any, most: int = MOST) -> UnsignedVerdict:
+def refusal(payload: Any, most: int = MOST) -> MessageVerdict:
     result = digest_of(payload, most)
-    assert isinstance(result, UnsignedVerdict)
-    assert (str(result.status), str(result.engine)) == ("blocked", "trust_boundary")
+    assert isinstance(result, MessageVerdict)
+    assert (result.forwarded, str(result.engine)) == (False, "trust_boundary")
     return result
 
 

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from qwed.futures import run_in_thread
+from qwed.kernel.a2a.message import MessageVerdict
 from qwed_a2a.guards._finance.invoice import MAX_LINES
 from qwed_a2a.guards.finance import check_finance
-from qwed_a2a.results import GuardResult
 from tests.support.case_tables import each, rows
 from tests.support.shared_engine_workers import shared_verdicts
 
 
-def check(payload: dict[str, Any]) -> GuardResult:
+def check(payload: dict[str, Any]) -> MessageVerdict:
     return run_in_thread(check_finance(payload, shared_verdicts()), 1)
 
 
@@ -29,7 +29,7 @@ def name(row: dict[str, Any]) -> str:
 @each("row", rows("a2a_finance_honest.jsonl"), ids=name)
 def test_an_honest_invoice_passes_with_what_it_comes_to(row):
     result = check(row["payload"])
-    assert result.passed, result.reason
+    assert result.forwarded, result.reason
     assert result.details["computed_total"] == row["computed"]
     assert not result.violation
 
@@ -37,7 +37,7 @@ def test_an_honest_invoice_passes_with_what_it_comes_to(row):
 @each("row", rows("a2a_finance_attacks.jsonl"), ids=name)
 def test_what_is_wrong_or_cannot_be_verified_is_refused_with_what_to_change(row):
     result = check(row["payload"])
-    assert not result.passed
+    assert not result.forwarded
     assert row["says"] in result.reason
     assert not result.reason.endswith(".")
     # A wrong sum may be a mistake: it costs no trust.
@@ -65,7 +65,7 @@ def test_the_finding_says_what_was_claimed_and_how_the_total_was_computed():
 def test_a_value_that_is_no_number_is_not_repeated():
     secret = "sk-live-0123456789"
     for result in (check(invoice(secret, {"amount": 1})), check(invoice(1, {"amount": 1}, currency=secret))):
-        assert not result.passed
+        assert not result.forwarded
         assert secret not in result.reason
 
 
@@ -73,24 +73,24 @@ def test_a_value_that_is_no_number_is_not_repeated():
 def test_a_context_that_rounds_changes_nothing(precision):
     line = {"amount": "123456789012345678.90", "quantity": 2}
     with localcontext(Context(prec=precision)) as context:
-        assert check(invoice("246913578024691357.81", line)).passed
-        assert not check(invoice("246913578024691357.811", line)).passed
-        assert not check(invoice("246913578024691357.82", line)).passed
+        assert check(invoice("246913578024691357.81", line)).forwarded
+        assert not check(invoice("246913578024691357.811", line)).forwarded
+        assert not check(invoice("246913578024691357.82", line)).forwarded
         assert not any(context.flags.values())
 
 
 def test_the_least_that_can_be_beyond_the_tolerance_is_beyond_it():
     least = {"amount": "0." + "0" * 17 + "1", "quantity": "0." + "0" * 17 + "1"}
-    assert check(invoice("0.01", {"amount": 0})).passed
-    assert check(invoice("0.01", least)).passed
+    assert check(invoice("0.01", {"amount": 0})).forwarded
+    assert check(invoice("0.01", least)).forwarded
     result = check(invoice("-0.01", least))
-    assert not result.passed
+    assert not result.forwarded
     assert result.details["difference"] == "-0.01" + "0" * 33 + "1"
 
 
 def test_the_most_lines_are_summed_and_one_more_is_refused():
     lines = [{"amount": "0.01", "quantity": 1, "description": f"line {number}"} for number in range(MAX_LINES)]
-    assert check(invoice("20.00", *lines)).passed
+    assert check(invoice("20.00", *lines)).forwarded
     assert f"more than {MAX_LINES} lines" in check(invoice("20.01", *lines, lines[0])).reason
     assert f"more than {MAX_LINES} lines" in check(invoice(1, *[{"amount": 1}] * 1_000_000)).reason
 

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from qwed.futures import Future, notify, run_in_thread
+from qwed.model import sha256_of
 from qwed_a2a import A2AVerificationInterceptor, InterceptorConfig, PayloadType, TrustBoundary, verify_attestation
-from qwed_a2a.attestation import ephemeral_keyring
-from qwed_a2a.results import UnsignedVerdict
+from qwed_a2a.attestation import ephemeral_keyring, seal
+from qwed_a2a.judge import ContentJudge
 from qwed_a2a.trust_boundary import BoundaryResult
 from tests.support.a2a_messages import AT, HONEST, WRONG, message, outcome_of, verdict_on
 from tests.support.manual_clock import ManualClock
@@ -51,36 +52,17 @@ def test_a_boundary_may_answer_later(answer: BoundaryResult) -> None:
 @pytest.mark.parametrize("kind", WRONG)
 @pytest.mark.parametrize("payloads", [HONEST, WRONG])
 def test_what_is_judged_in_a_thread_is_what_is_judged_on_a_loop(kind: str, payloads: dict[str, Any]) -> None:
-    subject, sent = interceptor(), message(payloads[kind], kind)
-    unsigned = run_in_thread(subject.judge(sent, OPEN, proven=True), 10)
-    verdict = verdict_on(subject, sent)
-    assert (unsigned.status, unsigned.engine, unsigned.reason) == (verdict.status, verdict.engine_used, verdict.reason)
-    assert subject.seal(sent, unsigned, verdict.audit_trace_id, AT) == verdict
-
-
-def test_a_judge_counts_and_signs_nothing() -> None:
-    subject = interceptor()
-    assert isinstance(run_in_thread(subject.judge(message(), OPEN, proven=True), 1), UnsignedVerdict)
-    assert subject.metrics.snapshot()["total_intercepts"] == 0
-
-
-def test_whom_a_judge_is_told_to_trust_stands_in_place_of_the_configured() -> None:
-    subject, sent = interceptor(trusted_agents=["buyer"]), message(WRONG["code_execution"], "code_execution")
-
-    def engine(**more: Any) -> str:
-        return str(run_in_thread(subject.judge(sent, OPEN, **more), 10).engine)
-
-    assert engine(proven=True) == "bypass"
-    assert engine(proven=True, trusted=()) == "code_guard"
-    assert engine(proven=True, trusted={"buyer"}) == "bypass"
-    assert engine(proven=False, trusted={"buyer"}) == "code_guard"
+    sent = message(payloads[kind], kind)
+    judged = run_in_thread(ContentJudge(InterceptorConfig(), shared_verdicts()).judge(sent), 10)
+    verdict = verdict_on(interceptor(), sent)
+    assert (judged.forwarded, judged.engine, judged.reason) == (verdict.forwarded, verdict.engine_used, verdict.reason)
+    sealed = seal(KEYS, sent, judged, trace_id=verdict.audit_trace_id, at=AT, digest=sha256_of(sent.payload))
+    assert sealed == verdict
 
 
 def test_what_was_too_large_to_be_read_is_sealed_unread() -> None:
     subject, sent = interceptor(max_payload_size_bytes=1024), message({"text": "x" * 2000})
     verdict = verdict_on(subject, sent)
-    unsigned = run_in_thread(subject.judge(sent, OPEN, proven=True), 1)
-    assert subject.seal(sent, unsigned, verdict.audit_trace_id, AT) == verdict
     assert verify_attestation(verdict.attestation_jwt or "", subject.jwks(), now=AT.timestamp())[1]["sub"] == "unread"
 
 

@@ -9,9 +9,9 @@ from qwed.engines.pool import EnginePool, PoolFullError
 from qwed.engines.registry import ENGINES
 from qwed.engines.verdict_cache import VerdictCache
 from qwed.futures import run_in_thread
+from qwed.kernel.a2a.message import MessageVerdict
 from qwed_a2a.guards._logic.assertions import MAX_ASSERTIONS, MAX_CHARACTERS
 from qwed_a2a.guards.logic import check_logic
-from qwed_a2a.results import GuardResult
 from tests.support.case_tables import each, rows
 from tests.support.shared_engine_workers import shared_verdicts
 
@@ -24,11 +24,11 @@ def payload_of(*claims: Claim) -> dict[str, Any]:
     return {"assertions": [{"claim": claim, "negated": negated} for claim, negated in pairs]}
 
 
-def check(payload: dict[str, Any], engines: VerdictCache | None = None) -> GuardResult:
-    return run_in_thread(check_logic(payload, engines or shared_verdicts()), 30)
+def check(payload: dict[str, Any], engines: VerdictCache | None = None) -> MessageVerdict:
+    return run_in_thread(check_logic(payload, shared_verdicts() if engines is None else engines), 30)
 
 
-def check_row(row: dict[str, Any]) -> GuardResult:
+def check_row(row: dict[str, Any]) -> MessageVerdict:
     return check(payload_of(*row["claims"]))
 
 
@@ -39,7 +39,7 @@ def name(row: dict[str, Any]) -> str:
 @each("row", rows("a2a_logic_contradictions.jsonl"), ids=name)
 def test_claims_that_contradict_each_other_are_refused_and_named(row):
     result = check_row(row)
-    assert not result.passed, result
+    assert not result.forwarded, result
     assert (result.details["contradicting"], result.details["found_by"]) == (row["contradicting"], row["by"])
     assert all(f"`assertions[{number}]`" in result.reason for number in row["contradicting"])
     assert not result.violation
@@ -48,7 +48,7 @@ def test_claims_that_contradict_each_other_are_refused_and_named(row):
 @each("row", rows("a2a_logic_honest.jsonl"), ids=name)
 def test_honest_claims_pass_and_only_decided_ones_are_called_consistent(row):
     result = check_row(row)
-    assert result.passed, result
+    assert result.forwarded, result
     counted = result.details
     assert counted["formulas"] + counted["sentences"] + counted["text_only"] == counted["assertions"]
     assert (counted["assertions"] == counted["formulas"]) is (result.reason == ALL_TRUE) is row["decided"]
@@ -57,26 +57,26 @@ def test_honest_claims_pass_and_only_decided_ones_are_called_consistent(row):
 @each("row", rows("a2a_logic_undecided.jsonl"), ids=name)
 def test_a_formula_that_cannot_be_decided_does_not_pass(row):
     result = check_row(row)
-    assert not result.passed
+    assert not result.forwarded
     assert row["says"] in result.reason
 
 
 @each("row", rows("a2a_logic_refused.jsonl"), ids=name)
 def test_a_payload_of_another_shape_is_refused_with_what_to_change(row):
     result = check(row["payload"])
-    assert not result.passed
+    assert not result.forwarded
     assert row["says"] in result.reason
     assert not result.reason.endswith(".")
 
 
 def test_members_beside_a_claim_are_left_alone():
     payload = {"assertions": [{"claim": "x > 5", "source": "sensor", "confidence": 0.9}], "topic": "weather"}
-    assert check(payload).passed
+    assert check(payload).forwarded
 
 
 def test_the_details_say_how_many_claims_were_compared_as_text_only():
     result = check(payload_of("x > 5", "y -> z", "The door is open", "Revenue grew in most regions"))
-    assert result.passed
+    assert result.forwarded
     assert result.details == {"assertions": 4, "formulas": 2, "sentences": 1, "text_only": 1}
     assert result.reason == "no contradiction was found; 2 of 4 assertions are not decidable formulas"
 
@@ -105,9 +105,9 @@ def test_the_most_claims_are_looked_at_and_one_more_is_refused():
 
 def test_long_claims_are_refused_one_by_one_and_together():
     longest = "a" * MAX_CHARACTERS
-    assert check(payload_of(longest)).passed
+    assert check(payload_of(longest)).forwarded
     assert "more than 2000 characters" in check(payload_of(longest + "a")).reason
-    assert check(payload_of(*[longest] * 10)).passed
+    assert check(payload_of(*[longest] * 10)).forwarded
     assert "more than 20000 characters in all" in check(payload_of(*[longest] * 11)).reason
 
 
@@ -139,7 +139,7 @@ def test_where_no_worker_takes_the_question_nothing_is_passed():
 
 def test_where_there_is_no_time_for_the_question_nothing_is_passed():
     result = check(payload_of("a -> b", "a"), shared_verdicts(seconds=0))
-    assert not result.passed
+    assert not result.forwarded
     assert result.reason.startswith("the assertions could not be decided")
 
 

@@ -11,7 +11,8 @@ from typing import Any, get_args
 import pytest
 
 import qwed
-from qwed.api.openapi import a2a_schemas
+from qwed.api.handlers import a2a
+from qwed.domain.access_lists import ListEntry, ListName
 from qwed.engines.verdict_cache import VerdictRequest
 from qwed.futures import Future, run_in_thread
 from qwed.gate import Gate
@@ -23,7 +24,6 @@ from qwed.kernel.audit_change import GATE, Actor
 from qwed.kernel.case import Credentials
 from qwed.ledger.attestation_verifier import MESSAGE
 from qwed.model import Verdict, canonical
-from qwed.store.access_lists import ListEntry, ListName
 from qwed.store.protocol import StoreError
 from qwed_a2a import AgentMessage, EngineName, InterceptorConfig, PayloadType, VerdictStatus
 from qwed_a2a import service as service_module
@@ -63,11 +63,11 @@ def record(gate: Gate, sent: AgentMessage, **options: Any) -> RecordedVerdict:
 
 
 def test_the_enums_of_the_api_document_are_those_of_the_package() -> None:
-    assert set(get_args(a2a_schemas.PayloadType)) == set(PayloadType)
-    assert set(get_args(a2a_schemas.EngineName)) == set(EngineName)
-    annotation = a2a_schemas.VerdictView.__annotations__["status"]
+    assert set(get_args(a2a.PayloadType)) == set(PayloadType)
+    assert set(get_args(a2a.EngineName)) == set(EngineName)
+    annotation = a2a.VerdictView.__annotations__["status"]
     assert set(get_args(annotation)) == set(VerdictStatus)
-    assert set(a2a_schemas.MessageShape.__struct_fields__) == set(AgentMessage.model_fields)
+    assert set(a2a.MessageRequest.__struct_fields__) == set(AgentMessage.model_fields)
 
 
 def test_a_server_starts_without_loading_what_only_messages_need() -> None:
@@ -88,7 +88,7 @@ def test_the_service_uses_the_settings_of_the_operator() -> None:
 @pytest.mark.parametrize("registered", [True, False])
 def test_no_verdict_is_given_where_none_could_be_kept(gate: Gate, registered: bool) -> None:
     sender = gate.register_agent(name="x", principal_id="u").agent_id if registered else "buyer"
-    store = FailingProxy(gate.services.store, "commit" if registered else "change", StoreError("the disk is full"))
+    store = FailingProxy(gate.services.store, "commit", StoreError("the disk is full"))
     service = InterceptorService(replace(gate.services, store=store))  # type: ignore[arg-type]  # the real one behind it
     result = intercept(gate, message(sender_agent_id=sender), service=service)
     assert isinstance(result, Problem)
@@ -129,11 +129,12 @@ def test_the_numbers_of_organisations_take_bounded_room(gate: Gate, monkeypatch:
     monkeypatch.setattr(service_module, "MAX_ORGANISATIONS", 2)
     service = InterceptorService(gate.services)
     first = service.metrics_of("one")
-    service.metrics_of("two")
+    second = service.metrics_of("two")
     assert service.metrics_of("one") is first
-    service.metrics_of("three")
+    third = service.metrics_of("three")
     assert service.metrics_of("one") is first
-    assert len(service._metrics) == 2
+    assert service.metrics_of("three") is third
+    assert service.metrics_of("two") is not second
 
 
 def test_a_verdict_is_counted_for_the_organisation_it_was_given_in(gate: Gate) -> None:

@@ -36,11 +36,11 @@ def enter_slot(controller: AdmissionController) -> AdmissionSlot:
 
 
 def usage(controller: AdmissionController) -> tuple[int, int, int, int]:
-    return controller.in_flight, controller.held_bytes, controller.waiting.total(), len(controller._waiting_on_client)
+    return controller.in_flight, controller.held_bytes, controller.waiting.total(), len(controller.waiting_on_client)
 
 
 async def until_watched(controller: AdmissionController, count: int) -> None:
-    await until(lambda: len(controller._waiting_on_client) == count)
+    await until(lambda: len(controller.waiting_on_client) == count)
 
 
 async def until(done: Callable[[], bool]) -> None:
@@ -301,17 +301,22 @@ async def _return(word: str) -> str:
 def test_one_timer_serves_all_slots_and_stops_without_waiters(
     manual_clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_TICK", 0.0)
+    monkeypatch.setattr(module, "TICK_SECONDS", 0.0)
 
     async def play() -> None:
         controller = controller_of(manual_clock, requests=10)
+        ticks, tick = [], controller.tick
+        monkeypatch.setattr(controller, "tick", lambda: ticks.append(tick()))
         tasks = [asyncio.create_task(_read_client(enter_slot(controller), asyncio.Event().wait())) for _ in range(5)]
         await until_watched(controller, 5)
-        assert controller._ticking
+        await until(lambda: len(ticks) > 1)
         manual_clock.advance(CLIENT_SECONDS)
         # The timer of the event loop evicts them.
         assert [await task for task in tasks] == ["late"] * 5
-        await until(lambda: not controller._ticking)
+        seen = -1
+        while len(ticks) != seen:
+            seen = len(ticks)
+            await asyncio.sleep(0.001)
         assert usage(controller) == (0, 0, 0, 0)
 
     asyncio.run(play())

@@ -220,20 +220,23 @@ def test_many_commits_are_few_messages(cluster: TwoProcesses, monkeypatch: pytes
     run(act())
 
 
-def test_nothing_waits_for_a_redis_that_is_away_and_what_waits_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_waits_for_a_redis_that_is_away_and_what_waits_is_bounded(caplog: pytest.LogCaptureFixture) -> None:
     cluster = TwoProcesses("redis://127.0.0.1:9")
 
     async def act() -> None:
         async with cluster.running():
             pubsub = cluster.here.cluster.pubsub
             assert pubsub is not None
-            await until(lambda: bool(pubsub._publisher.last_error))
+            await until(lambda: "redis connection failed (publishing events)" in caplog.text)
             for number in range(redis_pubsub.MAX_QUEUED_IDS * 2):
                 pubsub.publish_waiter(f"act_{number}")
-            assert len(pubsub._waiter_keys) == redis_pubsub.MAX_QUEUED_IDS
             await until(lambda: pubsub.lost > 0)
-            assert not pubsub._waiter_keys
-            assert pubsub.sent == 0
+            messages = redis_pubsub.MAX_QUEUED_IDS // redis_pubsub.MAX_IDS_PER_MESSAGE
+            assert (pubsub.lost, pubsub.sent) == (messages, 0)
+            # Nothing is kept for later.
+            pubsub.publish_waiter("act_next")
+            await until(lambda: pubsub.lost > messages)
+            assert (pubsub.lost, pubsub.sent) == (messages + 1, 0)
 
     run(act())
     close_services(cluster.opened.services)
@@ -252,7 +255,7 @@ def test_what_is_no_message_is_counted_and_passed_over(
             pubsub = cluster.there.cluster.pubsub
             assert pubsub is not None
             with redis.Redis.from_url(server.url) as client:
-                client.publish(pubsub._channel, payload)
+                client.publish(pubsub.channel, payload)
             await until(lambda: pubsub.lost == 1)
             assert b'"event":"registered"' in await event_from(cluster, cluster.there)
 
@@ -267,7 +270,7 @@ def test_a_member_that_is_not_known_yet_is_passed_over(cluster: TwoProcesses, se
             assert pubsub is not None
             waiter = cluster.there.waiters.wait("act_1")
             with redis.Redis.from_url(server.url) as client:
-                client.publish(pubsub._channel, '{"by": "a later version", "bells": ["act_1"], "moods": ["good"]}')
+                client.publish(pubsub.channel, '{"by": "a later version", "bells": ["act_1"], "moods": ["good"]}')
             await until(lambda: waiter.done)
 
     run(act())
@@ -296,7 +299,7 @@ def test_a_process_that_is_alone_neither_tells_nor_looks() -> None:
 
     async def act() -> None:
         pubsub.start()
-        assert pubsub._task is None
+        assert "qwed-cluster" not in {task.get_name() for task in asyncio.all_tasks()}
         await pubsub.close()
 
     run(act())

@@ -60,8 +60,8 @@ class Bench:
         return answers
 
     def usage(self) -> tuple[int, int, int]:
-        admission = self.app._context.admission
-        return admission.in_flight, admission.held_bytes, len(admission._waiting_on_client)
+        admission = self.app.context.admission
+        return admission.in_flight, admission.held_bytes, len(admission.waiting_on_client)
 
 
 @pytest.fixture
@@ -182,7 +182,7 @@ UNEXPECTED = [RuntimeError("secret detail"), KeyError("secret detail"), MemoryEr
 
 @pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: type(failure).__name__)
 def test_a_limiter_that_cannot_count_lets_nothing_through(bench: Bench, failure: Exception) -> None:
-    limiter: Any = bench.app._context.rate_limiter
+    limiter: Any = bench.app.context.rate_limiter
     limiter.limiter = FailingProxy(limiter.limiter, "hit", failure)
     plain, decision = bench.requests(
         ("GET", "/agents", {"headers": bench.key}), ("POST", bench.verify, {"headers": bench.key, "json": action()})
@@ -195,7 +195,7 @@ def test_a_limiter_that_cannot_count_lets_nothing_through(bench: Bench, failure:
 
 @pytest.mark.parametrize("failure", UNEXPECTED, ids=lambda failure: type(failure).__name__)
 def test_a_limiter_that_fails_unexpectedly_lets_nothing_through(bench: Bench, failure: Exception) -> None:
-    limiter: Any = bench.app._context.rate_limiter
+    limiter: Any = bench.app.context.rate_limiter
     limiter.limiter = FailingProxy(limiter.limiter, "hit", failure)
     plain, decision = bench.requests(
         ("GET", "/agents", {"headers": bench.key}), ("POST", bench.verify, {"headers": bench.key, "json": action()})
@@ -288,7 +288,7 @@ def test_a_body_that_turns_out_too_large_is_not_read_to_its_end(bench: Bench) ->
 def test_with_no_place_left_nothing_is_read_and_the_refusal_has_the_shape_of_its_route(
     bench: Bench, path: str, decision: str | None
 ) -> None:
-    bench.app._context.admission.max_requests = 0
+    bench.app.context.admission.max_requests = 0
     asked_for = f"/agents/{bench.agent_id}/verify" if path == "verify" else "/agents/register"
     sent, received = exchange(bench, scope_of(bench, asked_for), piece(b"{}", more=False))
     body = json.loads(sent[1]["body"])
@@ -298,7 +298,7 @@ def test_with_no_place_left_nothing_is_read_and_the_refusal_has_the_shape_of_its
 
 
 def test_a_body_for_which_there_is_no_room_is_refused_before_and_while_it_is_read(bench: Bench) -> None:
-    bench.app._context.admission.max_bytes = 100
+    bench.app.context.admission.max_bytes = 100
     declared = scope_of(bench, bench.verify, (b"content-length", b"101"))
     sent, received = exchange(bench, declared, piece(bytes(101), more=False))
     assert (received, sent[0]["status"]) == (0, 503)

@@ -11,6 +11,7 @@ import pytest
 
 from qwed.api.handlers import event_stream
 from qwed.api.handlers.event_stream import EventStream, Listeners
+from qwed.domain.agent import Key
 from qwed.gate import Gate
 from qwed.kernel.admin.events import PAGE, TYPES, TYPES_OF, message_of
 from qwed.kernel.bootstrap import close_services, open_services
@@ -18,7 +19,6 @@ from qwed.ledger import leaf
 from qwed.ledger.leaf import Leaf
 from qwed.model import Event
 from qwed.settings import Settings
-from qwed.store.agent import Key
 from qwed.store.protocol import LogEntry, StoreError
 from tests.support.fault_injection import FailingProxy, RecordingProxy
 
@@ -224,7 +224,7 @@ class CountingStore:
 
 
 def test_many_commits_wake_a_listener_once(log: LogFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_stream, "WAKE_INTERVAL_SECONDS", 3600.0)
+    monkeypatch.setattr(event_stream, "WAKE_INTERVAL_SECONDS", 10.0)
     # On a busy machine a heartbeat may be due before the leaves are written.
     monkeypatch.setattr(event_stream, "HEARTBEAT_SECONDS", 3600.0)
 
@@ -241,20 +241,35 @@ def test_many_commits_wake_a_listener_once(log: LogFixture, monkeypatch: pytest.
             await until_idle(log)
             # Within the wake interval, the next wake-up is delayed.
             assert not again.done()
-            log.listeners._wake_now(log.organisation_id)
+            loop = asyncio.get_running_loop()
+            now = loop.time
+            monkeypatch.setattr(loop, "time", lambda: now() + 10.0)
             assert ids_of(await again) == [3, 4, 5]
 
     play(act)
 
 
-def test_without_listeners_a_commit_wakes_none(log: LogFixture) -> None:
+def test_without_listeners_a_commit_wakes_none(log: LogFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     async def act() -> None:
-        stream = log.follow()
-        log.listeners.notify(["org_other"])
-        assert log.listeners._pending == set()
-        await stream.aclose()
+        loop = asyncio.get_running_loop()
+        scheduled: list[Any] = []
+        real = loop.call_soon_threadsafe
+        monkeypatch.setattr(loop, "call_soon_threadsafe", lambda *call: scheduled.append(call) or real(*call))
+        async with reading(log.follow()) as chunks:
+            await anext(chunks)
+            waiting = asyncio.ensure_future(anext(chunks))
+            await until_idle(log)
+            log.act(1)
+            assert ids_of(await waiting) == [0]
+            await until_idle(log)
+            # The wake-up and the reads come through here.
+            assert scheduled
+            scheduled.clear()
+            log.listeners.notify(["org_other"])
+            assert scheduled == []
+        scheduled.clear()
         log.act(2)
-        assert (log.listeners._pending, log.listeners._events) == (set(), {})
+        assert (scheduled, log.listeners.followed()) == ([], [])
 
     play(act)
 

@@ -78,12 +78,25 @@ def test_what_fails_in_a_thread_is_told_and_gives_its_turn_on() -> None:
     assert asyncio.run(run()) == 7
 
 
+def _entered(pool: FairExecutor, owner: str) -> asyncio.Event:
+    """Return an event that is set at the next work of an owner, which has then a place in the queue."""
+    entered, real = asyncio.Event(), pool.run
+
+    async def run(who: str, *work: Any, **more: Any) -> Any:
+        if who == owner:
+            entered.set()
+        return await real(who, *work, **more)
+
+    pool.run = run  # type: ignore[method-assign]
+    return entered
+
+
 def test_megabytes_of_one_organisation_hold_up_neither_the_lists_nor_the_megabytes_of_another(
     opened: OpenedServices,
 ) -> None:
     registered: Any = Gate(opened).register_agent(name="a", principal_id="p")
     app, gates = App(opened.services), [threading.Event() for _ in range(BODY_THREADS + MANY)]
-    pool = app._context.large_body_pool
+    pool = app.context.large_body_pool
     large = {
         "action": {"type": "send_email", "target": "operations", "parameters": {"body": "word " * LARGE}},
         "context": {"conversation_id": "c", "step_number": 1},
@@ -94,9 +107,9 @@ def test_megabytes_of_one_organisation_hold_up_neither_the_lists_nor_the_megabyt
         transport, key = httpx.ASGITransport(app), {"X-API-Key": opened.owner_key or ""}
         async with httpx.AsyncClient(transport=transport, base_url="http://node", headers=key) as client:
             listed = await asyncio.wait_for(client.get("/agents"), PATIENCE)
+            queued = _entered(pool, opened.organisation_id)
             answering = asyncio.ensure_future(client.post(f"/agents/{registered['agent_id']}/verify", json=large))
-            while not pool._slots._queue.count(opened.organisation_id):  # noqa: ASYNC110 - the queue has no event to wait for
-                await asyncio.sleep(0)
+            await asyncio.wait_for(queued.wait(), PATIENCE)
             # Ends one task of the other organisation, and its next one in the queue.
             for gate in (gates[0], gates[BODY_THREADS]):
                 gate.set()

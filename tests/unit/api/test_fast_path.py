@@ -127,8 +127,8 @@ class Server:
         assert self.usage() == (0, 0, 0)
 
     def usage(self) -> tuple[int, int, int]:
-        admission = self.app._context.admission
-        return admission.in_flight, admission.held_bytes, len(admission._waiting_on_client)
+        admission = self.app.context.admission
+        return admission.in_flight, admission.held_bytes, len(admission.waiting_on_client)
 
     def play(self, acts: Callable[[Callable[[], tuple[Any, Wire]]], Awaitable[Any]]) -> Any:
         async def run() -> Any:
@@ -296,7 +296,7 @@ def test_whatever_is_sent_is_answered_alike_and_counted_alike(servers: tuple[Ser
             return {name: plain(await exchange(connect, *requests)) for name, requests in odd(server).items()}
 
         text = server.play(acts)
-        counted = server.app._context.metrics.text().decode().splitlines()
+        counted = server.app.context.metrics.text().decode().splitlines()
         return text, [
             connect for connect in counted if re.match(r"qwed_(requests|decisions|verdicts|strangers|rate)", connect)
         ]
@@ -365,7 +365,7 @@ def test_who_sends_the_rest_of_a_body_slowly_is_waited_for_elsewhere(
 
 def test_a_request_that_is_traced_goes_the_long_way(server: Server) -> None:
     assert isinstance(server.app.connections(1), FastPathConnections)
-    server.app._context.tracer = object()  # type: ignore[assignment]  # any tracer
+    server.app.context.tracer = object()  # type: ignore[assignment]  # any tracer
     assert not isinstance(server.app.connections(1), FastPathConnections)
 
 
@@ -402,7 +402,7 @@ def test_who_has_left_with_another_request_waiting_is_told_nothing_either(server
         protocol, wire = connect()
         protocol.data_received(server.request(action()) + server.request(action(2)))
         protocol.connection_lost(None)
-        await until(lambda: 'status="200"} 1.0' in server.app._context.metrics.text().decode())
+        await until(lambda: 'status="200"} 1.0' in server.app.context.metrics.text().decode())
         return wire.written
 
     assert server.play(acts) == b""
@@ -469,4 +469,4 @@ def test_an_unexpected_error_fails_one_request_and_the_others_are_answered(
     assert b'"decision":"DENIED"' in surprised
     assert b"QWED-SYS-004" in surprised
     assert "the clock is broken" in caplog.text
-    assert 'status="500"} 1.0' in server.app._context.metrics.text().decode()
+    assert 'status="500"} 1.0' in server.app.context.metrics.text().decode()

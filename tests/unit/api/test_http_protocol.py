@@ -345,7 +345,7 @@ def test_without_capacity_the_new_connection_is_dropped() -> None:
 
 
 def test_who_asks_no_more_is_left_after_a_while_and_who_asks_again_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_TICK", 0.01)
+    monkeypatch.setattr(module, "TICK_SECONDS", 0.01)
 
     async def act(server: LocalServer) -> None:
         reader, writer = await server.call(WHOLE)
@@ -463,12 +463,14 @@ class Wire:
         self.closed = True
 
 
-async def _written(*pieces: bytes, end: Callable[[CoalescingTransport], None] = lambda _joined: None) -> list[bytes]:
+async def _written(
+    *pieces: bytes, end: Callable[[CoalescingTransport, Wire], None] = lambda _joined, _wire: None
+) -> list[bytes]:
     wire = Wire()
     joined = CoalescingTransport(wire, asyncio.get_running_loop())  # type: ignore[arg-type]  # as much of one as is asked for
     for piece in pieces:
         joined.write(piece)
-    end(joined)
+    end(joined, wire)
     await asyncio.sleep(0)
     return wire.writes
 
@@ -484,9 +486,6 @@ def test_a_head_without_a_body_leaves_with_the_turn() -> None:
 
 
 def test_what_is_held_is_written_before_a_connection_closes_and_not_after() -> None:
-    assert asyncio.run(_written(b"head", end=lambda joined: joined.close())) == [b"head"]
+    assert asyncio.run(_written(b"head", end=lambda joined, _wire: joined.close())) == [b"head"]
 
-    def cut(joined: CoalescingTransport) -> None:
-        joined._transport.close()
-
-    assert asyncio.run(_written(b"head", end=cut)) == []
+    assert asyncio.run(_written(b"head", end=lambda _joined, wire: wire.close())) == []

@@ -211,7 +211,7 @@ def test_seconds_are_counted_in_buckets_that_only_grow(scrape: ScrapedApp) -> No
 
 
 def test_a_request_of_exactly_an_edge_is_within_it(scrape: ScrapedApp) -> None:
-    meter = scrape.app._context.metrics.meter("GET", "/edges")
+    meter = scrape.app.context.metrics.meter("GET", "/edges")
     for seconds in (*BUCKETS, 1_000.0):
         meter.count(200, None, seconds)
     text = scrape.ask()

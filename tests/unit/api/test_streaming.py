@@ -17,6 +17,7 @@ from qwed.api.server import http_protocol, streaming
 from qwed.api.server.endpoint import Endpoint, RequestContext, Response, stream_response
 from qwed.api.server.http_protocol import Connections
 from qwed.api.server.streaming import ABORTED, CLIENT_CLOSED, COMPLETED, FAILED, Chunks, StreamAbortedError, Streams
+from qwed.futures import LoopRunner
 from qwed.kernel.bootstrap import OpenedServices, close_services, open_services
 from qwed.settings import Settings
 
@@ -352,7 +353,7 @@ def test_a_client_that_leaves_while_a_thread_is_at_it_closes_the_pieces_when_the
 def test_clients_that_do_not_read_hold_no_thread() -> None:
     async def act() -> None:
         streams_under_test = streams()
-        stalled = [Client() for _ in range(3 * streaming._THREADS)]
+        stalled = [Client() for _ in range(3 * streaming.MAX_THREADS)]
         tasks = []
         for client in stalled:
             client.taking.clear()
@@ -380,10 +381,10 @@ class EndpointFixture:
     def __init__(self, chunks: Callable[[], Chunks]) -> None:
         self.opened: OpenedServices = open_services(Settings(), in_memory=True)
         app = App(self.opened.services)
-        self.node = app._context
+        self.node = app.context
         self._chunks = chunks
         meter = self.node.metrics.meter("GET", "/streamed")
-        self.endpoint = Endpoint(self._handler, app._running, meter, is_decision=False, exempt=False)
+        self.endpoint = Endpoint(self._handler, lambda: self.node, meter, is_decision=False, exempt=False)
 
     async def _handler(self, _request: RequestContext) -> Response:
         return stream_response(self._chunks(), (b"content-type", b"text/csv"))
@@ -396,6 +397,7 @@ class EndpointFixture:
 @asynccontextmanager
 async def endpoint_fixture(chunks: Callable[[], Chunks]) -> AsyncIterator[EndpointFixture]:
     running = EndpointFixture(chunks)
+    running.node.driver = LoopRunner(asyncio.get_running_loop(), 60)
     try:
         yield running
     finally:

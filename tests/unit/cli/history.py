@@ -1,7 +1,6 @@
 """A data directory with a history (decisions, approvals, executions, trust changes, an erasure) and ways to tamper with
 it."""
 
-import hashlib
 import json
 import shutil
 import sqlite3
@@ -165,7 +164,7 @@ def rebuild_hashes(data: Path, log_id: str) -> None:
             "SELECT sequence, leaf FROM activities WHERE organisation_id = ? ORDER BY log_index", (log_id,)
         ).fetchall()
         for sequence, leaf in rows:
-            nodes = b"".join(growth.add(hashlib.sha256(b"\x00" + leaf.encode()).digest())).hex()
+            nodes = growth.add(leaf.encode()).hex()
             connection.execute("UPDATE activities SET nodes = ? WHERE sequence = ?", (nodes, sequence))
 
 
@@ -180,7 +179,7 @@ def resign_heads(data: Path, log_id: str, keyring: Keyring | None = None) -> Key
         heads = dict(connection.execute("SELECT size, signature FROM heads WHERE organisation_id = ?", (log_id,)))
         growth = MerkleFrontier(0, [])
         for (leaf,) in leaves:
-            growth.add(hashlib.sha256(b"\x00" + leaf.encode()).digest())
+            growth.add(leaf.encode())
             if growth.size in heads:
                 signature = _sign_head(log_id, growth, keyring)
                 where = (signature, log_id, growth.size)

@@ -203,6 +203,11 @@ def test_where_a_server_listens_as_json(tmp_path: Path) -> None:
         ("serve --workers 0", "QWED_WORKERS: `0` cannot be used: must be a whole number from 1 to 1024"),
         (
             "serve --database mysql://me:hunter2@db/qwed",
+            "QWED_DATABASE_URL: what it names cannot be used: `mysql` addresses are not supported: "
+            "use PostgreSQL, such as postgresql://user@host/qwed, or leave it unset for SQLite in the data directory",
+        ),
+        (
+            "serve --database postgresql://me:hunter2@db",
             "QWED_DATABASE_URL: what it names cannot be used: must name a database, such as "
             "postgresql://user@host/qwed",
         ),

@@ -124,7 +124,7 @@ def test_a_wrong_token_is_a_no(hook: HookRunner, monkeypatch: pytest.MonkeyPatch
     ids=repr,
 )
 @pytest.mark.parametrize(
-    "target", ["input_formats.read_call", "actions.action_of", "decide.decide", "session_store.session_directory"]
+    "target", ["input_formats.read_call", "actions.action_of", "decide.decide", "decide.locked_session"]
 )
 def test_a_surprise_is_a_no(
     hook: HookRunner, monkeypatch: pytest.MonkeyPatch, target: str, error: BaseException
@@ -139,7 +139,7 @@ def test_a_surprise_is_a_no(
 
 
 @pytest.mark.parametrize(
-    "module", ["qwed_sdk.hook.input_formats", "qwed_sdk.hook.decide", "qwed_sdk.client", "qwed_sdk.errors"]
+    "module", ["qwed_sdk.hook.input_formats", "qwed_sdk.hook.decide", "qwed_sdk.hook.output", "qwed_sdk.errors"]
 )
 def test_a_part_that_is_missing_is_a_no(hook: HookRunner, monkeypatch: pytest.MonkeyPatch, module: str) -> None:
     monkeypatch.setitem(sys.modules, module, None)
@@ -148,7 +148,8 @@ def test_a_part_that_is_missing_is_a_no(hook: HookRunner, monkeypatch: pytest.Mo
 
 def test_a_library_that_is_broken_is_a_no(tmp_path: Path) -> None:
     (tmp_path / "httpx.py").write_text("raise RuntimeError('broken')\n")
-    output = run_process(LIST, env=hook_environment(tmp_path, PYTHONPATH=str(tmp_path), **AGENT))
+    remote = AGENT | {"QWED_BASE_URL": "https://qwed.invalid"}
+    output = run_process(LIST, env=hook_environment(tmp_path, PYTHONPATH=str(tmp_path), **remote))
     assert (output.code, "RuntimeError" in output.err) == (2, True)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from qwed_sdk.errors import UsageError
-from qwed_sdk.hook.session_store import (
+from qwed_sdk.session_store import (
     MAX_ENTRIES,
     RETENTION_SECONDS,
     HookSession,
@@ -63,7 +63,7 @@ def test_a_write_that_breaks_off_leaves_what_was_there(monkeypatch: pytest.Monke
     def fails(*_args: object) -> None:
         raise OSError(28, "no space left on device")
 
-    monkeypatch.setattr(os, "replace", fails)
+    monkeypatch.setattr(Path, "rename", fails)
     with pytest.raises(UsageError, match="no space left on device"):
         save("a", 2)
     assert json.loads(file.read_text())["steps"] == {"t": 1}

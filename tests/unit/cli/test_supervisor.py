@@ -16,7 +16,7 @@ import pytest
 from qwed.cli.multiprocess.plan import engines_per_worker
 from qwed.cli.multiprocess.process import bind_socket
 from qwed.cli.multiprocess.supervisor import TRIES
-from qwed.cli.serve import _listen, _reserve_address
+from tests.support.listening import listen, reserve_address
 from tests.support.supervisor_main import ROOT
 
 PATIENCE = 60.0
@@ -82,6 +82,11 @@ class Supervised:
         wait_until(lambda: not any(is_running(pid) for _, _, pid in self.marks()))
         return code
 
+    def close(self) -> None:
+        self.process.kill()
+        self.ends()
+        self._said.close()
+
 
 Open = Callable[..., Supervised]
 
@@ -96,9 +101,7 @@ def supervised(tmp_path: Path) -> Iterator[Open]:
 
     yield start
     for group in opened:
-        group.process.kill()
-        group.ends()
-        group._said.close()
+        group.close()
 
 
 def answering_worker(port: int) -> tuple[str, int]:
@@ -237,15 +240,15 @@ def test_where_none_can_be_started_any_more_it_gives_up_with_a_sentence(supervis
 
 def test_a_second_server_on_the_address_is_refused_though_workers_share_it(supervised: Open) -> None:
     port = supervised().listens()
-    for take in (_listen, _reserve_address):
+    for take in (listen, reserve_address):
         with pytest.raises(OSError, match="in use"):
             take("127.0.0.1", port)
 
 
-@pytest.mark.parametrize("take", [_listen, _reserve_address])
+@pytest.mark.parametrize("take", [listen, reserve_address])
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
 def test_a_second_server_is_refused_before_the_first_worker_listens(take: Take, host: str) -> None:
-    with _reserve_address("127.0.0.1", 0) as reserved, pytest.raises(OSError, match="in use"):
+    with reserve_address("127.0.0.1", 0) as reserved, pytest.raises(OSError, match="in use"):
         take(host, reserved.getsockname()[1])
 
 
@@ -258,7 +261,7 @@ def test_an_address_is_reserved_again_though_connections_of_an_earlier_server_li
             # The side that closes first keeps the connection in TIME_WAIT for a minute.
             earlier.accept()[0].close()
             assert connection.recv(1) == b""
-    with _reserve_address("127.0.0.1", port), bind_socket("127.0.0.1", port, shared=True) as worker:
+    with reserve_address("127.0.0.1", port), bind_socket("127.0.0.1", port, shared=True) as worker:
         worker.listen()
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qwed.engines._math.claims import compute, decide_claim
-from qwed.engines._math.syntax import parse
+from qwed.engines._math.parser import parse
 from qwed.engines.arithmetic import verify_quick
 from qwed.engines.math import verify
 from qwed.engines.protocol import EngineRequest

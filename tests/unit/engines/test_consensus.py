@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from qwed.engines import _consensus_methods as methods
 from qwed.engines import consensus
-from qwed.engines._consensus_methods import CERTAIN, LOGIC, MATH, SAMPLED, UNSURE, Method, Opinion
+from qwed.engines._consensus_methods import CERTAIN, LOGIC, MATH, MAX_NAMES, SAMPLED, UNSURE, Method, Opinion
 from qwed.engines.protocol import EngineRequest
+from qwed.kernel.verification.request import CONSENSUS_MODES
 from qwed.model import Status, Verdict
 from tests.support.case_tables import each, rows
 
@@ -91,7 +91,7 @@ def test_what_cannot_be_asked_for_is_refused(parameters: dict[str, Any]) -> None
 def test_a_disagreement_is_never_a_verdict(
     opinions: tuple[Opinion, ...], mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(consensus._METHODS, "math", methods_with(*opinions))
+    monkeypatch.setitem(consensus.METHODS, "math", methods_with(*opinions))
     verdict = ask("2+2 = 4", mode=mode, min_confidence=0)
     if mode == "high" and opinions == (YES, LIKELY, NO):
         return  # two agreeing methods are enough for this mode
@@ -104,20 +104,20 @@ def test_a_disagreement_is_never_a_verdict(
 def test_what_only_held_where_it_was_tried_is_not_verified(
     opinions: tuple[Opinion, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(consensus._METHODS, "math", methods_with(*opinions))
+    monkeypatch.setitem(consensus.METHODS, "math", methods_with(*opinions))
     for mode in consensus.MODES:
         assert ask("2+2 = 4", mode=mode, min_confidence=0).status is Status.INCONCLUSIVE
 
 
 def test_fewer_methods_than_were_asked_for_decide_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(consensus._METHODS, "math", methods_with(YES, UNSURE))
+    monkeypatch.setitem(consensus.METHODS, "math", methods_with(YES, UNSURE))
     assert ask("2+2 = 4", mode="single").status is Status.VERIFIED
     verdict = ask("2+2 = 4", mode="high")
     assert (verdict.status, verdict.result["agreement_status"]) == (Status.INCONCLUSIVE, "insufficient")
 
 
 def test_confidence_grows_with_every_method_that_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(consensus._METHODS, "math", methods_with(LIKELY, LIKELY))
+    monkeypatch.setitem(consensus.METHODS, "math", methods_with(LIKELY, LIKELY))
     assert ask("2+2 = 4", mode="high").result["confidence"] == 0.99
     assert ask("2+2 = 4", mode="high", min_confidence=0.999).result["meets_requirement"] is False
 
@@ -174,7 +174,7 @@ def test_no_text_upsets_a_method(method: Method) -> None:
 
 
 def test_many_names_are_left_to_the_solver() -> None:
-    text = f"(AND {' '.join(f'p{n}' for n in range(methods.MAX_NAMES + 1))})"
+    text = f"(AND {' '.join(f'p{n}' for n in range(MAX_NAMES + 1))})"
     assert LOGIC[1].ask(text) == UNSURE
     assert ask(text).status is Status.VERIFIED
 
@@ -187,3 +187,7 @@ def test_a_mode_that_is_none_is_refused(mode: Any) -> None:
 def test_two_modes_that_differ_are_refused() -> None:
     assert ask("2+2 = 4", mode="single", verification_mode="maximum").status is Status.BLOCKED
     assert ask("2+2 = 4", mode="high", verification_mode="high").status is Status.VERIFIED
+
+
+def test_the_modes_that_a_request_may_name_are_those_of_the_engine() -> None:
+    assert set(CONSENSUS_MODES) == set(consensus.MODES)

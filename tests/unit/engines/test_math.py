@@ -1,8 +1,11 @@
 """Verdicts of the math engine: proofs, refutations, computations, refusals, and hostile input."""
 
+import gc
 import json
 import math
 import signal
+import sys
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -499,6 +502,26 @@ def test_a_step_that_takes_too_long_is_left_and_the_next_one_runs():
     assert run_within(0.05, lambda: run_within(5, forever)) is None
     assert run_within(5, lambda: 7) == 7
     assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0.0, 0.0)
+
+
+def test_a_limit_that_ends_inside_the_garbage_collector_strikes_after_it(monkeypatch):
+    swallowed = []
+    monkeypatch.setattr(sys, "unraisablehook", swallowed.append)
+
+    def outlive_the_limit(_phase, _info):
+        end = time.process_time() + 0.1
+        while time.process_time() < end:
+            pass
+
+    def collect_once():
+        gc.callbacks.append(outlive_the_limit)
+        gc.collect(0)
+        gc.callbacks.remove(outlive_the_limit)
+        while True:
+            pass
+
+    assert run_within(0.05, collect_once) is None
+    assert swallowed == []
 
 
 def test_unknown_parameters_change_nothing():

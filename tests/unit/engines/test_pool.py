@@ -778,13 +778,18 @@ def test_an_engine_is_warmed_before_its_workers_are_forked(
             return Verdict(status=Status.VERIFIED, engine="fragile", result={"seen": seen})
         """,
     )
-    pool = open_pool(dataclasses.replace(row, warm=(EngineRequest(query="first"), EngineRequest(query="second"))))
-    assert ask_fragile(pool).result == {"seen": ["first", "second", ""]}
+    row = dataclasses.replace(row, warm=(EngineRequest(query="first"), EngineRequest(query="second")))
+    with closing(EnginePool([row], size=2)) as pool:
+        pool.start(warm_after=TIMEOUT)
+        assert ask_fragile(pool).result == {"seen": ["first", "second", ""]}
+    # A pool that is started for one request makes nobody wait for others.
+    assert ask_fragile(open_pool(row)).result == {"seen": [""]}
 
 
-def test_an_engine_that_cannot_be_warmed_is_not_used(open_pool: OpenPool) -> None:
-    pool = open_pool(dataclasses.replace(ROW, warm=(EngineRequest(query="recurse"),)))
-    assert answer(pool, "echo").result == {"error": "RecursionError"}
+def test_an_engine_that_cannot_be_warmed_is_not_used() -> None:
+    with closing(EnginePool([dataclasses.replace(ROW, warm=(EngineRequest(query="recurse"),))], size=2)) as pool:
+        pool.start(warm_after=TIMEOUT)
+        assert answer(pool, "echo").result == {"error": "RecursionError"}
 
 
 CRASHES = {

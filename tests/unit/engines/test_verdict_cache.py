@@ -41,13 +41,13 @@ def test_a_verdict_is_remembered_for_the_same_question_alone(verdicts: VerdictCa
 )
 def test_what_is_large_or_not_settled_is_not(verdicts: VerdictCache, uncacheable: Verdict) -> None:
     verdicts.learn(question(), uncacheable)
-    assert not verdicts._known
+    assert len(verdicts) == 0
 
 
 @pytest.mark.parametrize("engine", [name for name, row in ENGINES.items() if not row.cacheable])
 def test_what_looks_at_the_calendar_is_asked_again(verdicts: VerdictCache, engine: str) -> None:
     verdicts.learn(question()._replace(engine=engine), replace(verdict(), engine=engine))
-    assert not verdicts._known
+    assert len(verdicts) == 0
 
 
 class InconclusiveWorkers:

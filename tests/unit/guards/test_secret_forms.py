@@ -8,6 +8,7 @@ import json
 import random
 import string
 from collections.abc import Callable, Iterator
+from importlib.resources import files
 from re import _constants as codes  # type: ignore[attr-defined]
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
@@ -18,7 +19,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from qwed.guards._secrets.public_examples import is_public_example
 from qwed.guards._secrets.token_rules import TOKEN_RULES, vendor_rules
 from qwed.guards._secrets.wallet_checksums import decode_base58, is_base58_check, is_wallet_key
-from qwed.guards._secrets.wallets import _word_lists
 from qwed.guards.secrets import find_secrets, mask
 from tests.support.case_tables import each, rows
 
@@ -95,8 +95,12 @@ def base58(raw: bytes) -> str:
     return text
 
 
+_WORDS_FILE = (files("qwed.guards._secrets") / "data" / "bip39_words.txt").read_text(encoding="utf-8")
+WORD_LISTS = [line.split()[1:] for line in _WORDS_FILE.splitlines() if not line.startswith("#")]
+
+
 def seed_phrase(language: int, words: int, seed: str) -> list[str]:
-    listed = {number: word for word, places in _word_lists().items() for index, number in places if index == language}
+    listed = WORD_LISTS[language]
     entropy = random.Random(seed).randbytes(words * 4 // 3)
     bits = "".join(f"{byte:08b}" for byte in entropy)
     bits += f"{hashlib.sha256(entropy).digest()[0]:08b}"[: len(bits) // 32]

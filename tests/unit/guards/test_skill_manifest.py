@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qwed.guards._skill.domains import _LOOKALIKE_LETTERS, imitated_domain
+from qwed.guards._skill.domains import LOOKALIKE_LETTERS, imitated_domain
 from qwed.guards.skill_manifest import BLOCKED_REGISTRIES, TRUSTED_DOMAINS, SkillProvenanceGuard, SkillVerdict
 from tests.support.case_tables import each, rows
 
@@ -235,7 +235,7 @@ def coded_label(label: str) -> str:
 @pytest.mark.parametrize("domain", sorted(KNOWN))
 def test_every_twin_of_every_letter_and_every_foreign_ending_is_seen_through(domain):
     name, _, ending = domain.partition(".")
-    spelt = {domain.replace(letter, twin) for letter in name for twin in _LOOKALIKE_LETTERS.get(letter, "")}
+    spelt = {domain.replace(letter, twin) for letter in name for twin in LOOKALIKE_LETTERS.get(letter, "")}
     coded = {".".join(map(coded_label, host.split("."))) for host in spelt}
     placed = {f"{domain}.evil.test", f"a.{domain}.evil.test", f"{domain}-x.test", f"{name}{ending}.evil.test"}
     ended = {f"{name}.{other}" for other in ("zip", "xyz", "co.uk", "com.br")} | {f"{name}-x.test", f"x-{name}.test"}

@@ -7,14 +7,16 @@ import msgspec
 import pytest
 
 import qwed
+from qwed.domain import access_lists as access_lists_module
+from qwed.domain.access_lists import ListEntry, ListName
 from qwed.futures import run_in_thread
 from qwed.gate import Gate, GateError
 from qwed.kernel.a2a import access_lists
-from qwed.kernel.a2a.access_lists import lists_of, put_entry, read_entry
+from qwed.kernel.a2a.access_lists import AgentRequest, PairRequest, lists_of, put_entry
 from qwed.kernel.admin.organisations import NewOrganisation, add_organisation
+from qwed.kernel.answer import Problem
 from qwed.kernel.audit_change import Actor
-from qwed.store import access_lists as access_lists_module
-from qwed.store.access_lists import ListEntry, ListName
+from qwed.kernel.request_schema import parse
 
 NOTHING: dict[str, list[Any]] = {"blocks": [], "pairs": [], "trusted": []}
 
@@ -99,8 +101,8 @@ def test_a_list_that_is_full_is_named(gate: Gate, monkeypatch: pytest.MonkeyPatc
     ],
 )
 def test_an_entry_that_is_none_is_refused_by_name(name: ListName, raw: Any, message: str) -> None:
-    refused = read_entry(name, raw)
-    assert not isinstance(refused, ListEntry)
+    refused = parse(raw, PairRequest if name is ListName.PAIRS else AgentRequest)
+    assert isinstance(refused, Problem)
     assert message in refused.message
 
 

@@ -1,22 +1,18 @@
 """Checks, results and records of messages between agents (ruling 4.14)."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+from qwed.domain.snapshot import Snapshot, SnapshotKeys
 from qwed.futures import run_in_thread
 from qwed.gate import Gate, open_gate
-from qwed.kernel.a2a.message import (
-    ERROR_HANDLER,
-    TRUST_BOUNDARY,
-    InterceptedMessage,
-    MessageResult,
-    MessageVerdict,
-    Sender,
-)
+from qwed.kernel.a2a.message import EngineName, MessageResult, MessageVerdict
+from qwed.kernel.a2a.refusal_coalescing import RefusalCoalescer
 from qwed.kernel.admin.webhook import WebhookRequest, set_webhook
 from qwed.kernel.answer import Problem
 from qwed.kernel.audit_change import Actor
@@ -25,7 +21,6 @@ from qwed.kernel.tools import A2A_MESSAGE
 from qwed.model.clock import DAY
 from qwed.settings import Settings
 from qwed.store.protocol import LogEntry
-from qwed.store.sqlite import SqliteStore
 from tests.support.kernel_messages import FINE, TRACE, MessageSender
 from tests.support.manual_clock import ManualClock
 
@@ -81,7 +76,7 @@ def test_a_message_of_a_registered_agent_is_a_decision_with_its_engine_and_its_t
 ) -> None:
     ann, bob = agent(), agent()
     result = post.send(
-        ann, bob, {"total": 3}, kind="financial_transaction", judge=MessageVerdict(True, "finance_guard", "ok")
+        ann, bob, {"total": 3}, kind="financial_transaction", judge=MessageVerdict(True, EngineName.FINANCE_GUARD, "ok")
     )
     logged = _leaf(post, result)
     assert (result.verdict.forwarded, logged["decision"], logged["engine"]) == (True, "APPROVED", "finance_guard")
@@ -106,7 +101,7 @@ def test_a_message_of_an_unregistered_sender_is_a_leaf_of_the_organisation(post:
     assert change.change == {"about": TRACE, "sender": "crm"}
     assert (change.action["target"], change.conversation_id) == ("billing", "c1")
     refused = post.send(
-        "crm", "billing", judge=MessageVerdict(False, "code_guard", "`eval` is dangerous", violation=True)
+        "crm", "billing", judge=MessageVerdict(False, EngineName.CODE_GUARD, "`eval` is dangerous", violation=True)
     )
     assert (_leaf(post, refused)["event"], _leaf(post, refused)["error"]) == ("message_blocked", BLOCKED)
 
@@ -115,7 +110,7 @@ def test_an_uninspected_message_is_stored_without_its_payload(post: MessageSende
     ann, bob = agent(), agent()
     post.gate.block_agent(bob)
     refused = post.send(ann, bob, "a great many words")
-    assert refused.verdict == MessageVerdict(False, TRUST_BOUNDARY, "the receiver is blocked")
+    assert refused.verdict == MessageVerdict(False, EngineName.TRUST_BOUNDARY, "the receiver is blocked")
     activity = _newest(post, ann)
     assert activity.action["parameters"] == {"payload_type": "general", "trace_id": TRACE}
     assert (activity.decision, activity.error["code"], activity.verification["status"]) == (
@@ -131,7 +126,7 @@ def test_of_a_secret_in_a_payload_neither_it_nor_its_hash_is_kept(
     post: MessageSender, agent: Callable[..., str], registered: bool, forwarded: bool
 ) -> None:
     sender = agent() if registered else "crm"
-    judge = MessageVerdict(forwarded, "code_guard", f"found {SECRET}", {"near": SECRET})
+    judge = MessageVerdict(forwarded, EngineName.CODE_GUARD, f"found {SECRET}", {"near": SECRET})
     result = post.send(sender, "bob", {"code": f"key = '{SECRET}'", "api_key": "hunter2hunter2"}, judge=judge)
     organisation_id = post.gate.organisation_id
     (entry,) = post.services.store.entries(organisation_id, result.log_index, 1)
@@ -161,7 +156,7 @@ def test_who_is_erased_takes_the_content_of_their_messages_along(
 def test_the_report_of_an_agent_counts_its_messages(post: MessageSender, agent: Callable[..., str]) -> None:
     ann = agent()
     post.send(ann, "bob")
-    post.send(ann, "bob", judge=MessageVerdict(False, "logic_guard", "they contradict one another"))
+    post.send(ann, "bob", judge=MessageVerdict(False, EngineName.LOGIC_GUARD, "they contradict one another"))
     report = msgspec.json.decode(post.gate.compliance_report(ann, format="json"))
     (row,) = report["decisions"]["by_action_type"]
     assert (row["name"], row["approved"], row["denied"]) == (A2A_MESSAGE, 1, 1)
@@ -187,7 +182,7 @@ def test_a_suspended_agent_sends_nothing_and_neither_does_anybody_once_all_are_s
     ann = agent()
     post.gate.suspend_agent(ann, reason="odd")
     refused = post.send(ann, "bob", judge=FINE)
-    assert (_code(refused), refused.verdict.engine) == (SUSPENDED, TRUST_BOUNDARY)
+    assert (_code(refused), refused.verdict.engine) == (SUSPENDED, EngineName.TRUST_BOUNDARY)
     assert post.send("crm", "bob").verdict.forwarded
     post.gate.suspend_all(reason="odd")
     assert _code(post.send("crm", "bob")) == SUSPENDED
@@ -201,7 +196,7 @@ def test_what_is_stopped_or_blocked_while_it_is_judged_is_not_forwarded(
     sender = agent() if registered else "crm"
     arguments = {"suspend_all": ["odd"], "block_agent": [sender], "block_pair": [sender, "bob"]}[meanwhile]
 
-    async def judge(_message: InterceptedMessage, _sender: Sender) -> MessageVerdict:
+    def judge() -> MessageVerdict:
         getattr(post.gate, meanwhile)(*arguments)
         return FINE
 
@@ -210,17 +205,21 @@ def test_what_is_stopped_or_blocked_while_it_is_judged_is_not_forwarded(
     assert _leaf(post, refused).get("event", "message_blocked") == "message_blocked"
 
 
-def test_an_agent_that_is_changed_while_its_message_is_judged_sends_it_again(
+def test_a_message_is_decided_on_the_agent_as_it_is_once_the_message_is_judged(
     post: MessageSender, agent: Callable[..., str]
 ) -> None:
     ann = agent()
 
-    async def judge(_message: InterceptedMessage, _sender: Sender) -> MessageVerdict:
+    def judge_and_reduce() -> MessageVerdict:
         post.gate.reduce_trust(ann, to_level=1)
         return FINE
 
-    assert _code(post.send(ann, "bob", judge=judge)) == "QWED-AGENT-005"
-    assert post.send(ann, "bob").verdict.forwarded
+    def judge_and_suspend() -> MessageVerdict:
+        post.gate.suspend_agent(ann, "now")
+        return FINE
+
+    assert post.send(ann, "bob", judge=judge_and_reduce).verdict.forwarded
+    assert _code(post.send(ann, "bob", judge=judge_and_suspend)) == SUSPENDED
 
 
 def test_a_message_is_one_request_and_costs_nothing(
@@ -230,7 +229,7 @@ def test_a_message_is_one_request_and_costs_nothing(
     verdicts = [post.send(ann, "bob", f"{n}", judge=FINE) for n in range(4)]
     assert [sent.verdict.forwarded for sent in verdicts] == [True, True, True, False]
     refused = verdicts[-1].verdict
-    assert (refused.details["code"], refused.engine) == (RATE, TRUST_BOUNDARY)
+    assert (refused.details["code"], refused.engine) == (RATE, EngineName.TRUST_BOUNDARY)
     assert refused.details["retry_after"] > 0
     assert _leaf(post, verdicts[-1])["decision"] == "BUDGET_EXCEEDED"
     spent = post.services.store.usage_counters(ann, manual_clock.now)
@@ -241,17 +240,17 @@ def test_a_message_that_a_guard_refused_is_a_request_too(
     post: MessageSender, agent: Callable[..., str], manual_clock: ManualClock
 ) -> None:
     ann = agent()
-    post.send(ann, "bob", judge=MessageVerdict(False, "finance_guard", "the total is wrong"))
+    post.send(ann, "bob", judge=MessageVerdict(False, EngineName.FINANCE_GUARD, "the total is wrong"))
     assert post.services.store.usage_counters(ann, manual_clock.now).requests_hour == 1
 
 
 @pytest.mark.parametrize(
     ("verdict", "trust"),
     [
-        (MessageVerdict(False, "code_guard", "dangerous", violation=True), 1),
-        (MessageVerdict(False, "finance_guard", "the total is wrong"), 3),
-        (MessageVerdict(False, ERROR_HANDLER, "the guard failed", failed=True), 3),
-        (MessageVerdict(False, TRUST_BOUNDARY, "blocked"), 3),
+        (MessageVerdict(False, EngineName.CODE_GUARD, "dangerous", violation=True), 1),
+        (MessageVerdict(False, EngineName.FINANCE_GUARD, "the total is wrong"), 3),
+        (MessageVerdict(False, EngineName.ERROR_HANDLER, "the guard failed"), 3),
+        (MessageVerdict(False, EngineName.TRUST_BOUNDARY, "blocked"), 3),
         (FINE, 3),
     ],
 )
@@ -266,16 +265,16 @@ def test_what_breaks_a_rule_of_security_costs_trust_and_nothing_else_does(
 def test_a_judge_that_failed_says_nothing_about_the_agent(post: MessageSender, agent: Callable[..., str]) -> None:
     ann = agent()
     for number in range(25):
-        post.send(ann, "bob", f"{number}", judge=MessageVerdict(False, ERROR_HANDLER, "the guard failed", failed=True))
+        post.send(ann, "bob", f"{number}", judge=MessageVerdict(False, EngineName.ERROR_HANDLER, "the guard failed"))
     assert post.gate.get_agent(ann).trust_level == 3
 
 
 @pytest.mark.parametrize(
     ("verdict", "events"),
     [
-        (MessageVerdict(False, "code_guard", "dangerous", violation=True), ["failed", "degraded"]),
-        (MessageVerdict(False, "finance_guard", "the total is wrong"), ["failed"]),
-        (MessageVerdict(False, ERROR_HANDLER, "the guard failed", failed=True), []),
+        (MessageVerdict(False, EngineName.CODE_GUARD, "dangerous", violation=True), ["failed", "degraded"]),
+        (MessageVerdict(False, EngineName.FINANCE_GUARD, "the total is wrong"), ["failed"]),
+        (MessageVerdict(False, EngineName.ERROR_HANDLER, "the guard failed"), []),
         (FINE, []),
     ],
 )
@@ -287,7 +286,7 @@ def test_the_webhook_is_told_of_messages_that_failed(
     events: list[str],
 ) -> None:
     owner = Actor("gate", post.gate.organisation_id, "owner")
-    request = WebhookRequest("https://example.com/hook", ("pending", "failed", "degraded", "suspended"))
+    request = WebhookRequest(url="https://example.com/hook", events=["pending", "failed", "degraded", "suspended"])
     run_in_thread(set_webhook(request, owner, post.services), 30)
     ann = agent()
     result = post.send(ann, "bob", "the words", judge=verdict)
@@ -317,13 +316,13 @@ def test_two_messages_of_one_conversation_that_overtake_one_another_are_both_for
 ) -> None:
     ann = agent()
 
-    async def judge(_message: InterceptedMessage, _sender: Sender) -> MessageVerdict:
+    def judge() -> MessageVerdict:
         assert post.send(ann, "bob", "inner", conversation_id="c").verdict.forwarded
         return FINE
 
     assert post.send(ann, "bob", "outer", conversation_id="c", judge=judge).verdict.forwarded
     activities = post.gate.get_agent_activity(ann, limit=2)
-    assert [activity.step_number for activity in activities] == [1, 2]
+    assert [activity.step_number for activity in activities] == [2, 1]
 
 
 def test_without_a_conversation_nothing_is_a_loop(post: MessageSender, agent: Callable[..., str]) -> None:
@@ -336,9 +335,11 @@ def test_without_a_conversation_none_is_remembered(post: MessageSender, agent: C
     post.send(ann, "bob", conversation_id="c")
     for number in range(5):
         post.send(ann, "bob", f"{number}")
-    assert isinstance(store, SqliteStore)
-    assert len(store._state._conversations) == 1
-    assert store._one("SELECT count(*) FROM conversations", ()) == (1,)
+    post.send(ann, "bob", "no step is taken", conversation_id="c")
+    name = post.services.vault.fingerprint
+    snapshot = store.load(SnapshotKeys(ann, conversation_id=name("c")))
+    assert isinstance(snapshot, Snapshot)
+    assert snapshot.history.last_step == 2
 
 
 def test_the_same_message_on_an_unchanged_answer_is_refused_the_third_time(
@@ -480,10 +481,17 @@ def test_a_flood_is_charged_once_a_minute_and_holds_no_step(
 
 def test_floods_of_very_many_pairs_take_bounded_memory(post: MessageSender, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("qwed.kernel.a2a.refusal_coalescing.MAX_PAIRS", 3)
+    few = replace(post.services, refusal_coalescer=RefusalCoalescer())
+    too_many = MessageVerdict(False, EngineName.TRUST_BOUNDARY, "too many", over_rate=True)
+    leaves = {}
     for number in range(10):
-        for _ in range(2):
-            post.send(f"agent {number}", "bob", judge=MessageVerdict(False, TRUST_BOUNDARY, "too many", over_rate=True))
-    assert (len(post.services.refusal_coalescer._logged), len(post.services.refusal_coalescer._counts)) == (3, 3)
+        first, second = (post.send(f"agent {number}", "bob", judge=too_many, services=few).log_index for _ in range(2))
+        assert first == second
+        leaves[number] = first
+    again = {
+        number: post.send(f"agent {number}", "bob", judge=too_many, services=few).log_index for number in (9, 8, 7, 0)
+    }
+    assert [again[number] == leaves[number] for number in (9, 8, 7, 0)] == [True, True, True, False]
 
 
 @pytest.mark.parametrize("registered", [True, False])
@@ -500,14 +508,15 @@ def test_whatever_refuses_a_message_unseen_a_flood_of_it_is_one_leaf_a_minute(
     reasons = {result.verdict.reason for result in sent[70:]}
     assert len(reasons) == 1
     if stop == "block_agent":
-        assert (reasons, sent[-1].verdict.wait) == ({"the sender is blocked"}, 0.0)
+        assert (reasons, sent[-1].verdict.problem) == ({"the sender is blocked"}, None)
         assert _leaf(post, sent[-1])["error"] == BLOCKED
     assert not any(result.verdict.forwarded for result in sent[60:])
 
 
 def test_a_flood_of_what_a_guard_refused_is_a_leaf_each(post: MessageSender, agent: Callable[..., str]) -> None:
-    ann, wrong = agent(), MessageVerdict(False, "finance_guard", "the total is wrong")
-    sent = [post.send(ann, "bob", judge=wrong) for _ in range(100)]
+    ann, wrong = agent(), MessageVerdict(False, EngineName.FINANCE_GUARD, "the total is wrong")
+    unlimited = replace(post.services, settings=replace(post.services.settings, a2a_messages_per_minute=0))
+    sent = [post.send(ann, "bob", judge=wrong, services=unlimited) for _ in range(100)]
     assert len({result.log_index for result in sent}) == 100
 
 

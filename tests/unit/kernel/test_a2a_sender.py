@@ -8,14 +8,15 @@ import pytest
 
 from qwed.futures import run_in_thread
 from qwed.gate import Gate
-from qwed.kernel.a2a.message import Sender
+from qwed.kernel.a2a.admission import verdict_without_content
+from qwed.kernel.a2a.message import InterceptedMessage, Sender
 from qwed.kernel.a2a.sender import prove_sender
-from qwed.kernel.a2a.trust_boundary import StoreBoundary
 from qwed.kernel.admin.organisations import NewKey, NewOrganisation, add_key, add_organisation
 from qwed.kernel.answer import Problem
 from qwed.kernel.audit_change import Actor
 from qwed.kernel.bootstrap import close_services, open_services
 from qwed.kernel.case import Credentials
+from qwed.kernel.services import Services
 from qwed.settings import Settings
 
 NO_CREDENTIAL, UNKNOWN = "QWED-AUTH-001", "QWED-AUTH-002"
@@ -146,6 +147,21 @@ def test_the_process_itself_proves_any_name(organisation: Organisation) -> None:
     assert (sender.actor_id, sender.proven) == ("gate", True)
 
 
+def _may_send(sender: Sender, name: str, receiver: str, services: Services) -> bool:
+    message = InterceptedMessage(
+        trace_id="a2a_0123456789ab",
+        sender=name,
+        receiver=receiver,
+        kind="general",
+        payload={},
+        text=b"{}",
+        digest="",
+        now=0.0,
+    )
+    verdict = verdict_without_content(message, sender, (), services)
+    return verdict is None or verdict.forwarded
+
+
 @pytest.mark.parametrize(("name", "allowed"), [("ann", True), ("partner", True), ("Partner", False), ("else", False)])
 def test_in_strict_mode_only_registered_and_trusted_agents_send(
     organisation: Organisation, name: str, allowed: bool
@@ -155,8 +171,8 @@ def test_in_strict_mode_only_registered_and_trusted_agents_send(
     )
     sender = organisation.sender(name, organisation_id=organisation.gate.organisation_id)
     name = organisation.agents.get(name, name)
-    assert StoreBoundary(sender, services).evaluate(name, "bob", "general")[0] is allowed
-    assert StoreBoundary(sender, organisation.gate.services).evaluate(name, "bob", "general")[0]
+    assert _may_send(sender, name, "bob", services) is allowed
+    assert _may_send(sender, name, "bob", organisation.gate.services)
 
 
 def test_all_spellings_of_two_names_have_one_rate(organisation: Organisation) -> None:
@@ -165,7 +181,7 @@ def test_all_spellings_of_two_names_have_one_rate(organisation: Organisation) ->
     )
     sender = organisation.sender("else", organisation_id=organisation.gate.organisation_id)
     pairs = [("shop", "till"), ("Shop", "TILL"), ("shop\u200b", "till"), ("\uff53hop", "ti\ufe0fll")]
-    allowed = [StoreBoundary(sender, services).evaluate(*pair, "general")[0] for pair in pairs]
+    allowed = [_may_send(sender, *pair, services) for pair in pairs]
     assert allowed == [True, True, False, False]
 
 
@@ -174,4 +190,4 @@ def test_without_a_rate_nothing_is_counted(organisation: Organisation) -> None:
         organisation.gate.services, settings=replace(organisation.gate.services.settings, a2a_messages_per_minute=0)
     )
     sender = organisation.sender("else", organisation_id=organisation.gate.organisation_id)
-    assert all(StoreBoundary(sender, services).evaluate("else", "x", "general")[0] for _ in range(200))
+    assert all(_may_send(sender, "else", "x", services) for _ in range(200))

@@ -30,7 +30,7 @@ def test_a_waiter_that_left_is_removed_and_leaving_twice_is_harmless() -> None:
     assert (gone.done, stays.done) == (False, True)
     waiters.leave("a", stays)
     waiters.leave("never", stays)
-    assert waiters._waiting == {}
+    assert len(waiters) == 0
 
 
 def test_nothing_is_kept_after_a_waiter_gave_up() -> None:
@@ -38,7 +38,7 @@ def test_nothing_is_kept_after_a_waiter_gave_up() -> None:
     for number in range(100):
         name = str(number)
         waiters.leave(name, waiters.wait(name))
-    assert waiters._waiting == {}
+    assert len(waiters) == 0
 
 
 def test_threads_that_wait_are_all_woken() -> None:

@@ -6,14 +6,15 @@ from typing import Any
 import msgspec
 import pytest
 
+from qwed.domain.change_parts import Webhook
 from qwed.futures import run_in_thread
 from qwed.gate import Gate, open_gate
 from qwed.kernel.admin import webhook
 from qwed.kernel.answer import Problem
 from qwed.kernel.audit_change import GATE, NOTICES, Actor, agent_notices, build_change
-from qwed.kernel.body_parsing import MAX_TEXT_LENGTH, read_fields
+from qwed.kernel.operations.admin_operations import ResolveRequest
+from qwed.kernel.request_schema import MAX_TEXT_LENGTH, parse
 from qwed.model import Event, canonical
-from qwed.store.change_parts import Webhook
 from tests.support.manual_clock import NOON, ManualClock
 
 
@@ -108,7 +109,7 @@ def test_notices_are_created_only_for_subscribed_events(gate: Gate) -> None:
     ids=["short", "with nothing else", "long"],
 )
 def test_texts_are_read(raw: Any, read: dict[str, str]) -> None:
-    assert read_fields(raw, ("reason",), ("approver",)) == read
+    assert parse(raw, ResolveRequest) == ResolveRequest(**read)
 
 
 @pytest.mark.parametrize(
@@ -131,11 +132,11 @@ def test_texts_are_read(raw: Any, read: dict[str, str]) -> None:
     ids=lambda raw: str(raw)[:40],
 )
 def test_what_is_no_text_is_refused(raw: Any) -> None:
-    assert isinstance(read_fields(raw, ("reason",), ("approver",)), Problem)
+    assert isinstance(parse(raw, ResolveRequest), Problem)
 
 
 def test_a_secret_in_a_reason_is_masked() -> None:
     secret = "AKIA" + "IOSFODNN7EXAMPLQ"
-    read = read_fields({"reason": f"the key is {secret}"}, ("reason",))
-    assert isinstance(read, dict)
-    assert secret not in read["reason"]
+    read = parse({"reason": f"the key is {secret}"}, ResolveRequest)
+    assert isinstance(read, ResolveRequest)
+    assert secret not in read.reason

@@ -5,9 +5,16 @@ from typing import Any
 
 import pytest
 
-from qwed.kernel.agents.execution import ExecutionReport, read_report
+from qwed.kernel.agents.execution import ExecutionReport, ExecutionRequest, report_of
 from qwed.kernel.answer import Problem
+from qwed.kernel.request_schema import parse
 from qwed.model import sha256_of
+
+
+def read_report(raw: Any) -> ExecutionReport | Problem:
+    request = parse(raw, ExecutionRequest)
+    return request if isinstance(request, Problem) else report_of(request)
+
 
 HASH = f"sha256:{'a' * 64}"
 

@@ -1,5 +1,7 @@
 """An assessment is cached if it depends on the action alone, and not if it depends on the date."""
 
+from dataclasses import replace
+
 import pytest
 
 import qwed
@@ -23,6 +25,8 @@ CAP = {"operation": "liability_cap", "contract_value": 1_000_000, "cap_percentag
 def test_an_assessment_that_depends_on_the_date_is_not_cached(action: Json, cached: bool) -> None:
     with qwed.open() as gate:
         agent = gate.register_agent(name="a", principal_id="u").agent_id
-        for step in (1, 2):
-            gate.verify_action(agent, action, {"conversation_id": "c", "step_number": step})
-        assert bool(gate.services.assessments._entries) is cached
+        gate.verify_action(agent, action, {"conversation_id": "c", "step_number": 1})
+        stages: list[str] = []
+        gate.services = replace(gate.services, at_stage=stages.append)
+        gate.verify_action(agent, action, {"conversation_id": "c", "step_number": 2})
+        assert ("run_engine" not in stages) is cached

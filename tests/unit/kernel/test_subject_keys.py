@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
+from qwed.domain.change_parts import SubjectErased
 from qwed.kernel.privacy import subject_keys as vaults
 from qwed.kernel.privacy.subject_keys import ERASED, EXPIRED, KEPT, TAMPERED, StoredContent, Vault
 from qwed.ledger.leaf import Leaf, encode
 from qwed.ledger.subject_encryption import SubjectKey, VaultError, fresh_master
 from qwed.model import Decision
-from qwed.store.change_parts import SubjectErased
 from qwed.store.protocol import ActivityRecord, StoreError
-from tests.support.fault_injection import ReplacingProxy
+from tests.support.fault_injection import RecordingProxy, ReplacingProxy
 from tests.support.manual_clock import ManualClock
 from tests.support.stores import ORGANISATION, StoreFixture, agent_of
 
@@ -101,7 +101,7 @@ def test_subjects_and_organisations_have_keys_of_their_own(setup: VaultSetup) ->
 def test_the_table_contains_no_subject_names(setup: VaultSetup) -> None:
     setup.key("ann")
     setup.store_fixture.store.durable().wait_result(30)
-    [row] = setup.store_fixture.store._all("SELECT * FROM subjects", ())
+    [row] = setup.store_fixture.rows("SELECT * FROM subjects")
     assert row[2] == setup.vault.name(ORGANISATION, "ann") != "ann"
     assert "ann" not in repr(row)
 
@@ -129,16 +129,26 @@ def test_two_keys_that_were_made_at_once_are_erased_together(setup: VaultSetup) 
 
 
 def test_the_key_cache_is_bounded(setup: VaultSetup, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vaults, "_MAX_CACHED", 5)
+    monkeypatch.setattr(vaults, "MAX_CACHED_KEYS", 5)
+    setup.vault.forget()
     first = setup.key("0").subject_id
-    for number in range(20):
-        setup.key(str(number))
-        assert max(len(setup.vault._cache.by_name), len(setup.vault._cache.by_id)) <= 5
+    names = [setup.key(str(number)).subject_id for number in range(20)]
     setup.store_fixture.store.durable().wait_result(30)
     assert setup.key("0").subject_id == first
-
-
-# No deadlock
+    looks: list[tuple[str, Callable[[Vault, int], SubjectKey | None]]] = [
+        ("find_subject", lambda vault, number: vault.key_for(ORGANISATION, str(number))),
+        ("subject", lambda vault, number: vault.key_of(names[number])),
+    ]
+    for call, look in looks:
+        recorder = RecordingProxy(setup.store_fixture.store)
+        vault = setup.opened(recorder)
+        assert [key and key.subject_id for key in (look(vault, number) for number in range(20))] == names
+        recorder.called.clear()
+        for number in range(15, 20):
+            look(vault, number)
+        assert call not in recorder.called
+        look(vault, 14)  # the sixth from the end is read again
+        assert recorder.called.count(call) == 1
 
 
 def test_a_key_lookup_under_the_store_lock_does_not_deadlock(setup: VaultSetup) -> None:
@@ -156,7 +166,7 @@ def test_a_key_lookup_under_the_store_lock_does_not_deadlock(setup: VaultSetup) 
         keys[subject] = vault.key_for(ORGANISATION, subject)
 
     def settle() -> None:
-        with store._lock:
+        with setup.store_fixture.held():
             looking.start()
             assert looked_up.wait(30)
             look("bob")
@@ -219,9 +229,12 @@ def test_a_lookup_that_overlaps_an_erasure_does_not_cache_the_key(setup: VaultSe
     setup.vault.forget()
     store = setup.store_fixture.store
 
+    erasures = [setup.erase]
+
     def erased_meanwhile(result: Any) -> Any:
-        setup.erase()
-        vault.forget()
+        while erasures:
+            erasures.pop()()
+            vault.forget()
         return result
 
     vault = setup.opened(
@@ -232,7 +245,7 @@ def test_a_lookup_that_overlaps_an_erasure_does_not_cache_the_key(setup: VaultSe
         )
     )
     vault.key_of(old.subject_id)
-    vault._store = store
+    assert not erasures
     assert vault.key_of(old.subject_id) is None
     assert vault.key_for(ORGANISATION, "ann").subject_id != old.subject_id
 
@@ -299,9 +312,7 @@ def test_content_that_was_changed_or_moved_is_not_shown(setup: VaultSetup) -> No
 def test_under_a_key_that_was_changed_nothing_opens_and_nothing_is_sealed(setup: VaultSetup, damage: str) -> None:
     keys = sorted((setup.key("ann"), setup.key("bob")), key=lambda key: key.subject_id)
     setup.keep(keys[0], "kept_1")
-    setup.store_fixture.store._write(
-        (f"UPDATE subjects SET {damage} WHERE subject_id = ?", (keys[0].subject_id,))
-    ).wait_result(30)
+    setup.store_fixture.write(f"UPDATE subjects SET {damage} WHERE subject_id = ?", keys[0].subject_id)
     setup.restart()
     assert setup.content("kept_1").state == TAMPERED
     name = next(name for name in ("ann", "bob") if _is_of(setup, name, keys[0]))

@@ -7,14 +7,27 @@ from typing import Any
 import pytest
 
 from qwed.gate import Gate, GateError, open_gate
-from qwed.kernel.agents.trust import Evidence, TrustRequest, evidence_of, read_request, refuse_evidence
+from qwed.kernel.agents.trust import (
+    Evidence,
+    TrustChangeRequest,
+    TrustRequest,
+    evidence_of,
+    refuse_evidence,
+    trust_request_of,
+)
 from qwed.kernel.answer import Problem
+from qwed.kernel.request_schema import parse
 from qwed.model import Trust
 from qwed.model.clock import DAY
 from tests.support.manual_clock import ManualClock
 from tests.support.stores import agent_of
 
 AGENT = agent_of()
+
+
+def read_request(raw: Any, agent: Any) -> TrustRequest | Problem:
+    request = parse(raw, TrustChangeRequest)
+    return request if isinstance(request, Problem) else trust_request_of(request, agent)
 
 
 def _at(level: int) -> Any:

@@ -111,8 +111,9 @@ def test_what_is_remembered_is_bounded_and_holds_no_key() -> None:
     async def ask(keys: RemoteApiKeys) -> None:
         for number in range(MAX_CACHED + 10):
             await keys.caller(f"qwed_live_{number:040}")
-        assert len(keys._cached) == MAX_CACHED
-        assert not any("qwed_live_" in digest for digest in keys._cached)
+        cached = keys._cached
+        assert len(cached) == MAX_CACHED
+        assert not any("qwed_live_" in digest for digest in cached)
 
     with_keys(FakeKeyServer(valid_key), ask)
 

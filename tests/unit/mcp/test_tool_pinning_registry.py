@@ -229,7 +229,7 @@ def test_another_process_that_does_not_let_go_is_waited_for_and_then_named(direc
     from qwed_mcp.tool_pinning import pin_file
 
     registry = PinRegistry.open(directory, "files")
-    monkeypatch.setattr(pin_file, "_LOCK_SECONDS", 0.05)
+    monkeypatch.setattr(pin_file, "LOCK_SECONDS", 0.05)
     handle = os.open(directory / f"files{SUFFIX}.lock", os.O_RDWR)
     fcntl.flock(handle, fcntl.LOCK_EX)
     try:

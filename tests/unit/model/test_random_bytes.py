@@ -3,7 +3,7 @@
 import os
 import threading
 
-from qwed.model.random_bytes import random_bytes
+from qwed.model.ids import random_bytes
 
 THREADS, EACH = 8, 5_000
 

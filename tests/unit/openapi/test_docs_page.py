@@ -237,7 +237,7 @@ def test_a_route_that_answers_with_nothing_is_shown() -> None:
 
 
 def test_the_policy_lets_in_the_page_s_own_style_and_script_and_nothing_else() -> None:
-    response = asyncio.run(docs.docs(cast(RequestContext, None)))
+    response = asyncio.run(docs.docs.run(cast(RequestContext, None)))
     headers = {name.decode(): value.decode() for name, value in response.headers}
     policy = dict(part.split(" ", 1) for part in headers["content-security-policy"].split("; "))
     text = response.body.decode()
@@ -251,5 +251,7 @@ def test_the_policy_lets_in_the_page_s_own_style_and_script_and_nothing_else() -
 
 
 def test_the_page_is_made_once() -> None:
-    assert asyncio.run(docs.docs(cast(RequestContext, None))) is asyncio.run(docs.docs(cast(RequestContext, None)))
-    assert msgspec.json.decode(asyncio.run(docs.openapi(cast(RequestContext, None))).body)["openapi"] == "3.1.0"
+    assert asyncio.run(docs.docs.run(cast(RequestContext, None))) is asyncio.run(
+        docs.docs.run(cast(RequestContext, None))
+    )
+    assert msgspec.json.decode(asyncio.run(docs.openapi.run(cast(RequestContext, None))).body)["openapi"] == "3.1.0"

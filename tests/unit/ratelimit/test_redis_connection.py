@@ -134,7 +134,7 @@ def test_a_hung_redis_costs_no_more_than_its_timeout_and_no_connections(own_serv
             turns, again = loop.time(), await asyncio.gather(*(refusal(limiter) for _ in range(500)))
             assert set(again) == {LATE}
             # The next attempt is half a second away: no caller waited for it.
-            assert limiter.connection._since < turns
+            assert limiter.connection.up_since < turns
             own_server.go_on()
             await back(limiter)
             with redis.Redis.from_url(own_server.url) as client:
@@ -178,7 +178,7 @@ def test_a_connection_that_is_cut_is_made_anew_before_anybody_is_refused(relay: 
         async with limiter_at(relay.url) as limiter:
             await back(limiter)
             # Pretend that the connection was stable for a while.
-            limiter.connection._since = 0.0
+            limiter.connection.up_since = 0.0
             relay.cut()
             await until(lambda: relay.connections == 2)
             assert (await limiter.hit("a")).allowed

@@ -15,15 +15,16 @@ import pytest
 from qwed.api.app import App
 from qwed.api.handlers.reports import ReportChunks
 from qwed.cli import main
+from qwed.domain.agent import Agent
 from qwed.gate import Gate, open_gate
 from qwed.kernel.answer import Problem
 from qwed.kernel.audit_change import build_change
 from qwed.kernel.reports import builder as reports
-from qwed.kernel.reports.builder import ComplianceReport, ReportQuery, compliance_report
+from qwed.kernel.reports.builder import ComplianceReport, ReportRequest, compliance_report
 from qwed.kernel.reports.concurrency import MAX_PER_ORGANISATION, ReportLimiter, ReportSlot
+from qwed.kernel.request_schema import parse
 from qwed.ledger import verifier
 from qwed.reports.report_data import MAX_LIST_ENTRIES
-from qwed.store.agent import Agent
 from qwed.store.queries import MAX_PAGE_CHARACTERS
 from tests.support.campaign_table import Figure, campaign
 from tests.support.history_writer import write_history
@@ -45,8 +46,14 @@ def _agent(gate: Gate, **fields: Any) -> Agent:
     return agent
 
 
+def _request(*query: str) -> ReportRequest:
+    request = parse(dict(zip(("format", "from", "to"), query, strict=False)), ReportRequest)
+    assert isinstance(request, ReportRequest), request
+    return request
+
+
 def _report(gate: Gate, agent: Agent, *query: str) -> ComplianceReport:
-    report = compliance_report(agent, ReportQuery(*query), gate.services)
+    report = compliance_report(agent, _request(*query), gate.services)
     assert isinstance(report, ComplianceReport), report
     return report
 
@@ -114,7 +121,7 @@ def test_too_many_activities_are_refused_by_name(gate: Gate, monkeypatch: pytest
     monkeypatch.setattr(reports, "MAX_ACTIVITIES", 20)
     agent = _agent(gate)
     write_history(gate, agent.agent_id, 30)
-    refused = compliance_report(agent, ReportQuery("json"), gate.services)
+    refused = compliance_report(agent, _request("json"), gate.services)
     assert isinstance(refused, Problem)
     assert (refused.code, refused.message) == (
         "QWED-REQ-005",
@@ -128,7 +135,7 @@ def test_an_event_from_a_later_version_is_counted_and_no_more(gate: Gate) -> Non
     change = build_change(
         unknown, "gate", agent.organisation_id, gate.services.clock.now(), gate.services, agent_id=agent.agent_id
     )
-    outcome: Any = gate.services.store.change(change)
+    outcome: Any = gate.services.store.commit(change)
     outcome.wait_result(30)
     report = _json(gate, agent)
     assert (report["activity_count"], report["standing"]["history"]["total"]) == (2, 1)
@@ -167,7 +174,7 @@ def test_a_log_that_is_not_what_was_signed_gives_no_report(tmp_path: Path) -> No
             agent.agent_id, {"type": "shell_command", "query": "rm -rf /"}, {"conversation_id": "c", "step_number": 1}
         )
         _tampered(tmp_path, "UPDATE activities SET leaf = replace(leaf, 'DENIED', 'APPROVED') WHERE decision != ''")
-        refused = compliance_report(agent, ReportQuery("pdf"), gate.services)
+        refused = compliance_report(agent, _request("pdf"), gate.services)
     assert isinstance(refused, Problem)
     assert refused.code == "QWED-SEC-003"
 
@@ -218,7 +225,7 @@ def bench(gate: Gate) -> Bench:
 def test_a_slot_is_released_however_it_ends(bench: Bench, form: str) -> None:
     for _ in range(MAX_PER_ORGANISATION + 1):
         assert bench.get(format=form).status_code == (400 if form == "docx" else 200)
-    assert len(bench.limiter._active) == 0
+    assert len(bench.limiter) == 0
 
 
 def test_one_report_too_many_waits_its_turn(bench: Bench) -> None:
@@ -255,7 +262,7 @@ def test_a_client_that_disconnects_releases_its_slot(bench: Bench) -> None:
         async def send(message: Json) -> None:
             sent.append(message)
             if len(sent) == 3:
-                assert len(bench.limiter._active) == 1
+                assert len(bench.limiter) == 1
                 gone.set()
                 await asyncio.Event().wait()
 
@@ -263,7 +270,7 @@ def test_a_client_that_disconnects_releases_its_slot(bench: Bench) -> None:
         assert sum(len(message.get("body", b"")) for message in sent) < 1_000_000
 
     asyncio.run(act())
-    assert len(bench.limiter._active) == 0
+    assert len(bench.limiter) == 0
 
 
 def test_a_stream_that_never_started_releases_its_slot() -> None:
@@ -271,13 +278,13 @@ def test_a_stream_that_never_started_releases_its_slot() -> None:
     slot = limiter.take("org_1")
     assert isinstance(slot, ReportSlot)
     ReportChunks(iter(()), slot).close()
-    assert len(limiter._active) == 0
+    assert len(limiter) == 0
 
 
 def test_the_head_of_a_report_alone_can_be_asked_for(bench: Bench) -> None:
     response = bench.play(lambda client: client.head(bench.url, params={"format": "csv"}))
     assert response.headers["qwed-report-activities"] == "1"
-    assert len(bench.limiter._active) == 0
+    assert len(bench.limiter) == 0
 
 
 @pytest.mark.drill

@@ -47,7 +47,7 @@ def test_nothing_is_kept_after_the_slots_are_released() -> None:
     limiter = ReportLimiter()
     for number in range(1_000):
         _take(limiter, f"org_{number}").leave()
-    assert len(limiter._active) == 0
+    assert len(limiter) == 0
 
 
 def test_a_refusal_leaves_nothing_behind() -> None:
@@ -56,7 +56,7 @@ def test_a_refusal_leaves_nothing_behind() -> None:
     assert isinstance(limiter.take("org_1"), Problem)
     for slot in slots:
         slot.leave()
-    assert len(limiter._active) == 0
+    assert len(limiter) == 0
 
 
 def test_many_threads_never_hold_more_than_there_are_places() -> None:
@@ -81,7 +81,7 @@ def test_many_threads_never_hold_more_than_there_are_places() -> None:
     for thread in threads:
         thread.join(30)
     assert peak[0] <= MAX_PER_ORGANISATION
-    assert len(limiter._active) == 0
+    assert len(limiter) == 0
 
 
 def test_a_closed_limiter_starts_nothing() -> None:

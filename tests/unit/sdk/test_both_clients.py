@@ -11,6 +11,7 @@ from qwed.api.routes import ROUTES
 from qwed_sdk import QWEDAgentClient, QWEDAsyncAgentClient, QWEDAsyncClient, QWEDClient
 from qwed_sdk.http_request import Request
 from qwed_sdk.operations import a2a, admin, agents, audit, bound_agent, engines
+from qwed_sdk.sync_async import ClientMethod
 
 MODULES = (engines, agents, admin, a2a, audit)
 PROMISED = """
@@ -43,8 +44,8 @@ NO_VERB = {
 
 
 def verbs_of(kind: type) -> dict[str, Any]:
-    shared = ("run", "close", "aclose", "register")
-    return {name: member for name, member in vars(kind).items() if not name.startswith("_") and name not in shared}
+    members = {name: member for base in kind.__mro__ for name, member in vars(base).items()}
+    return {name: getattr(kind, name) for name, member in members.items() if isinstance(member, ClientMethod)}
 
 
 def written_in(*modules: Any) -> set[str]:

@@ -1,54 +1,54 @@
 """The store keeps its invariants in any order of calls."""
 
+import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from qwed.model import Decision, ErrorCode
-from qwed.store.budget import NO_COST, RequestCost
-from qwed.store.protocol import Reservation
+from qwed.domain.budget import NO_COST, RequestCost
+from qwed.domain.change_parts import Conflict
+from qwed.domain.write_set import Reservation
+from qwed.model import Decision
+from qwed.store.protocol import StoreError
 from tests.support.manual_clock import ManualClock
 from tests.support.stores import StoreFixture, agent_of
+
+_MEMORY = Path("/dev/shm")
+FAST = str(_MEMORY) if _MEMORY.is_dir() else None
 
 
 class Calls(RuleBasedStateMachine):
     """Reserves, commits, releases, waits and fails in any order, next to a model."""
 
-    kind = "memory"
-
     def __init__(self) -> None:
         super().__init__()
+        self.folder = tempfile.TemporaryDirectory(dir=FAST)
         self.manual_clock = ManualClock()
-        self.store_fixture = StoreFixture("memory", Path(), self.manual_clock)
+        self.store_fixture = StoreFixture("file", Path(self.folder.name) / "data", self.manual_clock)
         self.agent = self.store_fixture.register(agent_of(daily_cost=100_000, requests_per_hour=12))
         self.held: list[Reservation] = []
         self.committed: list[int] = []
         self.cost = 0
 
-    @rule(step=st.integers(1, 12), same=st.booleans())
-    def reserve(self, step: int, same: bool) -> None:
-        got = self.store_fixture.reserve(self.agent, step, fingerprint="same" if same else f"f{step}")
+    @rule(step=st.integers(1, 12), same=st.booleans(), cost=st.none() | st.integers(0, 30_000))
+    def reserve(self, step: int, same: bool, cost: int | None) -> None:
+        charge = NO_COST if cost is None else RequestCost(cost=cost, requests=1)
+        got = self.store_fixture.reserve(self.agent, step, charge=charge, fingerprint="same" if same else f"f{step}")
         if isinstance(got, Reservation):
             assert step > max(self.committed, default=0)
             self.held.append(got)
-
-    @rule(pick=st.integers(0, 20), cost=st.integers(0, 30_000))
-    def hold(self, pick: int, cost: int) -> None:
-        if self.held:
-            self.store_fixture.store.reserve_budget(
-                self.held[pick % len(self.held)], RequestCost(cost=cost, requests=1), self.manual_clock.now
-            )
 
     @rule(pick=st.integers(0, 20), decision=st.sampled_from([Decision.APPROVED, Decision.DENIED]))
     def settle(self, pick: int, decision: Decision) -> None:
         if not self.held:
             return
         reservation = self.held.pop(pick % len(self.held))
-        charge = reservation.reserved
+        charge = reservation.charge
         outcome = self.store_fixture.settle(self.agent, reservation, decision, charge)
-        if isinstance(outcome, ErrorCode):
+        if isinstance(outcome, Conflict):
             self.store_fixture.store.release(reservation)
         elif decision is Decision.APPROVED:
             self.committed.append(reservation.step.number)
@@ -65,8 +65,8 @@ class Calls(RuleBasedStateMachine):
 
     @rule()
     def distrust(self) -> None:
-        self.store_fixture.store._writer.flush()
-        self.store_fixture.store._on_commit_failure()
+        with self.store_fixture.broken(), pytest.raises(StoreError):
+            self.store_fixture.change()
 
     @invariant()
     def steps_go_forward_and_each_is_used_once(self) -> None:
@@ -80,17 +80,19 @@ class Calls(RuleBasedStateMachine):
 
     @invariant()
     def what_is_held_is_what_the_reservations_hold(self) -> None:
-        usage = self.store_fixture.store._state.usage(self.agent.agent_id)
-        assert usage.reserved.cost == sum(one.reserved.cost for one in self.held)
-        assert usage.reserved.requests == sum(one.reserved.requests for one in self.held)
+        valid = [one for one in self.held if one.expires > self.manual_clock.monotonic]
+        reserved = self.store_fixture.load().reserved
+        assert reserved.cost == sum(one.charge.cost for one in valid)
+        assert reserved.requests == sum(one.charge.requests for one in valid)
 
     def teardown(self) -> None:
         for one in self.held:
             self.store_fixture.store.release(one)
-        usage = self.store_fixture.store._state.usage(self.agent.agent_id)
-        assert usage.reserved == NO_COST
-        assert self.store_fixture.store._state._reservations == {}
+        snapshot = self.store_fixture.load()
+        assert (snapshot.reserved, snapshot.reserved_steps) == (NO_COST, frozenset())
+        assert len(self.store_fixture.store.reservations) == 0
         self.store_fixture.store.close()
+        self.folder.cleanup()
 
 
 TestAnyOrderOfCalls = Calls.TestCase

@@ -7,12 +7,10 @@ from typing import Any, NamedTuple, get_args
 
 import pytest
 
-from qwed.model import Decision, Trust
-from qwed.store import change_parts
-from qwed.store.access_lists import ListEntry, ListName
-from qwed.store.agent import AgentStatus
-from qwed.store.change_handlers import PART_HANDLERS
-from qwed.store.change_parts import (
+from qwed.domain import change_parts
+from qwed.domain.access_lists import ListEntry, ListName
+from qwed.domain.agent import AgentStatus
+from qwed.domain.change_parts import (
     AgentAdded,
     AgentChanged,
     AgentUnchanged,
@@ -32,7 +30,10 @@ from qwed.store.change_parts import (
     Webhook,
     WebhookChanged,
 )
-from qwed.store.protocol import DataSubject, Notice, StoreError
+from qwed.domain.write_set import Notice
+from qwed.model import Decision, Trust
+from qwed.store.change_handlers import PART_HANDLERS
+from qwed.store.protocol import DataSubject, StoreError
 from tests.support.manual_clock import NOON, ManualClock
 from tests.support.stores import ORGANISATION, StoreFixture, agent_of, owner_key
 
@@ -364,7 +365,7 @@ def test_one_part_that_cannot_be_written_takes_the_others_along(disk: StoreFixtu
         assert disk.spent(agent) == usage
         assert disk.store.find_approval(approval.approval_id).state == "pending"
         assert (disk.store.halted(ORGANISATION), disk.store.webhook(ORGANISATION)) == (False, None)
-        assert disk.store._all("SELECT * FROM outbox", ()) == []
+        assert disk.rows("SELECT * FROM outbox") == []
         assert disk.next_index(ORGANISATION) == 1
         disk.reopened()
     assert disk.change(*parts[:-1]) == 1

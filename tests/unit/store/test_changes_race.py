@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
+from qwed.domain import change_parts
+from qwed.domain.agent import AgentStatus
+from qwed.domain.change_parts import AgentChanged, AgentUnchanged, Conflict, KeyAdded, KeyRevoked, ToolChanged
 from qwed.model import Trust
-from qwed.store import change_parts
-from qwed.store.agent import AgentStatus
-from qwed.store.change_parts import AgentChanged, AgentUnchanged, Conflict, KeyAdded, KeyRevoked, ToolChanged
 from qwed.store.protocol import StoreError
+from tests.support.store_caches import cached_claims
 from tests.support.stores import ORGANISATION, StoreFixture, owner_key
 
 SECOND = owner_key("key_2", prefix="qwed_live_b")
@@ -52,8 +53,8 @@ def test_an_approval_whose_settlement_is_still_on_its_way_is_settled(disk: Store
     approval = disk.pending(agent, 1)
     disk.manual_clock.advance(61)
     with disk.stopped():
-        ticket = disk.store.change(disk.change_of(disk.resolved(approval)))
-        second = disk.store.change(disk.change_of(disk.resolved(approval, "rejected")))
+        ticket = disk.submit(disk.resolved(approval))
+        second = disk.submit(disk.resolved(approval, "rejected"))
         assert disk.store.expired_approvals(disk.manual_clock.now, 10) == []
     assert ticket.wait_result(30).log_index == 1
     assert disk.outcome(second) is Conflict.RESOLVED
@@ -65,7 +66,7 @@ def test_what_is_remembered_as_settled_is_forgotten_once_it_is_on_disk(disk: Sto
     agent = _agent(disk)
     for step in range(1, 31):
         disk.change(disk.resolved(disk.pending(agent, step)))
-    assert len(disk.store._entities._claimed) <= 1
+    assert cached_claims(disk.store) <= 1
 
 
 def test_an_approval_whose_settlement_failed_is_open_again_and_holds_its_cost_once(disk: StoreFixture) -> None:
@@ -87,9 +88,9 @@ def test_what_queued_behind_a_change_that_failed_fails_with_it(disk: StoreFixtur
     approvals = [disk.pending(agent, step) for step in (1, 2, 3)]
     raised = AgentChanged(agent, replace(agent, trust=Trust.TRUSTED))
     with disk.broken():
-        with disk.store._lock:  # the failing write waits for this lock, so the next ones queue behind it
+        with disk.held():  # the failing write waits for this lock, so the next ones queue behind it
             parts: list[change_parts.ChangePart] = [*(disk.resolved(approval) for approval in approvals), raised]
-            tickets = [disk.store.change(disk.change_of(part)) for part in parts]
+            tickets = [disk.submit(part) for part in parts]
         for ticket in tickets:
             with pytest.raises(StoreError):
                 ticket.wait_result(30)
@@ -125,8 +126,8 @@ def test_of_two_owners_who_revoke_each_other_at_once_one_stays(store_fixture: St
 def test_an_owner_is_the_last_one_while_the_revocation_of_the_other_is_on_its_way(disk: StoreFixture) -> None:
     disk.change(KeyAdded(SECOND))
     with disk.stopped():
-        ticket = disk.store.change(disk.change_of(KeyRevoked(SECOND, 5.0)))
-        second = disk.store.change(disk.change_of(KeyRevoked(owner_key(), 5.0)))
+        ticket = disk.submit(KeyRevoked(SECOND, 5.0))
+        second = disk.submit(KeyRevoked(owner_key(), 5.0))
     assert ticket.wait_result(30).log_index == 1
     assert disk.outcome(second) is Conflict.LAST_OWNER
     assert disk.store.find_key("qwed_live_b") is None
@@ -137,13 +138,13 @@ def test_a_key_is_revoked_from_the_moment_that_is_submitted_where_one_process_kn
 ) -> None:
     file.change(KeyAdded(SECOND))
     with file.stopped():
-        file.store.change(file.change_of(KeyRevoked(SECOND, 5.0)))
+        file.submit(KeyRevoked(SECOND, 5.0))
         assert file.store.find_key("qwed_live_b") is None
 
 
 def test_a_key_on_its_way_opens_nothing_until_it_is_kept(disk: StoreFixture) -> None:
     with disk.stopped():
-        ticket = disk.store.change(disk.change_of(KeyAdded(SECOND)))
+        ticket = disk.submit(KeyAdded(SECOND))
         assert disk.store.find_key("qwed_live_b") is None
     ticket.wait_result(30)
     assert disk.store.find_key("qwed_live_b") == SECOND
@@ -152,7 +153,7 @@ def test_a_key_on_its_way_opens_nothing_until_it_is_kept(disk: StoreFixture) -> 
 def test_an_owner_is_the_last_one_until_another_is_kept(file: StoreFixture) -> None:
     """With several writers, requests are decided in the order of their arrival."""
     with file.stopped():
-        ticket = file.store.change(file.change_of(KeyAdded(SECOND)))
+        ticket = file.submit(KeyAdded(SECOND))
         assert file.change(KeyRevoked(owner_key(), 5.0)) is Conflict.LAST_OWNER
     ticket.wait_result(30)
 
@@ -185,7 +186,5 @@ def test_log_indexes_of_decisions_and_changes_that_race_have_no_gap(store_fixtur
             store_fixture.change(ToolChanged(ORGANISATION, f"t{number}", b"1"))
 
     _both(decide, change)
-    indexes = store_fixture.store._all(
-        "SELECT log_index FROM activities WHERE organisation_id = 'org_1' ORDER BY sequence", ()
-    )
+    indexes = store_fixture.rows("SELECT log_index FROM activities WHERE organisation_id = 'org_1' ORDER BY sequence")
     assert [index for (index,) in indexes] == list(range(60))

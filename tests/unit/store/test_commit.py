@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from qwed.domain.budget import RequestCost
 from qwed.model.clock import DAY
-from qwed.store.budget import RequestCost
 from qwed.store.protocol import StoreError
 from tests.support.manual_clock import ManualClock
 from tests.support.stores import CENT, StoreFixture, agent_of
@@ -50,10 +50,9 @@ def test_a_decision_and_an_approval_in_one_batch_leave_the_counters_of_both(disk
     agent = _agent(disk)
     approval = disk.pending(agent, 1)
     with disk.stopped():
-        ticket = disk.store.change(disk.change_of(disk.resolved(approval), cost=CENT.cost))
-        reservation = disk.reserve(agent, 2)
-        disk.store.reserve_budget(reservation, CENT, disk.manual_clock.now)
-        other = disk.store.commit(disk.commit_request(agent, reservation, charge=CENT))  # type: ignore[arg-type]  # held
+        ticket = disk.submit(disk.resolved(approval), cost=CENT.cost)
+        reservation = disk.reserve(agent, 2, charge=CENT)
+        other = disk.store.commit(disk.write_set(agent, reservation, charge=CENT))
     assert [ticket.wait_result(30).log_index, other.wait_result(30).log_index] == [1, 2]
     usage = disk.spent(agent)
     assert (usage.cost_day, usage.pending_cost, usage.open_approvals) == (20_000, 0, 0)
@@ -65,11 +64,11 @@ def test_no_more_wait_for_one_agent_than_there_may(tmp_path: Path) -> None:
     store_fixture = StoreFixture("file", tmp_path / "data", ManualClock(), max_open_approvals=2)
     agent, other = store_fixture.register(agent_of()), store_fixture.register(agent_of("agent_2"))
     first, _second = (store_fixture.pending(agent, step) for step in (1, 2))
-    with pytest.raises(AssertionError, match="APPROVALS_FULL"):
+    with pytest.raises(AssertionError, match="changed by another request"):
         store_fixture.pending(agent, 3, "c2")
     store_fixture.pending(other, 1)
     store_fixture.reopened()
-    with pytest.raises(AssertionError, match="APPROVALS_FULL"):
+    with pytest.raises(AssertionError, match="changed by another request"):
         store_fixture.pending(agent, 3, "c3")
     store_fixture.change(store_fixture.resolved(first, "rejected"))
     store_fixture.pending(agent, 3, "c4")
@@ -118,7 +117,7 @@ def test_what_is_being_settled_is_not_handed_out(disk: StoreFixture) -> None:
     approval = disk.pending(_agent(disk), 1)
     disk.manual_clock.advance(60)
     with disk.stopped():
-        ticket = disk.store.change(disk.change_of(disk.resolved(approval, "expired")))
+        ticket = disk.submit(disk.resolved(approval, "expired"))
         assert list(disk.store.expired_approvals(disk.manual_clock.now, 10)) == []
         assert list(disk.store.expired_approvals_of("agent_1", disk.manual_clock.now)) == []
     ticket.wait_result(30)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from qwed.domain.change_parts import Conflict
 from qwed.model import ErrorCode
 from qwed.model.histogram import BUCKETS, LatencyHistogram
 from qwed.store.protocol import StoreError
@@ -29,8 +30,8 @@ def test_what_gathers_behind_a_commit_is_one_commit(disk: StoreFixture) -> None:
     agent = agent_of()
     with disk.stopped():
         reservations = [disk.reserve(agent, step, f"c{step}") for step in range(1, 9)]
-        futures = [disk.store.commit(disk.commit_request(agent, one)) for one in reservations]  # type: ignore[arg-type]
-    assert not {*map(type, map(disk.outcome, futures))} & {ErrorCode, StoreError}
+        futures = [disk.store.commit(disk.write_set(agent, one)) for one in reservations]
+    assert not {*map(type, map(disk.outcome, futures))} & {Conflict, StoreError}
     commits, leaves, failed = _counted(disk)
     # The first may have been committed before the others arrived.
     assert (leaves, failed) == (8, 0)

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
+from qwed.domain.change_parts import SubjectErased, Webhook, WebhookChanged
+from qwed.domain.write_set import IdempotentAnswer, Notice
 from qwed.model import Decision
 from qwed.model.clock import DAY
 from qwed.store.batch_job import BatchJob, JobItem
-from qwed.store.change_parts import SubjectErased, Webhook, WebhookChanged
-from qwed.store.protocol import ActivityQuery, DataSubject, IdempotentAnswer, Notice, StoreError
+from qwed.store.protocol import ActivityQuery, DataSubject, StoreError
 from tests.support.stores import ORGANISATION, StoreFixture, owner_key
 
 ANN = DataSubject("sub_ann", ORGANISATION, "name of ann", b"the wrapped key of ann", 1.0)
@@ -31,7 +32,7 @@ def _decide(store_fixture: StoreFixture, subject: DataSubject | None, payload: s
     """Commit a decision with content about a subject; return its id."""
     subject_id = None if subject is None else subject.subject_id
     before = store_fixture.next_index(ORGANISATION)
-    name = f"act_{before}"
+    name = f"act_about_{before}"
     store_fixture.settle(
         _agent(store_fixture), None, Decision.DENIED, activity_id=name, subject_id=subject_id, payload=payload, **more
     )
@@ -43,7 +44,7 @@ def _erase(store_fixture: StoreFixture, subject: DataSubject, organisation_id: s
 
 
 def _payloads(store_fixture: StoreFixture) -> list[str]:
-    return [row[0] for row in store_fixture.store._all("SELECT payload FROM activities ORDER BY sequence", ())]
+    return [row[0] for row in store_fixture.rows("SELECT payload FROM activities ORDER BY sequence")]
 
 
 # Their keys
@@ -131,7 +132,7 @@ def test_no_answer_and_no_batch_is_kept_about_somebody_whose_key_is_not(disk: St
     job = BatchJob("job_1", ORGANISATION, "key_1", "owner", 1, False, 1, 1.0, 2.0, None, "sub_nobody")
     with pytest.raises(StoreError, match=r"(?i)foreign key"):
         disk.store.add_job(job, [JobItem("job_1", 0, "sealed", None, None)]).wait_result(30)
-    assert [disk.store._all(f"SELECT * FROM {table}", ()) for table in ("idempotency_keys", "jobs", "job_items")] == [
+    assert [disk.rows(f"SELECT * FROM {table}") for table in ("idempotency_keys", "jobs", "job_items")] == [
         [],
         [],
         [],
@@ -141,7 +142,7 @@ def test_no_answer_and_no_batch_is_kept_about_somebody_whose_key_is_not(disk: St
 def test_a_key_that_waits_to_be_written_is_on_disk_no_later_than_what_it_seals(disk: StoreFixture) -> None:
     with disk.stopped():
         added = disk.store.add_subject(ANN)
-        request = disk.commit_request(_agent(disk), None, Decision.DENIED, subject_id="sub_ann", payload="sealed")
+        request = disk.write_set(_agent(disk), None, Decision.DENIED, subject_id="sub_ann", payload="sealed")
         ticket = disk.store.commit(request)
         assert disk.store.subject("sub_ann") is None
     added.wait_result(30)
@@ -149,9 +150,9 @@ def test_a_key_that_waits_to_be_written_is_on_disk_no_later_than_what_it_seals(d
 
 
 def test_a_key_that_could_not_be_written_takes_along_what_was_sealed_with_it(disk: StoreFixture) -> None:
-    request = disk.commit_request(_agent(disk), None, Decision.DENIED, subject_id="sub_ann", payload="sealed")
+    request = disk.write_set(_agent(disk), None, Decision.DENIED, subject_id="sub_ann", payload="sealed")
     with disk.broken():
-        with disk.store._lock:
+        with disk.held():
             tickets = [disk.store.add_subject(ANN), disk.store.commit(request)]
         for ticket in tickets:
             with pytest.raises(StoreError):
@@ -189,7 +190,7 @@ def test_many_keys_that_are_made_at_once_are_all_kept(disk: StoreFixture) -> Non
 
 
 def _remembered(store_fixture: StoreFixture, name: str) -> Any:
-    return store_fixture.store.claim_key("agent_1", name, "hash", store_fixture.manual_clock.now).stored_answer
+    return store_fixture.load(idempotency_key=name).stored_answer
 
 
 def test_stored_answers_and_batches_go_with_the_key_and_those_of_others_stay(disk: StoreFixture) -> None:
@@ -210,7 +211,7 @@ def test_stored_answers_and_batches_go_with_the_key_and_those_of_others_stay(dis
     assert [job.job_id for job in disk.store.open_jobs()] == ["job_sub_bob"]
     assert (disk.store.job_items("job_sub_ann"), len(disk.store.job_items("job_sub_bob"))) == ([], 1)
     if disk.kind == "file":
-        assert disk.store._all("PRAGMA foreign_key_check", ()) == []
+        assert disk.rows("PRAGMA foreign_key_check") == []
 
 
 def test_notices_that_name_them_are_not_sent_any_more(store_fixture: StoreFixture) -> None:
@@ -300,9 +301,9 @@ def test_leaves_hashes_heads_and_subjects_stay_as_they_are(disk: StoreFixture) -
         "SELECT * FROM subjects ORDER BY subject_id",
         "SELECT * FROM daily_totals ORDER BY day",
     )
-    before = [disk.store._all(look, ()) for look in looks]
+    before = [disk.rows(look) for look in looks]
     _sweep(disk, disk.manual_clock.now, 2)
-    assert [disk.store._all(look, ()) for look in looks] == before
+    assert [disk.rows(look) for look in looks] == before
     assert _payloads(disk) == [""] * 5
 
 
@@ -317,7 +318,7 @@ def test_after_a_restart_it_goes_on_where_it_was_and_drops_nothing_twice(disk: S
     disk.reopened()
     assert disk.store.drop_content(begin + 4 * DAY, 3) is None
     assert _payloads(disk) == [""] * 4 + ["sealed"] * 2
-    assert disk.store._one("SELECT value FROM meta WHERE name = 'content_dropped'", ()) == ("4",)
+    assert disk.rows("SELECT value FROM meta WHERE name = 'content_dropped'")[0] == ("4",)
 
 
 def test_a_step_that_failed_is_taken_again(disk: StoreFixture) -> None:
@@ -337,7 +338,7 @@ def test_what_is_written_meanwhile_stays(disk: StoreFixture) -> None:
     with disk.stopped():
         dropping = disk.store.drop_content(begin + 2 * DAY, 10)
         ticket = disk.store.commit(
-            disk.commit_request(_agent(disk), None, Decision.DENIED, subject_id="sub_ann", payload="new")
+            disk.write_set(_agent(disk), None, Decision.DENIED, subject_id="sub_ann", payload="new")
         )
     dropping.wait_result(30)
     ticket.wait_result(30)
@@ -366,14 +367,13 @@ def test_a_list_shows_what_was_dropped_without_its_content(store_fixture: StoreF
 
 
 def _put(store_fixture: StoreFixture, *names: str) -> None:
-    row = "INSERT INTO conversations VALUES ('agent_1', ?, 3, 3, '', 0, '')"
-    store_fixture.store._write(
-        *((row, (name,)) for name in names), ("DELETE FROM meta WHERE name = 'conversations_renamed'", ())
-    ).wait_result(30)
+    for name in names:
+        store_fixture.write("INSERT INTO conversations VALUES ('agent_1', ?, 3, 3, '', 0, '')", name)
+    store_fixture.write("DELETE FROM meta WHERE name = 'conversations_renamed'")
 
 
 def _names(store_fixture: StoreFixture) -> list[str]:
-    return [row[0] for row in store_fixture.store._all("SELECT conversation_id FROM conversations ORDER BY 1", ())]
+    return [row[0] for row in store_fixture.rows("SELECT conversation_id FROM conversations ORDER BY 1")]
 
 
 def test_conversations_are_renamed_once_whatever_they_are_called(disk: StoreFixture) -> None:

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from qwed.model import Trust
-from qwed.store.change_parts import (
+from qwed.domain.change_parts import (
     AgentChanged,
     ApprovalRequest,
     ChangePart,
+    Conflict,
     ElevationRequested,
     KeyAdded,
     KeyRevoked,
@@ -22,7 +22,10 @@ from qwed.store.change_parts import (
     Webhook,
     WebhookChanged,
 )
+from qwed.model import Trust
 from tests.support.manual_clock import ManualClock
+from tests.support.store_caches import cached_entities, forget_entities
+from tests.support.store_parts import StoreParts
 from tests.support.stores import ORGANISATION, StoreFixture, agent_of, owner_key
 
 SECOND = owner_key("key_2", prefix="qwed_live_b")
@@ -103,8 +106,9 @@ def test_a_miss_that_is_read_while_a_change_is_made_never_brings_the_old_value_b
 ) -> None:
     store = disk.store
     read = threading.Event()
-    reader, browser = Holding(store._reader, read), Holding(store._report_reader, read)
-    store._reader, store._report_reader = reader, browser
+    parts = StoreParts(store)
+    real = parts.reader, parts.report_reader
+    parts.reader, parts.report_reader = reader, browser = Holding(real[0], read), Holding(real[1], read)
 
     def look() -> Any:
         reader.held = browser.held = threading.get_ident()
@@ -122,7 +126,7 @@ def test_a_miss_that_is_read_while_a_change_is_made_never_brings_the_old_value_b
     assert index == 1
     assert seen in (race.old, race.new)
     assert race.look(store) == race.new
-    store._reader, store._report_reader = reader._real, browser._real
+    parts.reader, parts.report_reader = real
     disk.reopened()
     assert race.look(disk.store) == race.new
 
@@ -158,12 +162,13 @@ def test_whoever_looks_while_changes_are_made_sees_them_in_order(disk: StoreFixt
 
 def test_a_request_for_trust_is_remembered_from_the_moment_it_is_submitted(disk: StoreFixture) -> None:
     request = ApprovalRequest("apr_up", 0, 0, 0, 1.0, 2.0, "key_1", "trust_elevation", "{}")
-    cache = disk.store._entities
-    assert not cache.has_open_elevation("agent_1")
-    disk.change(ElevationRequested(ORGANISATION, "agent_1", "act_up", request), activity_id="act_up")
-    assert cache.has_open_elevation("agent_1")
-    cache.clear()
-    assert cache.has_open_elevation("agent_1")
+    part = ElevationRequested(ORGANISATION, "agent_1", "act_up", request)
+    with disk.stopped():
+        submitted = disk.submit(part, activity_id="act_up")
+        assert disk.change(part, activity_id="act_again") is Conflict.REQUESTED
+    submitted.wait_result(30)
+    forget_entities(disk.store)
+    assert disk.change(part, activity_id="act_again") is Conflict.REQUESTED
 
 
 def test_an_organisation_nobody_knows_is_halted(disk: StoreFixture) -> None:
@@ -174,15 +179,14 @@ def test_strangers_are_not_remembered(disk: StoreFixture) -> None:
     for number in range(50):
         assert disk.store.find_agent(f"agent_{number + 100}") is None
         assert disk.store.find_key(f"qwed_live_{number}") is None
-    cache = disk.store._entities
-    assert (len(cache._agents), len(cache._keys)) == (0, 0)
+    assert cached_entities(disk.store) == (0, 0)
 
 
 def test_what_is_forgotten_is_read_again(disk: StoreFixture) -> None:
     agent = disk.store.find_agent("agent_1")
     disk.change(AgentChanged(agent, LOWERED), ToolChanged(ORGANISATION, "t", b"1"), WebhookChanged(ORGANISATION, HOOK))
     disk.change(OrganisationHalted(ORGANISATION, 5.0), KeyRevoked(SECOND, 5.0))
-    disk.store._entities.clear()
+    forget_entities(disk.store)
     assert disk.store.find_agent("agent_1") == LOWERED
     assert disk.store.tool_rows(ORGANISATION) == {"t": b"1"}
     assert disk.store.webhook(ORGANISATION) == HOOK

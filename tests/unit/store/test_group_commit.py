@@ -8,12 +8,15 @@ from typing import Any
 
 import pytest
 
+from qwed.domain.write_set import Committed
 from qwed.ledger.sequencer import Sequencer
 from qwed.model.clock import Clock
 from qwed.store import group_commit as writing
 from qwed.store.group_commit import MAX_BATCH, WRITE_BATCH, ClosedWriter, InlineWriter, PendingWrite, SqliteGroupWriter
+from qwed.store.log import frontier_reader
 from qwed.store.migrate import migrate
-from qwed.store.protocol import ChangeReceipt, StoreError
+from qwed.store.protocol import StoreError
+from tests.support.loop_threads import thread_of
 from tests.support.stores import KEYRING
 
 ADD = "INSERT INTO noted VALUES (?, ?)"
@@ -33,7 +36,7 @@ def _sequencer() -> Sequencer:
 
 def write_batch(connection: sqlite3.Connection, batch: list[PendingWrite]) -> None:
     """Write with a new sequencer, as after a restart: the logs are read from the tables."""
-    writing.write_batch(connection, batch, _sequencer())
+    writing.write_batch(connection, writing.rows_of(batch), _sequencer(), frontier_reader(connection))
 
 
 @pytest.fixture
@@ -228,7 +231,9 @@ class Gathering:
         self._free = threading.Event()
         self.waiting = threading.Event()
         self.grown: list[tuple[list[str], bool]] = []
-        self.writer = SqliteGroupWriter(self.connection, _sequencer(), self._failed, self._require, self._committed)
+        self.watched = Watched(self.connection)
+        watched: Any = self.watched
+        self.writer = SqliteGroupWriter(watched, _sequencer(), self._failed, self._require, self._committed)
 
     def _require(self) -> None:
         self.waiting.set()
@@ -276,7 +281,7 @@ class Watched:
 
 
 def _logged(number: int) -> PendingWrite:
-    return PendingWrite(activities=(_activity(number),), result=ChangeReceipt(number))
+    return PendingWrite(activities=(_activity(number),), result=Committed(number))
 
 
 def _named(number: int) -> PendingWrite:
@@ -287,15 +292,13 @@ def _named(number: int) -> PendingWrite:
 def test_what_gathers_behind_a_commit_is_one_transaction_of_at_most_a_batch(
     gathering: Gathering, made: Callable[[int], PendingWrite], commits: int
 ) -> None:
-    watched = Watched(gathering.connection)
-    gathering.writer._connection = watched  # type: ignore[assignment]  # a connection that is watched
     tickets = [gathering.writer.submit(made(0))]
     assert gathering.waiting.wait(30)
     tickets += [gathering.writer.submit(made(number)) for number in range(1, MAX_BATCH + 11)]
     gathering.go()
     for ticket in tickets:
         ticket.wait_result(30)
-    seen = Counter(watched.statements)
+    seen = Counter(gathering.watched.statements)
     # Outside a transaction, the statement of a batch is a transaction of its own.
     assert [seen[text] for text in (WRITE_BATCH, "BEGIN IMMEDIATE", "COMMIT")] == [3, commits, commits]
     assert gathering.writer.written == MAX_BATCH + 11
@@ -333,8 +336,8 @@ def test_draining_takes_what_waits_and_leaves_the_wish_to_stop(gathering: Gather
     gathering.writer._wakeups.put(False)
     assert gathering.writer.drain() == waiting
     gathering.go()
-    gathering.writer._thread.join(30)
-    assert (gathering.writer._thread.is_alive(), _names(gathering.connection)) == (False, ["first"])
+    thread_of(gathering.writer).join(30)
+    assert (thread_of(gathering.writer).is_alive(), _names(gathering.connection)) == (False, ["first"])
 
 
 def _nobody(_organisations: Collection[str], _notices: bool) -> None:
@@ -353,8 +356,8 @@ class Turn:
             lambda: None,
             lambda: None,
             _nobody,
-            self.over.append,
         )
+        self.writer.schedule = self.over.append
 
 
 def test_what_one_turn_submits_is_handed_over_once_and_is_one_transaction() -> None:
@@ -419,11 +422,11 @@ def test_memory_answers_at_once_and_writes_when_it_is_read(connection: sqlite3.C
 def test_memory_never_lets_more_wait_than_it_says(
     connection: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "_MAX_QUEUED", 10)
+    monkeypatch.setattr(writing, "MAX_QUEUED_WRITES", 10)
     writer = InlineWriter(connection, _sequencer(), _nobody)
     for number in range(25):
         writer.submit(_added(f"n{number}"))
-    assert (len(writer._queue), writer.written) == (5, 20)
+    assert (writer.written, len(writer.drain())) == (20, 5)
 
 
 def test_a_closed_store_keeps_nothing_and_says_so() -> None:

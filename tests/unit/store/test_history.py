@@ -11,6 +11,7 @@ import pytest
 
 import qwed
 from qwed.gate import Gate
+from tests.support.store_parts import StoreParts
 
 SUM = {"type": "calculate", "query": "2+2"}
 FEW, MANY = 10, 1_000
@@ -26,8 +27,8 @@ class Watched:
     """Statements and instruction count of the connections of a store for one decision."""
 
     def __init__(self, gate: Gate) -> None:
-        store: Any = gate.services.store
-        self.connections: list[sqlite3.Connection] = [store._writer._connection, store._reader, store._report_reader]
+        parts = StoreParts(gate.services.store)
+        self.connections: list[sqlite3.Connection] = [parts.writer_connection, parts.reader, parts.report_reader]
         self.statements: list[str] = []
         self.steps = 0
 

@@ -9,14 +9,15 @@ from typing import Any
 import msgspec
 import pytest
 
+from qwed.domain.change_parts import ToolChanged
+from qwed.domain.write_set import Committed, WriteSet
 from qwed.ledger.keyring import fresh_keyring
 from qwed.ledger.merkle import consistency_path, fold_hashes, inclusion_path, peaks
 from qwed.ledger.sequencer import Sequencer, head_from
 from qwed.ledger.verifier import Tree, leaf_hash, read_head, verify_consistency, verify_inclusion
 from qwed.model import Decision
-from qwed.store.change_parts import ToolChanged
 from qwed.store.data_directory import FILE_NAME
-from qwed.store.protocol import Change, CommitReceipt, LogEntry, StoreError
+from qwed.store.protocol import LogEntry, StoreError
 from qwed.store.sqlite import SqliteStore
 from tests.support.manual_clock import ManualClock
 from tests.support.stores import KEYRING, ORGANISATION, StoreFixture, owner_key
@@ -24,7 +25,7 @@ from tests.support.stores import KEYRING, ORGANISATION, StoreFixture, owner_key
 OTHER = "org_2"
 
 
-def _told(store_fixture: StoreFixture, number: int, organisation_id: str = ORGANISATION) -> Change:
+def _told(store_fixture: StoreFixture, number: int, organisation_id: str = ORGANISATION) -> WriteSet:
     """Return a change with a leaf of its own."""
     change = store_fixture.change_of(organisation_id=organisation_id, agent_id="")
     activity = change.activity._replace(activity_id=f"act_{organisation_id}_{number}", leaf=f'{{"leaf":{number}}}')
@@ -35,7 +36,7 @@ def _tell(store_fixture: StoreFixture, count: int, organisation_id: str = ORGANI
     """Make several changes at once; return their receipts."""
     begin = store_fixture.next_index(organisation_id)
     tickets = [
-        store_fixture.store.change(_told(store_fixture, number, organisation_id))
+        store_fixture.store.commit(_told(store_fixture, number, organisation_id))
         for number in range(begin, begin + count)
     ]
     return [ticket.wait_result(30) for ticket in tickets]
@@ -55,7 +56,7 @@ def _read(signature: str | None) -> Any:
 
 
 def _damage(store_fixture: StoreFixture, statement: str, *values: Any) -> None:
-    """Change the database behind the store's back."""
+    """WriteSet the database behind the store's back."""
     with sqlite3.connect(store_fixture.directory / FILE_NAME, isolation_level=None) as other:
         assert other.execute(statement, values).rowcount > 0
     other.close()
@@ -89,9 +90,9 @@ def test_the_logs_of_two_organisations_grow_apart_also_in_one_commit(disk: Store
     with disk.stopped():
         tickets = []
         for number in range(6):
-            tickets.append(disk.store.change(_told(disk, number)))
+            tickets.append(disk.store.commit(_told(disk, number)))
             if number % 2:
-                tickets.append(disk.store.change(_told(disk, number // 2, OTHER)))
+                tickets.append(disk.store.commit(_told(disk, number // 2, OTHER)))
     for ticket in tickets:
         ticket.wait_result(30)
     heads = {head.log_id: (head.size, head.root) for head in map(_read, disk.store.latest_heads())}
@@ -100,11 +101,11 @@ def test_the_logs_of_two_organisations_grow_apart_also_in_one_commit(disk: Store
 
 def test_a_change_that_also_stands_in_another_log_stands_in_both_or_in_none(disk: StoreFixture) -> None:
     disk.store.add_organisation(OTHER, "second", 1.0, owner_key("key_2", OTHER, "qwed_live_b")).wait_result(30)
-    both = msgspec.structs.replace(_told(disk, 0), linked_change=_told(disk, 0, OTHER))
+    both = msgspec.structs.replace(_told(disk, 0), linked=_told(disk, 0, OTHER))
     with disk.broken(), pytest.raises(StoreError):
-        disk.store.change(both).wait_result(30)
+        disk.store.commit(both).wait_result(30)
     assert (disk.store.log_size(ORGANISATION), disk.store.log_size(OTHER)) == (0, 0)
-    receipt = disk.store.change(both).wait_result(30)
+    receipt = disk.store.commit(both).wait_result(30)
     assert (receipt.log_index, receipt.position.head.log_id) == (0, ORGANISATION)
     assert [_read(head).root for head in disk.store.latest_heads()] == [_root(1), _root(1)]
 
@@ -149,7 +150,7 @@ def test_whoever_is_answered_is_told_where_the_leaf_stands(disk: StoreFixture) -
 
 def test_a_decision_is_told_where_it_stands_beside_the_trust_it_costs(disk: StoreFixture) -> None:
     receipt = disk.settle(disk.store.find_agent("agent_1"), None, Decision.DENIED)
-    assert isinstance(receipt, CommitReceipt)
+    assert isinstance(receipt, Committed)
     assert receipt.position is not None
     assert (receipt.position.index, receipt.position.head.size) == (0, 1)
 
@@ -167,7 +168,7 @@ def test_whoever_listens_hears_which_logs_have_grown(store_fixture: StoreFixture
     _tell(store_fixture, 1)
     store_fixture.store.durable().wait_result(30)
     assert heard == [ORGANISATION]
-    store_fixture.store._write(("INSERT INTO meta VALUES ('a', 'b')", ())).wait_result(30)
+    store_fixture.write("INSERT INTO meta VALUES ('a', 'b')")
     store_fixture.store.durable().wait_result(30)
     assert heard == [ORGANISATION], "what is no leaf makes no log grow"
 
@@ -180,7 +181,7 @@ def test_heads_are_found_by_the_leaf_they_first_contain_and_by_their_size(disk: 
     for count in (3, 1, 4):
         last = _tell(disk, count)[-1].position.head
         heads[last.size] = last.signature
-    sizes = [_read(row[0]).size for row in disk.store._all("SELECT signature FROM heads ORDER BY size", ())]
+    sizes = [_read(row[0]).size for row in disk.rows("SELECT signature FROM heads ORDER BY size")]
     for index in range(8):
         first = next(size for size in sizes if size > index)
         assert _read(disk.store.first_head(ORGANISATION, index)).size == first
@@ -284,10 +285,10 @@ def test_a_subtree_that_is_not_complete_is_not_made_up(store_fixture: StoreFixtu
 
 def _only_whole(store_fixture: StoreFixture, size: int) -> None:
     """Assert that leaves, hashes and heads agree, and the number of leaves."""
-    rows = store_fixture.store._all("SELECT log_index, leaf, nodes FROM activities ORDER BY log_index", ())
+    rows = store_fixture.rows("SELECT log_index, leaf, nodes FROM activities ORDER BY log_index")
     assert [row[0] for row in rows] == list(range(size))
     assert all(nodes.startswith(leaf_hash(leaf.encode()).hex()) for _index, leaf, nodes in rows)
-    sizes = [row[0] for row in store_fixture.store._all("SELECT size FROM heads ORDER BY size", ())]
+    sizes = [row[0] for row in store_fixture.rows("SELECT size FROM heads ORDER BY size")]
     assert (sizes[-1] if sizes else 0) == size == store_fixture.store.log_size(ORGANISATION)
     tree = Tree()
     for _index, leaf, _nodes in rows:
@@ -304,10 +305,9 @@ def test_a_batch_that_fails_anywhere_leaves_neither_leaf_nor_head_and_the_next_g
     _tell(disk, 3)
     with disk.failing_inserts(at):
         for _ in range(3):
-            with disk.store._lock:
+            with disk.held():
                 tickets = [
-                    disk.store.commit(disk.commit_request(agent, None, Decision.DENIED, attested=True))
-                    for _ in range(4)
+                    disk.store.commit(disk.write_set(agent, None, Decision.DENIED, attested=True)) for _ in range(4)
                 ]
             for ticket in tickets:
                 with pytest.raises(StoreError):
@@ -382,7 +382,7 @@ def test_a_log_that_was_changed_on_disk_does_not_grow_into_a_wrong_root(
         with pytest.raises(StoreError, match="could not write"):
             _tell(file, 1)
     assert file.store.leaves(ORGANISATION) == 5
-    assert file.store._all("SELECT max(size) FROM heads WHERE size > 5", ()) == [(None,)]
+    assert file.rows("SELECT max(size) FROM heads WHERE size > 5") == [(None,)]
 
 
 def test_a_log_that_was_changed_does_not_stop_those_of_others(file: StoreFixture) -> None:

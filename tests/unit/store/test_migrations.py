@@ -296,7 +296,7 @@ def test_the_log_goes_on_without_a_gap(old: Old) -> None:
         gate.suspend_agent(JANITOR, "enough")
         gate.verify_action(ACCOUNTANT, SUM, {"conversation_id": "new", "step_number": 1})
     books = DataDirectoryCheck(old.directory)
-    books._require_an_unbroken_log()
+    books.require_an_unbroken_log()
     assert len(books.log) == rows_of(old.version).count('INSERT INTO "activities"') + 2
 
 
@@ -324,9 +324,9 @@ def test_a_cut_in_the_middle_of_a_migration_leaves_the_version_before_it(old: Ol
 def _tree(directory: Path) -> None:
     """Assert that every leaf is in a tree under heads that our keys signed, and every step is counted once."""
     books = DataDirectoryCheck(directory)
-    books._require_an_unbroken_log()
-    books._require_a_signed_tree()
-    books._require_each_step_once()
+    books.require_an_unbroken_log()
+    books.require_a_signed_tree()
+    books.require_each_step_once()
 
 
 def test_leaves_of_before_get_their_tree_and_what_follows_grows_on_it(old: Old) -> None:
@@ -363,7 +363,7 @@ def test_an_attestation_of_before_can_be_issued_again_under_the_first_head(old: 
 def test_a_start_that_was_cut_short_while_the_tree_is_made_is_gone_on_from(
     old: Old, monkeypatch: pytest.MonkeyPatch, nth: int, where: str
 ) -> None:
-    monkeypatch.setattr(log, "_BACKLOG", 3)
+    monkeypatch.setattr(log, "MAX_BACKLOG", 3)
     keyring = open_keyring(old.directory)
     sequencer: Any = Sequencer(keyring, old.manual_clock.clock())
     connection = sqlite3.connect(old.directory / FILE_NAME, isolation_level=None)

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from qwed.domain.agent import AgentStatus
+from qwed.domain.change_parts import AgentChanged, OrganisationAdded, ToolChanged, Webhook, WebhookChanged
+from qwed.domain.write_set import Notice
 from qwed.model import Decision
 from qwed.store import change_handlers
-from qwed.store.agent import AgentStatus
-from qwed.store.change_parts import AgentChanged, OrganisationAdded, ToolChanged, Webhook, WebhookChanged
-from qwed.store.protocol import Delivery, Notice, StoreError
+from qwed.store.protocol import Delivery, StoreError
 from tests.support.manual_clock import ManualClock
 from tests.support.stores import KINDS, ORGANISATION, StoreFixture, agent_of
 
@@ -61,7 +62,7 @@ def _waiting(store_fixture: StoreFixture, organisation_id: str = ORGANISATION) -
 
 
 def _rows(store_fixture: StoreFixture) -> list[Any]:
-    rows: list[Any] = store_fixture.store._all("SELECT notice_id, organisation_id FROM outbox ORDER BY 1", ())
+    rows: list[Any] = store_fixture.rows("SELECT notice_id, organisation_id FROM outbox ORDER BY 1")
     return rows
 
 
@@ -85,7 +86,7 @@ def test_a_notice_of_a_change_that_failed_is_not_there(disk: StoreFixture) -> No
     agent = disk.store.find_agent("agent_1")
     stale = AgentChanged(replace(agent, status=AgentStatus.SUSPENDED), agent)
     disk.change(stale, notices=(Notice("n1", "pending", "{}"),))
-    connection = disk.store._writer._connection
+    connection = disk.writer_connection
     connection.execute("PRAGMA query_only = ON")
     with pytest.raises(StoreError):
         _tell(disk, "n2")
@@ -208,7 +209,7 @@ def test_each_organisation_has_its_own_outbox(store_fixture: StoreFixture) -> No
     change = store_fixture.change_of(
         notices=(Notice("theirs", "pending", "{}"),), organisation_id="org_2", agent_id="agent_2"
     )
-    store_fixture.store.change(change).wait_result(30)
+    store_fixture.store.commit(change).wait_result(30)
     urls = {one.notice_id: one.url for one in store_fixture.store.due_deliveries(store_fixture.manual_clock.now, 10)}
     assert urls == {"mine": HOOK.url, "theirs": theirs.url}
     store_fixture.store.delivered("theirs", store_fixture.manual_clock.now).wait_result(30)
@@ -230,7 +231,7 @@ def test_no_more_wait_than_there_is_room_for_and_other_organisations_have_their_
     assert (_due(store_fixture), _waiting(store_fixture)) == (["n0", "n2", "n7"], 3)
     store_fixture.change(OrganisationAdded("org_2", "second", 1.0))
     store_fixture.change(WebhookChanged("org_2", HOOK._replace(organisation_id="org_2")))
-    store_fixture.store.change(
+    store_fixture.store.commit(
         store_fixture.change_of(notices=(Notice("x", "failed", "{}"),), organisation_id="org_2")
     ).wait_result(30)
     assert _waiting(store_fixture, "org_2") == 1
@@ -251,7 +252,7 @@ def test_whoever_waits_for_notices_is_told_once_they_are_durable_and_of_nothing_
     called = threading.Event()
 
     def look() -> None:
-        seen.append([row[0] for row in disk.store._writer._connection.execute("SELECT notice_id FROM outbox")])
+        seen.append([row[0] for row in disk.writer_connection.execute("SELECT notice_id FROM outbox")])
         called.set()
 
     disk.store.on_notice = look

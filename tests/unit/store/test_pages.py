@@ -7,10 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from qwed.domain.change_parts import ToolChanged
 from qwed.model import Decision
-from qwed.store.change_parts import ToolChanged
 from qwed.store.protocol import ActivityQuery, ApprovalQuery
 from qwed.store.queries import MAX_PAGE_CHARACTERS, limit_page
+from tests.support.store_parts import StoreParts
 from tests.support.stores import KINDS, ORGANISATION, StoreFixture, agent_of, open_fixture
 
 MIB = 1 << 20
@@ -61,14 +62,14 @@ def _fill(store_fixture: StoreFixture, *, size: int = MIB, many: int = MANY) -> 
     for step in range(1, many + 1):
         store_fixture.pending(agent, step)
         change = store_fixture.change_of(ToolChanged(ORGANISATION, "t", b"1"))
-        store_fixture.store.change(
+        store_fixture.store.commit(
             msgspec.structs.replace(change, activity=change.activity._replace(payload=text))
         ).wait_result(30)
         store_fixture.manual_clock.advance(1)
-    assert store_fixture.next_index(ORGANISATION) == len(store_fixture.store._all("SELECT 1 FROM activities", ())), (
+    assert store_fixture.next_index(ORGANISATION) == len(store_fixture.rows("SELECT 1 FROM activities")), (
         "all of it is written"
     )
-    store_fixture.store._write(("UPDATE activities SET payload = ? WHERE event = ''", (text,))).wait_result(30)
+    store_fixture.write("UPDATE activities SET payload = ? WHERE event = ''", text)
 
 
 PAGES = {
@@ -85,7 +86,8 @@ def test_a_page_of_large_rows_stops_where_it_is_full_and_reads_nothing_behind_it
     store_fixture: StoreFixture, page: Any
 ) -> None:
     _fill(store_fixture)
-    counted = store_fixture.store._report_reader = Counted(store_fixture.store._report_reader)
+    parts = StoreParts(store_fixture.store)
+    counted = parts.report_reader = Counted(parts.report_reader)
     rows = page(store_fixture.store)
     assert (len(rows), counted.given, counted.open) == (FITS + 1, FITS + 1, 0)
     assert len(limit_page(rows)) == FITS
@@ -119,7 +121,7 @@ def test_cursors_lead_through_everything_once_whatever_the_clock_did(store_fixtu
         seen += [entry.log_index for entry in page]
         before = page[-1].log_index
     assert sorted(seen) == list(range(20))
-    newest_first = store_fixture.store._all("SELECT log_index FROM activities ORDER BY at DESC, log_index DESC", ())
+    newest_first = store_fixture.rows("SELECT log_index FROM activities ORDER BY at DESC, log_index DESC")
     assert seen == [index for (index,) in newest_first]
 
 

@@ -43,8 +43,9 @@ def test_a_reader_without_a_server_leaves_the_directory_as_it_was(tmp_path: Path
 
 def deleting(directory: Path) -> None:
     with open_reader(directory) as reader:
-        assert isinstance(reader._tables, SqliteTables)
-        reader._tables.connection.execute("DELETE FROM activities")
+        tables = reader._tables
+        assert isinstance(tables, SqliteTables)
+        tables.connection.execute("DELETE FROM activities")
 
 
 def test_a_reader_cannot_write_beside_a_server_or_without_one(tmp_path: Path) -> None:

@@ -6,20 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from qwed.domain.budget import NO_COST, LimitExceeded, RequestCost
+from qwed.domain.change_parts import ApprovalRequest, Conflict, ToolChanged
+from qwed.domain.conversation import MAX_REPEATS, ConversationStep
+from qwed.domain.write_set import Committed, IdempotentAnswer, Reservation
 from qwed.model import Decision, ErrorCode
 from qwed.model.clock import DAY, HOUR
-from qwed.store.budget import LimitExceeded, RequestCost
-from qwed.store.change_parts import ApprovalRequest, ToolChanged
-from qwed.store.conversation import MAX_REPEATS
-from qwed.store.protocol import (
-    ActivityQuery,
-    ActivitySummary,
-    CommitReceipt,
-    IdempotentAnswer,
-    KeyClaim,
-    Reservation,
-    StoreError,
-)
+from qwed.store.protocol import ActivityQuery, ActivitySummary, StoreError
 from tests.support.stores import (
     CENT,
     DURABLE_KINDS,
@@ -69,7 +62,7 @@ def test_the_organisation_and_its_owner_come_together_or_not_at_all(store_fixtur
     if store_fixture.kind == "file":
         with pytest.raises(StoreError, match="could not write"):
             store_fixture.store.add_organisation("org_2", "second", 1.0, taken).wait_result(30)
-        assert store_fixture.store._one("SELECT count(*) FROM organisations", ()) == (1,)
+        assert store_fixture.rows("SELECT count(*) FROM organisations")[0] == (1,)
     assert store_fixture.store.first_organisation() == ORGANISATION
 
 
@@ -139,15 +132,15 @@ def test_an_earlier_step_that_was_reserved_first_cannot_commit_after_a_later_one
     assert isinstance(early, Reservation)
     assert isinstance(late, Reservation)
     store_fixture.settle(agent, late)
-    assert store_fixture.settle(agent, early) is store_fixture.late(ErrorCode.REPLAY)
+    assert store_fixture.settle(agent, early) is Conflict.STALE
 
 
 def test_three_reserved_at_once_with_one_action_commit_only_two(store_fixture: StoreFixture) -> None:
     agent = store_fixture.register(agent_of())
     reservations = [store_fixture.reserve(agent, step, fingerprint="same") for step in (1, 2, 3)]
     outcomes = [store_fixture.settle(agent, one) for one in reservations if isinstance(one, Reservation)]
-    assert outcomes[MAX_REPEATS] is store_fixture.late(ErrorCode.REPETITION)
-    assert all(isinstance(outcome, CommitReceipt) for outcome in outcomes[:MAX_REPEATS])
+    assert outcomes[MAX_REPEATS] is Conflict.STALE
+    assert all(isinstance(outcome, Committed) for outcome in outcomes[:MAX_REPEATS])
 
 
 def test_the_third_of_one_state_is_no_progress_even_when_all_were_reserved_before(store_fixture: StoreFixture) -> None:
@@ -156,7 +149,7 @@ def test_the_third_of_one_state_is_no_progress_even_when_all_were_reserved_befor
         store_fixture.reserve(agent, step, fingerprint=f"f{step}", state_fingerprint="s") for step in (1, 2, 3)
     ]
     outcomes = [store_fixture.settle(agent, one) for one in reservations if isinstance(one, Reservation)]
-    assert outcomes[2] is store_fixture.late(ErrorCode.NO_PROGRESS)
+    assert outcomes[2] is Conflict.STALE
 
 
 def test_a_lease_that_ran_out_commits_nothing_and_its_step_goes_to_the_next(store_fixture: StoreFixture) -> None:
@@ -166,18 +159,16 @@ def test_a_lease_that_ran_out_commits_nothing_and_its_step_goes_to_the_next(stor
     store_fixture.manual_clock.advance(30)
     second = store_fixture.reserve(agent, 1)
     assert isinstance(second, Reservation)
-    assert store_fixture.settle(agent, first) is ErrorCode.LEASE_EXPIRED
+    assert store_fixture.settle(agent, first) is Conflict.LEASE_EXPIRED
     store_fixture.store.release(first)
     assert store_fixture.reserve(agent, 1) is ErrorCode.REPLAY, "releasing the first must not free the second"
-    assert not isinstance(store_fixture.settle(agent, second), ErrorCode)
+    assert isinstance(store_fixture.settle(agent, second), Committed)
 
 
 def test_a_lease_that_ran_out_gives_back_what_it_held_with_the_next_reservation(store_fixture: StoreFixture) -> None:
     agent = store_fixture.register(agent_of(daily_cost=10_000))
-    first = store_fixture.reserve(agent, 1)
-    assert isinstance(first, Reservation)
-    assert store_fixture.store.reserve_budget(first, CENT, store_fixture.manual_clock.now) is None
-    assert isinstance(store_fixture.store.reserve_budget(first, CENT, store_fixture.manual_clock.now), LimitExceeded)
+    assert isinstance(store_fixture.reserve(agent, 1, charge=CENT), Reservation)
+    assert isinstance(store_fixture.reserve(agent, 2, charge=CENT), LimitExceeded)
     store_fixture.manual_clock.advance(31)
     assert store_fixture.commit(agent, 1, "elsewhere").usage.cost_day == 10_000
 
@@ -228,15 +219,23 @@ def test_the_third_charge_passes_a_limit_that_holds_two_whether_held_or_spent(
 ) -> None:
     charge, limit, code = LIMITS[name]
     agent = store_fixture.register(agent_of("agent_1", **{name: limit}))
-    reservations = [store_fixture.reserve(agent, step) for step in (1, 2, 3)]
-    outcomes = [store_fixture.store.reserve_budget(one, charge, store_fixture.manual_clock.now) for one in reservations]
-    assert outcomes[:2] == [None, None]
-    assert outcomes[2].code is code
-    assert (outcomes[2].limit, outcomes[2].current) == (limit, 2 * max(charge))
-    for one in reservations[:2]:
-        assert isinstance(one, Reservation)
-        store_fixture.settle(agent, one, charge=charge)
-    assert store_fixture.store.reserve_budget(reservations[2], charge, store_fixture.manual_clock.now).code is code
+    first, second, third = (store_fixture.reserve(agent, step, charge=charge) for step in (1, 2, 3))
+    assert third.code is code
+    assert (third.limit, third.current) == (limit, 2 * max(charge))
+    for reservation in (first, second):
+        assert isinstance(store_fixture.settle(agent, reservation, charge=charge), Committed)
+    assert store_fixture.reserve(agent, 3, charge=charge).code is code
+
+
+def test_what_was_free_when_it_was_looked_at_is_a_conflict_once_another_holds_it(store_fixture: StoreFixture) -> None:
+    agent = store_fixture.register(agent_of(daily_cost=CENT.cost))
+    snapshot = store_fixture.load()
+    held = store_fixture.reserve(agent, 1, charge=CENT)
+    for step, conversation, charge in ((1, "c", NO_COST), (2, "c", CENT), (1, "another", CENT)):
+        late = Reservation("agent_1", conversation, ConversationStep(step, "f"), charge, store_fixture.manual_clock.now)
+        assert store_fixture.store.reserve(late, snapshot) is Conflict.STALE
+    store_fixture.store.release(held)
+    assert store_fixture.store.reserve(late, snapshot) is None
 
 
 @pytest.mark.parametrize("name", LIMITS)
@@ -244,9 +243,8 @@ def test_what_is_released_can_be_spent_by_another(store_fixture: StoreFixture, n
     charge, limit, _code = LIMITS[name]
     agent = store_fixture.register(agent_of("agent_1", **{name: limit}))
     for step in range(1, 20):
-        reservation = store_fixture.reserve(agent, step)
+        reservation = store_fixture.reserve(agent, step, charge=charge)
         assert isinstance(reservation, Reservation)
-        assert store_fixture.store.reserve_budget(reservation, charge, store_fixture.manual_clock.now) is None
         store_fixture.store.release(reservation)
 
 
@@ -285,9 +283,7 @@ def test_what_is_held_across_the_turn_of_an_hour_is_charged_to_the_new_one_and_n
     store_fixture: StoreFixture,
 ) -> None:
     agent = store_fixture.register(agent_of(requests_per_hour=2))
-    reservations = [store_fixture.reserve(agent, step) for step in (1, 2)]
-    for one in reservations:
-        assert store_fixture.store.reserve_budget(one, CENT, store_fixture.manual_clock.now) is None
+    reservations = [store_fixture.reserve(agent, step, charge=CENT) for step in (1, 2)]
     store_fixture.manual_clock.advance(HOUR)
     store_fixture.manual_clock.monotonic -= HOUR
     assert store_fixture.commit(agent, 3).code is ErrorCode.RATE_EXCEEDED
@@ -368,30 +364,40 @@ def _memory(key: str, body: str, expires_at: float) -> IdempotentAnswer:
 def test_a_key_is_ours_until_released_then_free_or_remembered(store_fixture: StoreFixture) -> None:
     agent = store_fixture.register(agent_of())
     now = store_fixture.manual_clock.now
-    assert store_fixture.store.claim_key("agent_1", "k", "body", now) == KeyClaim()
-    assert "still being decided" in store_fixture.store.claim_key("agent_1", "k", "body", now).refusal
-    assert store_fixture.store.claim_key("agent_2", "k", "body", now) == KeyClaim()
-    store_fixture.store.release_key("agent_1", "k")
-    assert store_fixture.store.claim_key("agent_1", "k", "body", now) == KeyClaim()
-    store_fixture.settle(agent, None, Decision.DENIED, memory=_memory("k", "body", now + 60), activity_id="act_k")
-    store_fixture.store.release_key("agent_1", "k")
-    remembered = store_fixture.store.claim_key("agent_1", "k", "body", now).stored_answer
-    assert (bytes(remembered.answer), remembered.activity_id) == (b"answer 0", "act_k")
-    assert "another request" in store_fixture.store.claim_key("agent_1", "k", "other body", now).refusal
-    assert store_fixture.store.claim_key("agent_1", "k", "other body", now + 60) == KeyClaim()
+    snapshot = store_fixture.load(idempotency_key="k")
+    assert (snapshot.key_in_flight, snapshot.stored_answer) == (False, None)
+    held = store_fixture.reserve(agent, 1, key="k")
+    assert store_fixture.load(idempotency_key="k").key_in_flight
+    late = Reservation("agent_1", "c", ConversationStep(2, "f"), NO_COST, now, idempotency_key="k")
+    assert store_fixture.store.reserve(late, snapshot) is Conflict.STALE
+    assert not store_fixture.load("agent_2", idempotency_key="k").key_in_flight
+    store_fixture.store.release(held)
+    held = store_fixture.reserve(agent, 1, key="k")
+    assert isinstance(held, Reservation)
+    store_fixture.settle(agent, held, memory=_memory("k", "body", now + 60), activity_id="act_k")
+    store_fixture.store.release(held)
+    snapshot = store_fixture.load(idempotency_key="k")
+    assert snapshot.stored_answer is not None
+    body_hash, answer, activity_id = snapshot.stored_answer
+    assert (body_hash, bytes(answer), activity_id) == ("body", b"answer 0", "act_k")
+    assert not snapshot.key_in_flight
+    store_fixture.manual_clock.now += 60
+    assert store_fixture.load(idempotency_key="k").stored_answer is None
 
 
 def test_a_key_whose_holder_vanished_is_free_after_its_lease(store_fixture: StoreFixture) -> None:
-    assert store_fixture.store.claim_key("agent_1", "k", "body", store_fixture.manual_clock.now) == KeyClaim()
+    agent = store_fixture.register(agent_of())
+    assert isinstance(store_fixture.reserve(agent, 1, key="k"), Reservation)
     store_fixture.manual_clock.advance(30)
-    assert store_fixture.store.claim_key("agent_1", "k", "body", store_fixture.manual_clock.now) == KeyClaim()
+    assert not store_fixture.load(idempotency_key="k").key_in_flight
+    assert isinstance(store_fixture.reserve(agent, 1, key="k"), Reservation)
 
 
 # Restarts
 
 
 def test_a_commit_reaches_the_disk_before_it_is_told(file: StoreFixture) -> None:
-    connection = file.store._writer._connection
+    connection = file.writer_connection
     assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     assert connection.execute("PRAGMA synchronous").fetchone() == (2,), "FULL: a commit waits for the disk"
 
@@ -404,13 +410,12 @@ def test_everything_settled_is_there_after_a_restart_and_nothing_reserved_is(dis
     reservation = disk.reserve(agent, 3)
     assert isinstance(reservation, Reservation)
     disk.settle(agent, reservation, Decision.PENDING, CENT, approval=approval)
-    reserved = disk.reserve(agent, 4, fingerprint="same")
-    disk.store.reserve_budget(reserved, RequestCost(), disk.manual_clock.now)
+    disk.reserve(agent, 4, fingerprint="same")
     before = disk.spent(agent)
     disk.reopened()
     assert disk.spent(agent) == before
     assert disk.reserve(agent, 3) is ErrorCode.REPLAY
-    assert disk.store._one("SELECT approval_id, state FROM approvals", ()) == ("apr_1", "pending")
+    assert disk.rows("SELECT approval_id, state FROM approvals")[0] == ("apr_1", "pending")
     assert disk.commit(agent, 4).code is ErrorCode.COST_EXCEEDED
     assert disk.commit(agent, 4, charge=RequestCost(requests=1)).log_index == 3
 
@@ -422,8 +427,8 @@ def test_loops_are_still_seen_after_a_restart(disk: StoreFixture) -> None:
     disk.reopened()
     reservation = disk.reserve(agent, 3, fingerprint="same")
     assert isinstance(reservation, Reservation)
-    assert disk.settle(agent, reservation) is disk.late(ErrorCode.REPETITION)
+    assert disk.settle(agent, reservation) is Conflict.STALE
     disk.store.release(reservation)
     other = disk.reserve(agent, 3, fingerprint="other", state_fingerprint="s")
     assert isinstance(other, Reservation)
-    assert disk.settle(agent, other) is disk.late(ErrorCode.NO_PROGRESS)
+    assert disk.settle(agent, other) is Conflict.STALE

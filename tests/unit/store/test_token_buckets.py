@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from qwed.domain.access_lists import ListEntry, ListName
+from qwed.domain.change_parts import ListChanged
 from qwed.store import token_buckets
-from qwed.store.access_lists import ListEntry, ListName
-from qwed.store.change_parts import ListChanged
 from qwed.store.postgres import token_buckets as postgres_token_buckets
+from tests.support.store_caches import cached_buckets
+from tests.support.store_parts import StoreParts
 from tests.support.stores import ORGANISATION, StoreFixture
 
 PAIR = "keyed name of a pair"
@@ -32,7 +34,7 @@ def _spend(store_fixture: StoreFixture, times: int, **more: Any) -> list[float]:
 
 
 def _rows(store_fixture: StoreFixture) -> list[Any]:
-    rows: list[Any] = store_fixture.store._all("SELECT pair, tokens FROM token_buckets ORDER BY pair", ())
+    rows: list[Any] = store_fixture.rows("SELECT pair, tokens FROM token_buckets ORDER BY pair")
     return rows
 
 
@@ -101,7 +103,11 @@ def test_a_flood_of_refusals_writes_nothing(file: StoreFixture) -> None:
     _spend(file, 60)
     _write_something(file)
     assert set(_spend(file, 1000)) == {1.0}
-    assert file.store._buckets._changed == {}
+    statements: list[str] = []
+    file.writer_connection.set_trace_callback(statements.append)
+    _write_something(file, "after the flood")
+    assert [text for text in statements if "INTO message_lists" in text]
+    assert not [text for text in statements if "token_buckets" in text]
 
 
 def test_a_bucket_that_is_full_again_is_as_good_as_none_and_leaves_the_table(disk: StoreFixture) -> None:
@@ -124,9 +130,14 @@ def test_no_more_buckets_are_kept_in_mind_than_there_may_be(
     for number in range(12):
         _spend(disk, 3, pair=f"pair {number}", per_minute=3)
         _write_something(disk, f"agent {number}")
-    cached = disk.store._buckets._buckets if disk.kind == "file" else disk.store._token_buckets._seen
-    assert len(cached) <= 6
+    reads: list[str] = []
+    if disk.kind == "file":
+        StoreParts(disk.store).reader.set_trace_callback(reads.append)
+    else:
+        assert cached_buckets(disk.store) <= 6
     assert {_take(disk, pair=f"pair {number}", per_minute=3) for number in range(12)} == {20.0}
+    # What is not kept is read again.
+    assert disk.kind != "file" or len([text for text in reads if "FROM token_buckets" in text]) >= 12 - 6
 
 
 def test_what_a_failed_write_carried_is_written_with_the_next(file: StoreFixture) -> None:

@@ -6,21 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from qwed.domain.agent import AgentStatus
+from qwed.domain.behaviour import BehaviourFlag
+from qwed.domain.change_parts import AgentChanged, AgentUnchanged, ApprovalRequest, ElevationRequested
+from qwed.domain.evidence import NO_EVIDENCE, TrustEvidence
+from qwed.domain.write_set import Committed, Reservation
 from qwed.gate import open_gate
 from qwed.model import Decision, Trust
-from qwed.store.agent import AgentStatus
-from qwed.store.change_parts import AgentChanged, AgentUnchanged, ApprovalRequest, ElevationRequested
-from qwed.store.protocol import CommitReceipt, Reservation, StoreError
-from qwed.store.trust_degradation import BehaviourFlag
-from qwed.store.trust_evidence import NO_EVIDENCE, TrustEvidence
+from qwed.store.protocol import StoreError
 from tests.support.data_directory_check import TRUST_EVENTS, DataDirectoryCheck
 from tests.support.manual_clock import NOON, ManualClock
 from tests.support.stores import CENT, ORGANISATION, StoreFixture, agent_of
-
-EARNED = TrustEvidence(5.0, 10, 2, 3)
 
 
 def _agent(store_fixture: StoreFixture) -> Any:
@@ -41,7 +38,7 @@ def _approved(store_fixture: StoreFixture, step: int, *, attested: bool = False)
     assert isinstance(reservation, Reservation)
     assert isinstance(
         store_fixture.settle(_agent(store_fixture), reservation, mark=BehaviourFlag.CLEAN, attested=attested),
-        CommitReceipt,
+        Committed,
     )
 
 
@@ -55,49 +52,6 @@ def _asked(store_fixture: StoreFixture, step: int) -> ApprovalRequest:
         _agent(store_fixture), reservation, Decision.PENDING, CENT, approval=approval, mark=BehaviourFlag.CLEAN
     )
     return approval
-
-
-# The rule
-
-
-@pytest.mark.parametrize("attested", [False, True])
-@pytest.mark.parametrize(
-    ("mark", "actions", "denied"),
-    [
-        (BehaviourFlag.CLEAN, 11, 2),
-        (BehaviourFlag.DENIED, 11, 3),
-        (BehaviourFlag.VIOLATION, 11, 3),
-        (BehaviourFlag.EXCEEDED, 10, 2),
-        (BehaviourFlag.NONE, 10, 2),
-    ],
-    ids=lambda value: value.name if isinstance(value, BehaviourFlag) else "",
-)
-def test_a_decision_counts_where_it_says_something_about_the_agent(
-    mark: BehaviourFlag, actions: int, denied: int, attested: bool
-) -> None:
-    counts = actions > EARNED.actions
-    assert EARNED.after(mark, attested) == TrustEvidence(5.0, actions, denied, 3 + (attested and counts))
-
-
-@pytest.mark.parametrize(
-    ("state", "after"),
-    [("approved", EARNED._replace(attestations=4)), ("rejected", EARNED._replace(denied=3)), ("expired", EARNED)],
-)
-def test_what_a_person_says_counts_and_that_nobody_came_does_not(state: str, after: TrustEvidence) -> None:
-    assert EARNED.after_resolution(state) == after
-
-
-@given(st.lists(st.tuples(st.sampled_from(BehaviourFlag), st.booleans()), max_size=60))
-def test_nothing_is_denied_or_attested_that_was_no_action(decisions: list[tuple[BehaviourFlag, bool]]) -> None:
-    evidence = NO_EVIDENCE
-    for mark, attested in decisions:
-        before, evidence = evidence, evidence.after(mark, attested)
-        assert all(new >= old for new, old in zip(evidence, before, strict=True))
-    assert max(evidence.denied, evidence.attestations) <= evidence.actions <= len(decisions)
-    assert evidence.level_since == 0.0
-
-
-# In a store
 
 
 def test_an_agent_nobody_has_heard_of_has_none(store_fixture: StoreFixture) -> None:
@@ -222,11 +176,10 @@ def test_what_could_not_be_kept_has_not_counted(disk: StoreFixture) -> None:
 
 
 def test_what_is_held_is_held_through_a_new_level(store_fixture: StoreFixture) -> None:
-    reservation = store_fixture.reserve(_agent(store_fixture), 1)
-    store_fixture.store.reserve_budget(reservation, CENT, store_fixture.manual_clock.now)
+    reservation = store_fixture.reserve(_agent(store_fixture), 1, charge=CENT)
     store_fixture.change(AgentChanged(_agent(store_fixture), replace(_agent(store_fixture), trust=Trust.TRUSTED)))
-    usage = store_fixture.store._state.usage("agent_1")
-    assert (usage.reserved, usage.evidence) == (CENT, TrustEvidence(level_since=NOON))
+    snapshot = store_fixture.load()
+    assert (snapshot.reserved, snapshot.usage.evidence) == (CENT, TrustEvidence(level_since=NOON))
     store_fixture.store.release(reservation)
 
 

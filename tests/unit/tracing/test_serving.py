@@ -20,7 +20,8 @@ services = open_services(Settings(), in_memory=True).services
 app = App(services)
 assert app.services is services and services.at_stage is None and services.engines.on_submit is None
 close_services(services)
-print([name for name in sys.modules if name.startswith(("opentelemetry", "google.protobuf", "qwed.tracing.e"))])
+unwanted = ("opentelemetry", "google.protobuf", "requests", "qwed.tracing.e")
+print([name for name in sys.modules if name.startswith(unwanted)])
 """
 NOT_INSTALLED = """
 import sys

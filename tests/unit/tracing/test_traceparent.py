@@ -2,17 +2,19 @@
 
 from typing import Any
 
-from qwed.tracing.traceparent import ParentSpan, parse_traceparent
+from opentelemetry.trace import get_current_span
+
+from qwed.tracing.tracer import parse_traceparent
 from tests.support.case_tables import each, rows
 
 
 @each("row", rows("traceparent.jsonl"), ids=lambda row: row["name"])
 def test_a_traceparent_is_read_or_ignored(row: dict[str, Any]) -> None:
-    expected = row["parent"]
-    parent = expected and ParentSpan(
-        bytes.fromhex(expected["trace"]), bytes.fromhex(expected["span"]), expected["sampled"]
+    context = parse_traceparent(row["header"].encode())
+    span = None if context is None else get_current_span(context).get_span_context()
+    assert (span and (f"{span.trace_id:032x}", f"{span.span_id:016x}", span.trace_flags.sampled)) == (
+        row["parent"] and (row["parent"]["trace"], row["parent"]["span"], row["parent"]["sampled"])
     )
-    assert parse_traceparent(row["header"].encode()) == parent
 
 
 def test_no_header_is_no_parent() -> None:

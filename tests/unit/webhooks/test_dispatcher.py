@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from qwed.futures import Future, completed, notify
+from qwed.http_client.dns import NameResolver
 from qwed.store.protocol import Delivery, StoreError
 from qwed.webhooks.dispatcher import (
     DELAYS,
@@ -20,9 +21,9 @@ from qwed.webhooks.dispatcher import (
     delay_after,
     select_deliveries,
 )
-from qwed.webhooks.dns import NameResolver
 from qwed.webhooks.sender import Sender
 from tests.support.fault_injection import FailingProxy
+from tests.support.loop_threads import thread_of
 from tests.support.manual_clock import ManualClock
 from tests.support.webhook_receivers import (
     LOOPBACK,
@@ -423,7 +424,7 @@ def test_closing_leaves_what_is_under_way_in_the_outbox(outbox, dispatcher, rece
     started = dispatcher(seconds=PATIENCE * 10)
     there.next()
     started.close()
-    assert not started._thread.is_alive()
+    assert not thread_of(started).is_alive()
     assert (list(outbox.due), outbox.errors, counts(started)) == (["ntc_1"], {}, (0, 0, 0))
 
 
@@ -450,7 +451,7 @@ def test_closing_while_the_store_refuses_ends_too(manual_clock, dispatcher, rece
     reads = len(outbox.reads)
     outbox.wait(lambda: len(outbox.reads) > reads + 3)
     started.close()
-    assert not started._thread.is_alive()
+    assert not thread_of(started).is_alive()
     assert list(outbox.due) == ["ntc_1"]
 
 
@@ -466,7 +467,7 @@ def test_closing_while_a_lookup_hangs_ends_too(outbox, dispatcher):
     started = dispatcher(resolve_name=NameResolver(hanging), seconds=PATIENCE * 10)
     assert started_lookup.wait(PATIENCE)
     started.close()
-    assert not started._thread.is_alive()
+    assert not thread_of(started).is_alive()
     answer.set()
 
 
@@ -483,11 +484,11 @@ def test_closing_does_not_wait_for_a_disk_that_hangs(manual_clock, dispatcher):
     assert reading.wait(PATIENCE)
     started.wake()
     started.close()
-    assert started._thread.is_alive()
-    assert started._thread.daemon
+    assert thread_of(started).is_alive()
+    assert thread_of(started).daemon
     go_on.set()
-    started._thread.join(PATIENCE)
-    assert not started._thread.is_alive()
+    thread_of(started).join(PATIENCE)
+    assert not thread_of(started).is_alive()
 
 
 def test_closing_twice_and_waking_what_is_closed_does_nothing(outbox, dispatcher):

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from qwed.http_client.dns import NameResolver
 from qwed.store.protocol import Delivery
-from qwed.webhooks.dns import NameResolver
 from qwed.webhooks.sender import MAX_LINE_BYTES, TIMEOUT_SECONDS, Sender
 from qwed.webhooks.signature import verify
 from tests.support.webhook_receivers import (

@@ -26,6 +26,7 @@ from qwed.store.protocol import StoreError
 from qwed.witness.publishers import FilePublisher, Publisher, PublishResult, StdoutPublisher
 from qwed.witness.witness import Witness
 from tests.support.fault_injection import FailingProxy
+from tests.support.loop_threads import thread_of
 from tests.support.polling import until
 from tests.support.server import SERVE, Server
 from tests.support.webhook_receivers import PATIENCE, WebhookReceiver, answering, unused_port
@@ -239,7 +240,7 @@ def test_closing_does_not_wait_for_a_receiver_that_is_gone(gate: Gate, tmp_path:
     gate.close()
     with qwed.open(tmp_path / "data", witness=(url,), webhook_allow_private=True) as again:
         agent_of(again)
-    assert not again.witness._thread.is_alive()
+    assert not thread_of(again.witness).is_alive()
     assert again.witness.state == "failing"
 
 

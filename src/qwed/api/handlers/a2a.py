@@ -4,28 +4,107 @@
 """
 
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
 
 import qwed
-from qwed.api.openapi import a2a_schemas as shapes
 from qwed.api.server.auth import require_key
 from qwed.api.server.body import parse_json
 from qwed.api.server.endpoint import SENDER_HEADER, RequestContext, Response, error_response, json_response
 from qwed.api.server.offload import run_decision
+from qwed.kernel.a2a.access_lists import AgentName
 from qwed.kernel.analysis.content_scan import LARGE
 from qwed.kernel.answer import Problem, problem
-from qwed.kernel.case import Credentials
+from qwed.kernel.operations.operation import Access, E, operation
+from qwed.kernel.request_schema import RequestStruct
+from qwed.kernel.views.agent_views import View
 from qwed.model import ErrorCode
 from qwed.model.clock import rfc3339
+from qwed.model.endpoints import Endpoint
 
 if TYPE_CHECKING:
     from qwed_a2a.message import AgentMessage
     from qwed_a2a.service import InterceptorService, RecordedVerdict
 
+PayloadType = Literal["financial_transaction", "logic_assertion", "code_execution", "data_query", "general"]
+EngineName = Literal[
+    "finance_guard", "logic_guard", "code_guard", "trust_boundary", "bypass", "passthrough", "error_handler"
+]
+_Guards = Literal["finance_guard", "logic_guard", "code_guard"]
+
+
+class MetadataRequest(msgspec.Struct, kw_only=True):
+    """Metadata of a message. Loops are detected within a conversation; absent step numbers are assigned."""
+
+    conversation_id: Annotated[str, Meta(min_length=1, max_length=256)] | None = None
+    step_number: Annotated[int, Meta(ge=1)] | None = None
+
+
+class MessageRequest(RequestStruct):
+    """One message."""
+
+    sender_agent_id: AgentName
+    receiver_agent_id: AgentName
+    payload: Annotated[dict[str, Any], Meta(description="content of the message, in the format of its type")]
+    payload_type: PayloadType = "general"
+    timestamp: Annotated[str, Meta(extra_json_schema={"format": "date-time"})] | None = None
+    metadata: MetadataRequest | None = None
+
+
+class VerdictView(View, frozen=True, kw_only=True):
+    """Verdict on a message: deliver it only if the status is `forwarded`."""
+
+    status: Literal["forwarded", "blocked", "error"]
+    reason: str
+    audit_trace_id: str
+    attestation_jwt: str | None
+    engine_used: EngineName
+    verified_at: str
+    details: dict[str, Any]
+    activity_id: str
+    """Its leaf in the log."""
+
+
+class MessageHealthView(View, frozen=True, kw_only=True):
+    """Status of A2A verification and its guards."""
+
+    status: Literal["ok", "unavailable"]
+    version: str
+    guards: list[_Guards]
+
+
+class MessageMetricsView(View, frozen=True, kw_only=True):
+    """Counters of the organisation's messages since the server started."""
+
+    total_intercepts: int
+    total_forwarded: int
+    total_blocked: int
+    total_errors: int
+    average_latency_ms: float
+    block_rate: float
+    by_engine: dict[str, int]
+
+
 _GUARDS = ("finance_guard", "logic_guard", "code_guard")
 _REQUIRED_PACKAGE = "pydantic"
 
 
+@operation(
+    Endpoint.INTERCEPT,
+    "Verify a message between agents",
+    access=Access.MESSAGE,
+    request=MessageRequest,
+    response=VerdictView,
+    errors=(
+        E.MISSING_CONTEXT,
+        E.INVALID_STEP,
+        E.NOT_DETERMINISTIC,
+        E.ENGINE_UNAVAILABLE,
+    ),
+    large_message=True,
+)
 async def intercept(request: RequestContext) -> Response:
     """`POST /a2a/intercept`: verify one message and return the verdict."""
     error = _require_credential(request)
@@ -41,7 +120,7 @@ async def intercept(request: RequestContext) -> Response:
     request.path = {**request.path, "agent_id": message.sender_agent_id}
     await request.refresh_cache()
     await request.count_token(request.agent_token)
-    outcome = await run_decision(request, interceptor.intercept(message, _credentials_of(request)))
+    outcome = await run_decision(request, interceptor.intercept(message, request.credentials()))
     if isinstance(outcome, Problem):
         return error_response(outcome)
     request.app.metrics.count_message(outcome.verdict.status, outcome.verdict.engine_used)
@@ -54,15 +133,6 @@ def _require_credential(request: RequestContext) -> Problem | None:
         return problem(ErrorCode.NO_CREDENTIAL) if request.agent_token is None else None
     key = require_key(request)
     return key if isinstance(key, Problem) else None
-
-
-def _credentials_of(request: RequestContext) -> Credentials:
-    return Credentials(
-        api_key=request.api_key,
-        agent_token=request.agent_token,
-        proven_key=request.caller.key,
-        proven_agent=request.caller.agent,
-    )
 
 
 async def _parse_message(request: RequestContext) -> "AgentMessage | Problem":
@@ -81,9 +151,9 @@ def _parse_body(request: RequestContext) -> "AgentMessage | Problem":
     return problem(ErrorCode.MALFORMED, "`sender_agent_id` in the body is not the agent in QWED-Agent-Id")
 
 
-def _view(outcome: "RecordedVerdict") -> shapes.VerdictView:
+def _view(outcome: "RecordedVerdict") -> VerdictView:
     verdict = outcome.verdict
-    return shapes.VerdictView(
+    return VerdictView(
         status=str(verdict.status),  # type: ignore[arg-type]  # one of the listed literals
         reason=verdict.reason,
         audit_trace_id=verdict.audit_trace_id,
@@ -121,12 +191,19 @@ def _create_interceptor(request: RequestContext) -> "InterceptorService":
     return InterceptorService(request.services)
 
 
+@operation(
+    Endpoint.A2A_HEALTH,
+    "Check whether messages are verified, and by which guards",
+    access=Access.OPEN,
+    response=MessageHealthView,
+)
 async def a2a_health(_request: RequestContext) -> Response:
     """Return whether messages are verified here, and by which guards."""
     status = "ok" if is_installed() else "unavailable"
-    return json_response(shapes.MessageHealthView(status=status, version=qwed.__version__, guards=list(_GUARDS)))  # type: ignore[arg-type]  # as above
+    return json_response(MessageHealthView(status=status, version=qwed.__version__, guards=list(_GUARDS)))  # type: ignore[arg-type]  # as above
 
 
+@operation(Endpoint.A2A_METRICS, "Get message counters since the server started", response=MessageMetricsView)
 async def a2a_metrics(request: RequestContext) -> Response:
     """Return the organisation's message counters since the server started."""
     key = require_key(request)
@@ -135,4 +212,4 @@ async def a2a_metrics(request: RequestContext) -> Response:
     interceptor = await interceptor_of(request)
     if isinstance(interceptor, Problem):
         return error_response(interceptor)
-    return json_response(shapes.MessageMetricsView(**interceptor.metrics_of(key.organisation_id).snapshot()))
+    return json_response(MessageMetricsView(**interceptor.metrics_of(key.organisation_id).snapshot()))

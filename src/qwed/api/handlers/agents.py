@@ -1,119 +1,102 @@
-"""Handlers of agents: register, read, verify actions, read activity."""
+"""Handlers of decisions, and of actions that wait for an approval."""
 
-import re
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
-from qwed.api.server.auth import actor_id_of, require_actor, require_agent, require_key
+from msgspec import UNSET, Meta, UnsetType
+
+from qwed.api.server.auth import require_agent
 from qwed.api.server.body import too_large_error
 from qwed.api.server.endpoint import RequestContext, Response, decision_response, error_response, json_response
 from qwed.api.server.long_poll import wait_for
 from qwed.api.server.offload import run_decision
+from qwed.domain.agent import Agent
 from qwed.futures import Future
 from qwed.kernel.agents.actions import ActionView, action_view, is_pending
-from qwed.kernel.agents.activity import ActivityPageQuery, activity_page
-from qwed.kernel.agents.budget import budget_of
-from qwed.kernel.agents.execution import log_execution, read_report
-from qwed.kernel.agents.pages import agents_page
-from qwed.kernel.agents.registration import register
-from qwed.kernel.answer import Answer, Problem, denied, problem
-from qwed.kernel.case import Case, Credentials
+from qwed.kernel.answer import Answer, Problem, denied
+from qwed.kernel.case import Case
+from qwed.kernel.operations.operation import Access, E, operation
 from qwed.kernel.pipeline import verify_action
-from qwed.kernel.request import FILE, file_of, quoted
+from qwed.kernel.request import FILE, ActionRequest, Context, Effects, OptionsRequest, file_of
+from qwed.kernel.request_schema import FieldRule, RequestStruct, parse_query, quoted
 from qwed.kernel.tools import TOOL_CALL
-from qwed.kernel.views.agent_views import agent_view, did_document, registered_view
 from qwed.model import ErrorCode
-from qwed.store.agent import Agent
+from qwed.model.endpoints import Endpoint
 
-VERIFY_FIELDS = frozenset({"agent_id", "agent_token", "action", "context", "options"})
-TOOL_FIELDS = frozenset(
-    {"agent_id", "agent_token", "tool_call", "parameters", "effects", "justification", "context", "options"}
-)
-_STRING_FIELDS = ("agent_id", "agent_token", "justification")
-TOOL_CALL_FIELDS = frozenset({"tool_name", "parameters"})
-ACTIVITY_QUERY = {"from": "since", "to": "until", "limit": "limit", "cursor": "cursor"} | {
-    name: name for name in ("decision", "kind")
-}
 MAX_WAIT_SECONDS = 60
 _MARGIN = 0.05
-_SECONDS = re.compile(r"[0-9]{1,3}")
 
 
-async def register_agent(request: RequestContext) -> Response:
-    """Register an agent (spec 3.1)."""
-    actor = require_actor(request)
-    if isinstance(actor, Problem):
-        return error_response(actor)
-    outcome = await request.driver.run(register(request.json(), actor, request.services))
-    if isinstance(outcome, Problem):
-        return error_response(outcome)
-    return json_response(registered_view(outcome.agent, outcome.token), 201)
+class WaitRequest(RequestStruct):
+    """How long to wait for an approval."""
+
+    wait: Annotated[
+        int,
+        Meta(ge=0, le=MAX_WAIT_SECONDS, description="Seconds to wait for the approval of a PENDING action."),
+        FieldRule(f"must be a whole number from 0 to {MAX_WAIT_SECONDS}", ErrorCode.BAD_OPTION),
+    ] = 0
 
 
-async def list_agents(request: RequestContext) -> Response:
-    """Return a page of the organisation's agents by id."""
-    key = require_key(request)
-    if isinstance(key, Problem):
-        return error_response(key)
-    page = await request.run_blocking(
-        agents_page, key.organisation_id, request.services, request.query.get("limit"), request.query.get("cursor")
-    )
-    return error_response(page) if isinstance(page, Problem) else json_response(page)
+class VerifyRequest(RequestStruct):
+    """Request to verify an action (spec 4.1)."""
+
+    action: ActionRequest
+    context: Context
+    options: OptionsRequest | None = None
+    agent_id: str | None = None
+    agent_token: str | None = None
 
 
-async def get_agent(request: RequestContext) -> Response:
-    """Return one agent."""
-    agent = require_agent(request)
-    if isinstance(agent, Problem):
-        return error_response(agent)
-    return json_response(agent_view(agent, halted=request.services.store.halted(agent.organisation_id)))
+class ToolCallRequest(RequestStruct):
+    """Tool call (spec 5.1)."""
+
+    tool_name: Annotated[str, Meta(min_length=1)] | UnsetType = UNSET
+    parameters: dict[str, Any] | None = None
 
 
-async def get_did(request: RequestContext) -> Response:
-    """Return the agent's DID document (spec 3.4)."""
-    agent = require_agent(request)
-    if isinstance(agent, Problem):
-        return error_response(agent)
-    keyring = request.services.signer.keyring
-    return json_response(did_document(agent, keyring.issuer, keyring.public_jwks()))
+class VerifyToolRequest(RequestStruct):
+    """Request to verify a tool call (spec 5.1) with its context (spec 9.1)."""
+
+    context: Context
+    tool_call: ToolCallRequest | None = None
+    parameters: dict[str, Any] | None = None
+    effects: Effects | None = None
+    justification: str | None = None
+    options: OptionsRequest | None = None
+    agent_id: str | None = None
+    agent_token: str | None = None
 
 
-async def get_budget(request: RequestContext) -> Response:
-    """Return the agent's budget (spec 6.1)."""
-    agent = require_agent(request)
-    if isinstance(agent, Problem):
-        return error_response(agent)
-    return json_response(await request.driver.run(budget_of(agent, request.services)))
+_VERIFY_FIELDS = frozenset(VerifyRequest.__struct_fields__)
+_TOOL_FIELDS = frozenset(VerifyToolRequest.__struct_fields__)
+_TOOL_CALL_FIELDS = frozenset(ToolCallRequest.__struct_fields__)
+_STRING_FIELDS = ("agent_id", "agent_token", "justification")
 
 
-async def get_activity(request: RequestContext) -> Response:
-    """Return a page of the agent's activity (spec 7.2)."""
-    agent = require_agent(request)
-    if isinstance(agent, Problem):
-        return error_response(agent)
-    query = ActivityPageQuery(**{ACTIVITY_QUERY[name]: value for name, value in request.query.items()})
-    page = await request.run_blocking(activity_page, agent, query, request.services)
-    return error_response(page) if isinstance(page, Problem) else json_response(page)
-
-
+@operation(
+    Endpoint.GET_ACTION,
+    "Get an action, or wait for its approval (spec 7.1)",
+    access=Access.AGENT,
+    request=WaitRequest,
+    response=ActionView,
+    errors=(E.NOT_FOUND, E.BAD_OPTION),
+)
 async def get_action(request: RequestContext) -> Response:
     """Return one action; with `wait`, when its approval is resolved or after so many seconds."""
     agent = require_agent(request)
     if isinstance(agent, Problem):
         return error_response(agent)
-    seconds = request.query.get("wait", "0")
-    if not _SECONDS.fullmatch(seconds) or int(seconds) > MAX_WAIT_SECONDS:
-        return error_response(
-            problem(ErrorCode.BAD_OPTION, f"`wait` must be a whole number from 0 to {MAX_WAIT_SECONDS}")
-        )
+    query = parse_query(request.query, WaitRequest)
+    if isinstance(query, Problem):
+        return error_response(query)
     action_id = request.path["action_id"]
     # Registered before the read, so that a decision in between is not missed.
     waiters = request.services.waiters
     waiter = waiters.wait(action_id)
     try:
         action = await request.run_blocking(action_view, agent, action_id, request.services)
-        if not isinstance(action, Problem) and is_pending(action) and int(seconds):
-            await _wait_for_approval(request, waiter, int(seconds), agent, action)
+        if not isinstance(action, Problem) and is_pending(action) and query.wait:
+            await _wait_for_approval(request, waiter, query.wait, agent, action)
             # Checked again: the token or key may have been revoked meanwhile, also by another process.
             await request.refresh_cache()
             again = require_agent(request)
@@ -143,38 +126,40 @@ def _seconds_until(moment: str, request: RequestContext) -> float:
     return datetime.fromisoformat(moment).timestamp() + _MARGIN - request.services.clock.now()
 
 
-async def report_execution(request: RequestContext) -> Response:
-    """Log the execution of a permitted action (spec 7.1)."""
-    agent = require_agent(request)
-    if isinstance(agent, Problem):
-        return error_response(agent)
-    report = read_report(request.json())
-    if isinstance(report, Problem):
-        return error_response(report)
-    by, action_id = actor_id_of(request, agent), request.path["action_id"]
-    outcome = await request.driver.run(log_execution(agent, action_id, report, by, request.services))
-    return error_response(outcome) if isinstance(outcome, Problem) else json_response(outcome)
-
-
+@operation(
+    Endpoint.VERIFY,
+    "Verify an action (spec 4)",
+    access=Access.DECISION,
+    request=VerifyRequest,
+    response=Answer,
+    uploads=True,
+)
 async def verify(request: RequestContext) -> Response:
     """Verify an action (spec 4.1)."""
     max_bytes = request.services.settings.max_body_bytes
     if len(request.body) > max_bytes and FILE.encode() not in request.body:
         raise too_large_error(max_bytes)
-    return await _decide(request, request.json(), VERIFY_FIELDS)
+    return await _decide(request, request.json(), _VERIFY_FIELDS)
 
 
+@operation(
+    Endpoint.VERIFY_TOOL,
+    "Verify a tool call (spec 5)",
+    access=Access.DECISION,
+    request=VerifyToolRequest,
+    response=Answer,
+)
 async def verify_tool(request: RequestContext) -> Response:
     """Verify a call of the tool in the path, by the same pipeline (spec 5.1)."""
     body = request.json()
     if not isinstance(body, dict) or "action" in body:
-        return await _decide(request, body, TOOL_FIELDS)
+        return await _decide(request, body, _TOOL_FIELDS)
     malformed, parameters = _tool_parameters(request.path["tool"], body)
     action = {"type": TOOL_CALL, "tool": request.path["tool"], "parameters": parameters}
     if body.get("effects") is not None:
         action["effects"] = body["effects"]
     required = request.services.settings.require_tool_context
-    fields = TOOL_FIELDS | {"action"}
+    fields = _TOOL_FIELDS | {"action"}
     return await _decide(request, {**body, "action": action}, fields, context_required=required, malformed=malformed)
 
 
@@ -183,7 +168,7 @@ def _tool_parameters(tool: str, body: dict[str, Any]) -> tuple[str | None, Any]:
     tool_call = body.get("tool_call")
     if tool_call is None:
         return None, _without_none(body.get("parameters"))
-    if not isinstance(tool_call, dict) or not TOOL_CALL_FIELDS.issuperset(tool_call):
+    if not isinstance(tool_call, dict) or not _TOOL_CALL_FIELDS.issuperset(tool_call):
         return "`tool_call` must be an object with `tool_name` and `parameters`", {}
     if tool_call.get("tool_name", tool) != tool:
         return "`tool_call.tool_name` is not the tool in the path", {}
@@ -214,9 +199,7 @@ async def _decide(
         await request.count_token(token)
     case = Case(
         agent_id=request.path["agent_id"],
-        credentials=Credentials(
-            api_key=request.api_key, agent_token=token, proven_key=request.caller.key, proven_agent=request.caller.agent
-        ),
+        credentials=request.credentials(token),
         action_raw=body.get("action"),
         context_raw=body.get("context"),
         options_raw=body.get("options"),

@@ -1,24 +1,21 @@
-"""Handlers of attestations and of the signing key (INTERFACES 4)."""
+"""Handler of one attestation, which a key or the token of its agent may read (INTERFACES 4)."""
 
-from qwed.api.server.auth import APPROVERS, OWNER, require_actor, require_key
+from qwed.api.server.auth import require_key
 from qwed.api.server.endpoint import RequestContext, Response, error_response, json_response
+from qwed.domain.credentials import matches
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.audit import attestation_lookup
-from qwed.kernel.audit.attestation_check import check_attestation, read_jwt
-from qwed.kernel.audit.signing_keys import rotate_key, signing_keys_view
-from qwed.kernel.body_parsing import read_fields
+from qwed.kernel.operations.operation import E, operation
 from qwed.model import ErrorCode
-from qwed.store.credentials import matches
+from qwed.model.endpoints import Endpoint
 
 
-async def verify_attestation(request: RequestContext) -> Response:
-    """Return whether a token was issued here and is valid now; no credential is required."""
-    jwt = read_jwt(request.json())
-    if isinstance(jwt, Problem):
-        return error_response(jwt)
-    return json_response(await request.run_blocking(check_attestation, jwt, request.services))
-
-
+@operation(
+    Endpoint.GET_ATTESTATION,
+    "Get an attestation",
+    response=attestation_lookup.AttestationView,
+    errors=(E.INVALID_AGENT_TOKEN, E.NOT_FOUND, E.TAMPERING_FOUND),
+)
 async def get_attestation(request: RequestContext) -> Response:
     """Return an attestation, issued again, to a key of its organisation or the token of its agent."""
     attestation = await _find_by_token(request) if request.agent_token is not None else None
@@ -52,31 +49,4 @@ async def _find_by_key(request: RequestContext) -> attestation_lookup.LoggedAtte
         return key
     return await request.run_blocking(
         attestation_lookup.find_own_attestation, request.path["attestation_id"], key.organisation_id, request.services
-    )
-
-
-async def revoke_attestation(request: RequestContext) -> Response:
-    """Revoke an attestation."""
-    actor = require_actor(request, APPROVERS)
-    if isinstance(actor, Problem):
-        return error_response(actor)
-    fields = read_fields(request.json(), ("reason",))
-    if isinstance(fields, Problem):
-        return error_response(fields)
-    revocation = attestation_lookup.revoke(request.path["attestation_id"], fields["reason"], actor, request.services)
-    outcome = await request.driver.run(revocation)
-    return error_response(outcome) if isinstance(outcome, Problem) else json_response(outcome)
-
-
-async def rotate_signing_key(request: RequestContext) -> Response:
-    """Rotate the signing key; old keys stay in the JWKS."""
-    actor = require_actor(request, OWNER)
-    if isinstance(actor, Problem):
-        return error_response(actor)
-    fields = read_fields(request.json(), ("reason",))
-    if isinstance(fields, Problem):
-        return error_response(fields)
-    outcome = await request.driver.run(rotate_key(fields["reason"], actor, request.services))
-    return (
-        error_response(outcome) if isinstance(outcome, Problem) else json_response(signing_keys_view(request.services))
     )

@@ -3,16 +3,21 @@
 import base64
 import hashlib
 from functools import cache
+from typing import Any
 
 from qwed.api.openapi import docs_page
 from qwed.api.server.endpoint import RequestContext, Response, json_response
+from qwed.kernel.operations.operation import Access, operation
+from qwed.model.endpoints import Endpoint
 
 
+@operation(Endpoint.OPENAPI, "Get the OpenAPI document", access=Access.OPEN, response=dict[str, Any])
 async def openapi(_request: RequestContext) -> Response:
     """Return the OpenAPI document."""
     return _document()
 
 
+@operation(Endpoint.DOCS, "Get the API documentation as HTML", access=Access.OPEN, response=str, media="text/html")
 async def docs(_request: RequestContext) -> Response:
     """Return the OpenAPI document as one HTML page that loads nothing from other hosts."""
     return _page()

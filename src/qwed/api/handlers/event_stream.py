@@ -9,17 +9,22 @@ import re
 import threading
 from collections.abc import AsyncGenerator, Collection
 from contextlib import suppress
+from typing import Annotated
+
+from msgspec import Meta
 
 from qwed.api.server.auth import require_key
 from qwed.api.server.endpoint import RequestContext, Response, error_response, stream_response
+from qwed.domain.agent import Key
 from qwed.futures import LoopRunner
 from qwed.kernel.admin.events import PAGE, TYPES, EventMessage, messages_from
 from qwed.kernel.answer import Problem, problem
-from qwed.kernel.request import quoted
-from qwed.kernel.stages.authenticate import find_key
+from qwed.kernel.authentication import is_valid
+from qwed.kernel.operations.operation import E, operation
+from qwed.kernel.request_schema import RequestStruct, quoted
 from qwed.model import ErrorCode
-from qwed.store.agent import Key
-from qwed.store.protocol import PrefetchKeys, Store
+from qwed.model.endpoints import Endpoint
+from qwed.store.protocol import RefreshKeys, Store
 
 MAX_STREAMS = 1_024
 MAX_STREAMS_PER_ORGANISATION = 64
@@ -42,6 +47,29 @@ _NEVER = float("-inf")
 """Not 0: the clock of an event loop may start at 0."""
 
 
+class EventsRequest(RequestStruct):
+    """Types of events to follow."""
+
+    type: (
+        Annotated[
+            str,
+            Meta(
+                description=f"Return only events of these types, separated by commas: {', '.join(TYPES)}.",
+                extra_json_schema={"pattern": f"^({'|'.join(TYPES)})(,({'|'.join(TYPES)}))*$"},
+            ),
+        ]
+        | None
+    ) = None
+
+
+@operation(
+    Endpoint.EVENTS,
+    "Stream events of the log",
+    request=EventsRequest,
+    response=str,
+    errors=(E.BAD_OPTION, E.RATE_LIMITED, E.OVERLOADED),
+    media="text/event-stream",
+)
 async def events(request: RequestContext) -> Response:
     """Stream the events from now on, or after `Last-Event-ID`."""
     key = require_key(request)
@@ -188,11 +216,10 @@ class Listeners:
 
     async def admit(self, key: Key) -> bool:
         """Return True if the key is still valid: another process may have revoked it."""
-        prefetch = self.store.prefetch
-        refresh = None if prefetch is None else prefetch(PrefetchKeys(prefix=key.prefix))
+        refresh = self.store.refresh(RefreshKeys(prefix=key.prefix))
         if refresh is not None:
             await LoopRunner(asyncio.get_running_loop(), REFRESH_TIMEOUT_SECONDS).result(refresh)
-        return find_key("", self.store, key) is not None
+        return is_valid(key, self.store)
 
     def _forget_read(self, position: tuple[str, int], future: asyncio.Future[list[EventMessage]]) -> None:
         del self._reads[position]

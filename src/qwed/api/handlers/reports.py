@@ -6,14 +6,39 @@ from typing import Self
 
 from qwed.api.server.auth import require_own_agent
 from qwed.api.server.endpoint import Headers, RequestContext, Response, error_response, stream_response
+from qwed.domain.agent import Agent
 from qwed.kernel.answer import Problem
-from qwed.kernel.reports.builder import ComplianceReport, ReportQuery, compliance_report
+from qwed.kernel.operations.operation import Access, E, operation
+from qwed.kernel.reports.builder import ComplianceReport, ReportRequest, compliance_report
 from qwed.kernel.reports.concurrency import ReportSlot
-from qwed.store.agent import Agent
+from qwed.kernel.request_schema import parse_query
+from qwed.kernel.views.activity_views import ActivityView
+from qwed.model.endpoints import Endpoint
+from qwed.reports.report_data import ReportData
 
-QUERY = {"format": "format", "from": "since", "to": "until"}
+
+class ReportedActivity(ActivityView, frozen=True, kw_only=True):
+    """Activity with its leaf, the text whose hash is in the Merkle tree."""
+
+    leaf: str
 
 
+class ReportView(ReportData, frozen=True, kw_only=True):
+    """Compliance report as JSON (spec 7.3)."""
+
+    activities: list[ReportedActivity]
+    """Newest first."""
+
+
+@operation(
+    Endpoint.GET_COMPLIANCE_REPORT,
+    "Get a compliance report as PDF, JSON or CSV (spec 7.3)",
+    access=Access.OWN_AGENT,
+    request=ReportRequest,
+    response=ReportView,
+    errors=(E.BAD_OPTION, E.TAMPERING_FOUND),
+    files=("application/pdf", "text/csv"),
+)
 async def get_compliance_report(request: RequestContext) -> Response:
     """Return the report of one agent to a key of its organisation."""
     target = require_own_agent(request)
@@ -34,7 +59,9 @@ async def get_compliance_report(request: RequestContext) -> Response:
 
 
 async def _build_report(request: RequestContext, agent: Agent, slot: ReportSlot) -> Response:
-    query = ReportQuery(**{QUERY[name]: value for name, value in request.query.items()})
+    query = parse_query(request.query, ReportRequest)
+    if isinstance(query, Problem):
+        return error_response(query)
     loop, threads = asyncio.get_running_loop(), request.services.reports.threads
     report = await loop.run_in_executor(threads, compliance_report, agent, query, request.services)
     if isinstance(report, Problem):

@@ -2,12 +2,8 @@
 
 from typing import Any, NamedTuple
 
-from qwed.api.handlers.agents import MAX_WAIT_SECONDS
-from qwed.kernel.admin.approvals import STATES
-from qwed.kernel.admin.events import TYPES
-from qwed.kernel.agents.activity import KINDS
-from qwed.kernel.reports.builder import FORMATS
-from qwed.model import Decision, ErrorCode
+from qwed.kernel.tools import ACTION_TYPES, TOOL_CALL
+from qwed.model import ErrorCode
 
 Schema = dict[str, Any]
 
@@ -61,11 +57,7 @@ def _id(prefix: str) -> Schema:
     return {"type": "string", "pattern": f"^{prefix}_[0-9a-f]+$"}
 
 
-_TIMESTAMP: Schema = {"type": "string", "anyOf": [{"format": "date-time"}, {"format": "date"}]}
-
-_LOG_INDEX: Schema = {"type": "integer", "minimum": 0, "maximum": 10**18 - 1}
-
-PARAMETERS: dict[str, ParameterDoc] = {
+PATH_PARAMETERS: dict[str, ParameterDoc] = {
     "agent_id": ParameterDoc(_id("agent"), "Id of the agent, from its registration."),
     "action_id": ParameterDoc(_id("act"), "Id of the action, from its decision."),
     "approval_id": ParameterDoc(_id("apr"), "Id of the approval, from the PENDING decision."),
@@ -76,43 +68,7 @@ PARAMETERS: dict[str, ParameterDoc] = {
     "key_id": ParameterDoc(_id("key"), "Id of the key, from the list of keys."),
     "tool": ParameterDoc({**_TEXT, "maxLength": 128}, "Name of the tool."),
     "name": ParameterDoc({**_TEXT, "maxLength": 128}, "Name of the tool, in lower case."),
-    "limit": ParameterDoc(
-        {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}, "Largest number of items to return."
-    ),
-    "cursor": ParameterDoc({"type": "string"}, "The `next_cursor` of the previous page; omit it for the first page."),
-    "from": ParameterDoc(
-        _TIMESTAMP, "Start of the period, inclusive; a date without a time is the start of that UTC day."
-    ),
-    "to": ParameterDoc(_TIMESTAMP, "End of the period, exclusive; a date without a time is the start of that UTC day."),
-    "decision": ParameterDoc({"enum": [*Decision]}, "Return only this decision."),
-    "kind": ParameterDoc({"enum": [*KINDS], "default": "decision"}, "Decisions, other events, or both."),
-    "format": ParameterDoc({"enum": [*FORMATS], "default": "pdf"}, "Format of the report."),
-    "state": ParameterDoc({"enum": [*STATES]}, "Return only approvals in this state."),
-    "wait": ParameterDoc(
-        {"type": "integer", "minimum": 0, "maximum": MAX_WAIT_SECONDS},
-        "Seconds to wait for the approval of a PENDING action.",
-    ),
-    "from_index": ParameterDoc(
-        {**_LOG_INDEX, "default": 0}, "Index of the first leaf; the `next_index` of the previous page."
-    ),
-    "index": ParameterDoc(_LOG_INDEX, "Index of the leaf; or send `activity_id`."),
-    "activity_id": ParameterDoc({"type": "string"}, "Activity of the leaf; or send `index`."),
-    "size": ParameterDoc(_LOG_INDEX, "Size of the log; defaults to the newest head."),
-    "type": ParameterDoc(
-        {"type": "string", "pattern": f"^({'|'.join(TYPES)})(,({'|'.join(TYPES)}))*$"},
-        f"Return only events of these types, separated by commas: {', '.join(TYPES)}.",
-    ),
 }
-
-_LOG_CURSOR = ParameterDoc({"type": "string", "pattern": "^[0-9]{1,18}$"}, PARAMETERS["cursor"].description)
-ROUTE_PARAMETERS: dict[tuple[str, str], ParameterDoc] = {
-    ("/agents/{agent_id}/activity", "cursor"): _LOG_CURSOR,
-    ("/changes", "cursor"): _LOG_CURSOR,
-    ("/approvals", "agent_id"): ParameterDoc({"type": "string"}, "Return only approvals of this agent."),
-    ("/audit/proof/consistency", "from"): ParameterDoc(_LOG_INDEX, "Size of the log that you know. Required."),
-    ("/audit/proof/consistency", "to"): ParameterDoc(_LOG_INDEX, "Size to compare with; defaults to the newest head."),
-}
-"""Parameters that one route restricts further than the others."""
 
 IDEMPOTENCY_KEY = ParameterDoc(
     {"type": "string", "pattern": "^[!-~]([ -~]{0,253}[!-~])?$"},
@@ -194,14 +150,24 @@ EXTRA_STATUSES: dict[tuple[str, int], str] = {
 }
 """Descriptions of further statuses with the body of the success response."""
 
+_ACTION_TYPE: Schema = {"enum": [*ACTION_TYPES, TOOL_CALL]}
+_ANY_PARAMS: Schema = {
+    "properties": {"params": {"anyOf": [{"$ref": "#/components/schemas/AnyParams"}, {"type": "null"}]}}
+}
 SCHEMA_CONSTRAINTS: dict[str, Schema] = {
-    "ActionShape": {"anyOf": [{"required": ["type"]}, {"required": ["action_type"]}]},
-    "ContextShape": {
+    "BatchItem": _ANY_PARAMS,
+    "VerifyAnyRequest": _ANY_PARAMS,
+    "ActionRequest": {
+        "anyOf": [{"required": ["type"]}, {"required": ["action_type"]}],
+        "properties": {"type": _ACTION_TYPE, "action_type": _ACTION_TYPE},
+    },
+    "Context": {
         "dependentRequired": {
             "pre_action_state_hash": ["state_source"],
             "state_source": ["pre_action_state_hash"],
         }
     },
-    "MetadataShape": {"dependentRequired": {"step_number": ["conversation_id"]}},
+    "MetadataRequest": {"dependentRequired": {"step_number": ["conversation_id"]}},
+    "ToolRequest": {"required": ["risk_level"]},
 }
-"""Constraints between the fields of a type."""
+"""Constraints that the types do not contain: those between fields, and names that are defined above their module."""

@@ -13,12 +13,11 @@ from qwed.api.openapi.descriptions import (
     HEADER_PARAMETERS,
     HEADERS,
     IDEMPOTENCY_KEY,
-    PARAMETERS,
     PATH_ERRORS,
+    PATH_PARAMETERS,
     RATE_HEADERS,
     RETRY_STATUSES,
     ROUTE_HEADERS,
-    ROUTE_PARAMETERS,
     SCHEMA_CONSTRAINTS,
     SECURITY_SCHEMES,
     TAGS,
@@ -27,9 +26,10 @@ from qwed.api.openapi.descriptions import (
     tag_of,
 )
 from qwed.api.openapi.examples import EXAMPLES, Example
-from qwed.api.openapi.schemas import ProblemShape
 from qwed.api.routes import ROUTES, Route
-from qwed.kernel.answer import Answer, problem
+from qwed.kernel.answer import Answer, Problem, problem
+from qwed.kernel.verification.request import AnyParams
+from qwed.kernel.views.agent_views import View
 from qwed.model import Decision, ErrorCode
 
 JSON = "application/json"
@@ -44,6 +44,12 @@ _DESCRIPTION = (
     "nested at most 64 levels; unknown fields and duplicate keys are refused. Times are RFC 3339 in UTC, amounts are "
     "US dollars with at most six decimals."
 )
+
+
+class ProblemView(View, frozen=True, kw_only=True):
+    """Error outside a decision."""
+
+    error: Problem
 
 
 def document() -> dict[str, Any]:
@@ -76,9 +82,9 @@ def document() -> dict[str, Any]:
 
 
 def _types() -> list[Any]:
-    types = [ProblemShape, Answer]
+    types = [ProblemView, Answer, AnyParams]
     for route in ROUTES:
-        types += [kind for kind in (route.request, route.response) if kind is not None and kind not in types]
+        types += [kind for kind in (route.body, route.response) if kind is not None and kind not in types]
     return types
 
 
@@ -95,12 +101,19 @@ def _add_constraints(components: dict[str, Any]) -> dict[str, Any]:
         "x-enum-descriptions": meanings,
     }
     properties = {**components["Problem"]["properties"], "code": {"$ref": _REF.format(name=_CODES)}}
-    refined = {name: schema | SCHEMA_CONSTRAINTS.get(name, {}) for name, schema in components.items()}
+    refined = {name: _merge(schema, SCHEMA_CONSTRAINTS.get(name, {})) for name, schema in components.items()}
     return {**refined, "Problem": {**components["Problem"], "properties": properties}, _CODES: codes}
 
 
+def _merge(schema: Schema, constraints: Schema) -> Schema:
+    both = {
+        name: _merge(schema[name], value) for name, value in constraints.items() if isinstance(schema.get(name), dict)
+    }
+    return schema | constraints | both
+
+
 def _operation(route: Route, schemas_by_type: dict[str, Schema]) -> dict[str, Any]:
-    name = route.handler.__name__
+    name = route.name
     docs = EXAMPLES.get(name)
     summary = _SECTION.sub("", route.summary)
     operation: dict[str, Any] = {
@@ -112,8 +125,8 @@ def _operation(route: Route, schemas_by_type: dict[str, Schema]) -> dict[str, An
         "responses": _responses(route, schemas_by_type),
         "security": security_of(route),
     }
-    if route.request is not None:
-        content = _content(schemas_by_type[str(route.request)], _example_objects(_examples(route), "body"))
+    if route.body is not None:
+        content = _content(schemas_by_type[str(route.body)], _example_objects(_examples(route), "body"))
         operation["requestBody"] = {"required": True, "content": content}
     return operation
 
@@ -126,15 +139,36 @@ def security_of(route: Route) -> list[dict[str, list[str]]]:
 
 
 def _parameters(route: Route) -> list[Schema]:
-    path = [_parameter(route, name, "path") for name in _PATH_PARAMETER.findall(route.path)]
-    query = [_parameter(route, name, "query") for name in route.query]
+    path = [
+        _parameter(route, name, "path", PATH_PARAMETERS.get(name, _UNDOCUMENTED))
+        for name in _PATH_PARAMETER.findall(route.path)
+    ]
+    query = [_parameter(route, name, "query", doc) for name, doc in _query_docs(route).items()]
     header = [_parameter_object("Idempotency-Key", "header", IDEMPOTENCY_KEY)] if route.is_decision else []
     own = HEADER_PARAMETERS.get(route.path, {})
     return path + query + header + [_parameter_object(name, "header", doc) for name, doc in own.items()]
 
 
-def _parameter(route: Route, name: str, location: str) -> Schema:
-    doc = ROUTE_PARAMETERS.get((route.path, name)) or PARAMETERS.get(name, _UNDOCUMENTED)
+def _query_docs(route: Route) -> dict[str, ParameterDoc]:
+    """Return the parameters of the query string, whose type is that which parses them."""
+    if not route.query:
+        return {}
+    properties = next(iter(msgspec.json.schema(route.request)["$defs"].values()))["properties"]
+    return {name: _query_doc(schema) for name, schema in properties.items()}
+
+
+def _query_doc(schema: Schema) -> ParameterDoc:
+    # A parameter is left out, and never null.
+    default = {} if schema.get("default") is None else {"default": schema["default"]}
+    kind = next((choice for choice in schema.get("anyOf", ()) if choice.get("type") != "null"), schema)
+    kind = kind if "description" in kind else schema
+    return ParameterDoc(
+        {name: value for name, value in kind.items() if name not in ("description", "default")} | default,
+        kind.get("description", ""),
+    )
+
+
+def _parameter(route: Route, name: str, location: str, doc: ParameterDoc) -> Schema:
     parameter = _parameter_object(name, location, doc)
     sent = [getattr(example, location).get(name) for example in _examples(route)]
     value = next((value for value in sent if value is not None), None)
@@ -198,7 +232,7 @@ def errors_of(route: Route) -> dict[int, list[ErrorCode]]:
 
 def _error(route: Route, status: int, codes: list[ErrorCode], schemas_by_type: dict[str, Schema]) -> Schema:
     descriptions = [f"{code.code}: {code.meaning}" for code in codes]
-    shapes = [schemas_by_type[str(ProblemShape)]]
+    shapes = [schemas_by_type[str(ProblemView)]]
     if route.is_decision:
         shapes.insert(0, schemas_by_type[str(Answer)])
     extra = EXTRA_STATUSES.get((route.path, status))
@@ -241,7 +275,7 @@ def _headers_of(status: int) -> Schema:
 
 
 def _examples(route: Route) -> tuple[Example, ...]:
-    docs = EXAMPLES.get(route.handler.__name__)
+    docs = EXAMPLES.get(route.name)
     return () if docs is None else docs.examples
 
 

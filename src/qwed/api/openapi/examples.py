@@ -25,7 +25,7 @@ class Example(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """True if the printed response is shortened."""
 
 
-class Operation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class OperationExamples(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Description and examples of an operation."""
 
     description: str
@@ -33,5 +33,5 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 FILE = files("qwed.api.openapi") / "static" / "examples.json"
-EXAMPLES: dict[str, Operation] = msgspec.json.decode(FILE.read_bytes(), type=dict[str, Operation])
+EXAMPLES: dict[str, OperationExamples] = msgspec.json.decode(FILE.read_bytes(), type=dict[str, OperationExamples])
 """In an order that works: ids in an example come from earlier ones."""

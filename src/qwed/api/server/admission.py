@@ -16,7 +16,7 @@ GRACE_SECONDS = 1.0
 """Time a client has to send its body while other requests find no capacity."""
 MAX_LONG_POLLS = 1_024
 MAX_LONG_POLLS_PER_ORGANISATION = 256
-_TICK = 1.0
+TICK_SECONDS = 1.0
 
 RESERVED_SHARE = 8
 """One in so many slots and bytes is refused to an organisation that uses more than half of what is in use.
@@ -50,7 +50,7 @@ class AdmissionController:
         self.bytes_by_organisation: Counter[str] = Counter()
         self._seen: set[str] = set()
         """Organisations that sent a request since the start."""
-        self._waiting_on_client: dict[AdmissionSlot, float] = {}
+        self.waiting_on_client: dict[AdmissionSlot, float] = {}
         self._ticking = False
 
     def enter(self) -> "AdmissionSlot | None":
@@ -102,33 +102,33 @@ class AdmissionController:
         return True
 
     def _evict_slow_client(self, requester: "AdmissionSlot | None" = None) -> bool:
-        slowest = next(iter(self._waiting_on_client), None)
+        slowest = next(iter(self.waiting_on_client), None)
         if slowest is None or slowest is requester:
             return False
-        if self.monotonic() - self._waiting_on_client[slowest] < GRACE_SECONDS:
+        if self.monotonic() - self.waiting_on_client[slowest] < GRACE_SECONDS:
             return False
         self._evict(slowest)
         return True
 
     def watch(self, slot: "AdmissionSlot") -> None:
         """Start the client timeout of `slot`."""
-        self._waiting_on_client[slot] = self.monotonic()
+        self.waiting_on_client[slot] = self.monotonic()
         if not self._ticking:
             self._ticking = True
-            asyncio.get_running_loop().call_later(_TICK, self.tick)
+            asyncio.get_running_loop().call_later(TICK_SECONDS, self.tick)
 
     def unwatch(self, slot: "AdmissionSlot") -> None:
         """Stop the client timeout of `slot`."""
-        self._waiting_on_client.pop(slot, None)
+        self.waiting_on_client.pop(slot, None)
 
     def tick(self) -> None:
         """Evict the clients whose time is over. One timer for all costs less than one for each."""
         latest = self.monotonic() - CLIENT_SECONDS
-        for slot in [slot for slot, since in self._waiting_on_client.items() if since <= latest]:
+        for slot in [slot for slot, since in self.waiting_on_client.items() if since <= latest]:
             self._evict(slot)
-        self._ticking = bool(self._waiting_on_client)
+        self._ticking = bool(self.waiting_on_client)
         if self._ticking:
-            asyncio.get_running_loop().call_later(_TICK, self.tick)
+            asyncio.get_running_loop().call_later(TICK_SECONDS, self.tick)
 
     def _evict(self, slot: "AdmissionSlot") -> None:
         self.rejected["slow_client"] += 1

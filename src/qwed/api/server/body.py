@@ -3,7 +3,6 @@
 import json
 import re
 import secrets
-from collections import Counter
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
@@ -15,6 +14,7 @@ from qwed.kernel.request import quoted
 from qwed.model import ErrorCode
 from qwed.model.canonical import MAX_DEPTH
 from qwed.model.json_value import TEXT, count_strings, depth_of, has_lone_surrogates, has_more_values_than
+from qwed.model.strict_json import unique_members
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
@@ -111,8 +111,8 @@ def parse_json(body: bytes, max_bytes: int | None = None) -> Any:
         raise too_large_error(max_bytes)
     if has_more_values_than(body, MAX_VALUES):
         raise RequestRejectedError(problem(ErrorCode.TOO_LARGE, f"the body contains more than {MAX_VALUES} values"))
-    value = _NEEDS_FULL_PARSE if written is not None else _parse_fast(body)
-    if value is _NEEDS_FULL_PARSE:
+    value = NEEDS_FULL_PARSE if written is not None else _parse_fast(body)
+    if value is NEEDS_FULL_PARSE:
         value = _parse_strict(body, written)
     if body.count(b"[") + body.count(b"{") > MAX_DEPTH and depth_of(value) > MAX_DEPTH:
         raise malformed_error(f"the JSON is nested deeper than {MAX_DEPTH}")
@@ -121,22 +121,22 @@ def parse_json(body: bytes, max_bytes: int | None = None) -> Any:
     return value
 
 
-_NEEDS_FULL_PARSE: Any = object()
+NEEDS_FULL_PARSE: Any = object()
 _decode_fast = msgspec.json.Decoder().decode
 
 
 def _parse_fast(body: bytes) -> Any:
-    """Parse a valid body in a third of the time, or return _NEEDS_FULL_PARSE.
+    """Parse a valid body in a third of the time, or return NEEDS_FULL_PARSE.
 
     Without escapes, two quotes make one string. If a key is repeated, the parsed value has fewer strings than the body.
     """
     if b"\\" in body:
-        return _NEEDS_FULL_PARSE
+        return NEEDS_FULL_PARSE
     try:
         value = _decode_fast(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return _NEEDS_FULL_PARSE
-    return value if body.count(b'"') == 2 * count_strings(value) else _NEEDS_FULL_PARSE
+        return NEEDS_FULL_PARSE
+    return value if body.count(b'"') == 2 * count_strings(value) else NEEDS_FULL_PARSE
 
 
 def _parse_strict(body: bytes, written: bytes | None) -> Any:
@@ -178,20 +178,13 @@ def _string_literal_at(body: bytes, start: int) -> bytes | None:
 
 def _decode_with_file(text: str, file: str) -> Any:
     def restore_file(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        return _reject_duplicate_keys([(name, file if value == _FILE_PLACEHOLDER else value) for name, value in pairs])
+        return _members([(name, file if value == _FILE_PLACEHOLDER else value) for name, value in pairs])
 
     return json.JSONDecoder(object_pairs_hook=restore_file).decode(text)
 
 
-def _reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        repeated = Counter(name for name, _value in pairs).most_common(1)[0][0]
-        raise malformed_error(f"duplicate key {quoted(repeated)} in one object")
-    return members
-
-
-_decode = json.JSONDecoder(object_pairs_hook=_reject_duplicate_keys).decode
+_members = unique_members(lambda name: malformed_error(f"duplicate key {quoted(name)} in one object"))
+_decode = json.JSONDecoder(object_pairs_hook=_members).decode
 
 
 def malformed_error(message: str) -> RequestRejectedError:

@@ -18,7 +18,7 @@ from qwed.store.protocol import Store, StoreError
 from qwed.webhooks.dispatcher import OutboxDispatcher
 
 if TYPE_CHECKING:
-    from qwed.ratelimit.redis_pubsub import ClusterEvent, PubSub
+    from qwed.ratelimit.redis_pubsub import ClusterEvent, ClusterPubSub
 
 POLL_SECONDS = 1.0
 POLL_SECONDS_WITH_PUBSUB = 5.0
@@ -31,7 +31,7 @@ class ClusterNotifier:
     def __init__(
         self, services: Services, listeners: Listeners, dispatcher: Callable[[], OutboxDispatcher | None]
     ) -> None:
-        self.pubsub: PubSub | None = None
+        self.pubsub: ClusterPubSub | None = None
         self._services = services
         self._listeners = listeners
         self._dispatcher = dispatcher
@@ -45,9 +45,11 @@ class ClusterNotifier:
         self._shared, services = True, self._services
         if services.settings.redis_url:
             # Imported here: a server without Redis does not load its client.
-            from qwed.ratelimit.redis_pubsub import PubSub
+            from qwed.ratelimit.redis_pubsub import ClusterPubSub
 
-            self.pubsub = PubSub(services.settings.redis_url, services.installation, self.on_event, self._wake.set)
+            self.pubsub = ClusterPubSub(
+                services.settings.redis_url, services.installation, self.on_event, self._wake.set
+            )
             services.waiters.on_notify = self.pubsub.publish_waiter
 
     @property

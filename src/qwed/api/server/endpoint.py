@@ -21,17 +21,20 @@ from qwed.api.server.body import (
     parse_json,
     read_body,
 )
-from qwed.api.server.rate_limit import Caller, RateLimiter
+from qwed.api.server.rate_limit import RateLimiter
 from qwed.api.server.streaming import Chunks, Send, Streams
+from qwed.domain.agent import Agent, Key
+from qwed.domain.credentials import API_KEY, prefix_of
 from qwed.fair_executor import FairExecutor
 from qwed.futures import LoopRunner
 from qwed.kernel.answer import Answer, Problem, problem
+from qwed.kernel.authentication import find_key, find_token_owner
+from qwed.kernel.case import Credentials
 from qwed.kernel.request import quoted
 from qwed.kernel.services import Services
 from qwed.model import Decision, ErrorCode
 from qwed.ratelimit.limit_status import LimiterError, RateLimitStatus
-from qwed.store.credentials import API_KEY, prefix_of
-from qwed.store.protocol import PrefetchKeys, StoreError
+from qwed.store.protocol import RefreshKeys, StoreError
 
 if TYPE_CHECKING:
     from qwed.api.handlers.event_stream import Listeners
@@ -116,7 +119,17 @@ def _reject_repeated_headers(headers: list[tuple[bytes, bytes]]) -> None:
         raise malformed_error("a credential, idempotency key or event id is sent in more than one header: send it once")
 
 
-_NO_STATUS = RateLimitStatus(0, 0, 1, allowed=False)
+class ProvenCredentials:
+    """Credentials of one request that are valid; a later change of their rows is found by the kernel."""
+
+    __slots__ = ("agent", "key", "organisation_id")
+
+    def __init__(self) -> None:
+        self.key: Key | None = None
+        self.agent: Agent | None = None
+        """Agent whose own token was sent."""
+        self.organisation_id = ""
+        """Organisation of the caller; empty if unauthenticated."""
 
 
 class RequestContext:
@@ -129,7 +142,9 @@ class RequestContext:
         self.scope = scope
         self.path: Mapping[str, str] = scope.get("path_params", {})
         self.body = b""
-        self.caller = Caller()
+        self.caller = ProvenCredentials()
+        self.rate_limit: RateLimitStatus | None = None
+        """Tightest limit of the caller; None if it is unauthenticated or unlimited."""
         self._slot = slot
         self._receive = receive
         self.is_fast_path = receive is receive_disconnect
@@ -154,35 +169,60 @@ class RequestContext:
 
     async def refresh_cache(self, *, any_age: bool = False) -> None:
         """Refresh the cached rows of the caller and of the agent in the path."""
-        prefetch = self.services.store.prefetch
-        if prefetch is None:
+        if not self.services.store.is_shared:
             return
         prefix = None if self.api_key is None else prefix_of(self.api_key, API_KEY)
         agent_id = self.path.get("agent_id") or self.header(SENDER_HEADER)
-        future = prefetch(PrefetchKeys(prefix=prefix, agent_id=agent_id, allow_stale=any_age))
+        future = self.services.store.refresh(RefreshKeys(prefix=prefix, agent_id=agent_id, allow_stale=any_age))
         if future is not None:
             await (future if self.is_fast_path else self.driver.result(future))
 
-    async def enforce_rate_limit(self) -> None:
-        """Count the request against the caller's key and token; raise RequestRejectedError over the limit."""
-        key, token = self.api_key, self.agent_token
-        if self.services.store.prefetch is not None:
+    async def authenticate(self) -> None:
+        """Prove the credentials of the headers, and count the request against each that is valid.
+
+        Raises RequestRejectedError over a limit. A credential that is not valid is refused later, by the handler.
+        """
+        store = self.services.store
+        if store.is_shared:
             await self.refresh_cache(any_age=True)
-        if key is not None and not await self.app.rate_limiter.count_key(self.caller, key):
-            raise self._limited()
-        if token is not None:
-            await self.count_token(token)
+        if self.api_key is not None:
+            key = self.caller.key = find_key(self.api_key, store)
+            if key is not None:
+                self.caller.organisation_id = key.organisation_id
+                await self._count(key.key_id, "key")
+        if self.agent_token is not None:
+            await self.count_token(self.agent_token)
 
     async def count_token(self, token: str | None) -> None:
-        """Count the request against the agent if `token` is its own; raise RequestRejectedError over the limit."""
+        """Prove a token, and count the request against its agent; raise RequestRejectedError over the limit."""
+        if token is None or self.caller.agent is not None:
+            return  # the same token in header and body is one request
         agent_id = self.path.get("agent_id") or self.header(SENDER_HEADER)
-        if token is not None and not await self.app.rate_limiter.count_token(self.caller, token, agent_id):
-            raise self._limited()
+        agent = self.caller.agent = find_token_owner(token, agent_id, self.services.store)
+        if agent is not None:
+            self.caller.organisation_id = self.caller.organisation_id or agent.organisation_id
+            await self._count(agent.agent_id, "token")
 
-    def _limited(self) -> RequestRejectedError:
-        limit, _left, seconds, _allowed = self.caller.rate_limit or _NO_STATUS
-        message = f"rate limit reached: {limit} requests a minute with one key or token"
-        return RequestRejectedError(problem(ErrorCode.RATE_LIMITED, message, retry_after=seconds))
+    async def _count(self, name: str, kind: str) -> None:
+        limiter, tightest = self.app.rate_limiter, self.rate_limit
+        status = await limiter.count(name)
+        if status is None:
+            return
+        if tightest is None or status.remaining < tightest.remaining or not status.allowed:
+            self.rate_limit = status
+        if not status.allowed:
+            limiter.rejected[kind] += 1
+            message = f"rate limit reached: {status.limit} requests a minute with one key or token"
+            raise RequestRejectedError(problem(ErrorCode.RATE_LIMITED, message, retry_after=status.reset_seconds))
+
+    def credentials(self, token: str | None = None) -> Credentials:
+        """Return the credentials with what is proven of them; `token` replaces that of the header."""
+        return Credentials(
+            api_key=self.api_key,
+            agent_token=self.agent_token if token is None else token,
+            proven_key=self.caller.key,
+            proven_agent=self.caller.agent,
+        )
 
     def waiting(self) -> AbstractContextManager[bool]:
         """Release the admission slot during a long poll: `with request.waiting() as may_wait:`."""
@@ -295,7 +335,26 @@ class Endpoint:
         self._large_message = large_message
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        started, app = perf_counter(), self._app()
+        response = await self._serve(scope, receive, perf_counter())
+        if response is None:
+            return
+        if response.chunks is None:
+            await respond(send, response)
+        else:
+            await _stream(self._app().streams, response, response.chunks, scope, receive, send)
+
+    async def answer_inline(self, scope: Scope, since: float, reply: Reply) -> None:
+        """Answer a fast-path request, which is complete, without a task."""
+        response: Response | None = None
+        try:
+            response = await self._serve(scope, receive_disconnect, since)
+        finally:
+            # Without a task, nothing else would send a response. The event loop logs the exception.
+            reply(self._refused(problem(ErrorCode.SERVER_ERROR)) if response is None else response)
+
+    async def _serve(self, scope: Scope, receive: Receive, since: float) -> Response | None:
+        """Return the response, counted in the metrics; None if the client disconnected first."""
+        app = self._app()
         slot = app.admission.enter_uncounted() if self._exempt else app.admission.enter()
         status: int | str = INTERNAL_ERROR_STATUS
         response: Response | None = None
@@ -308,29 +367,8 @@ class Endpoint:
             # Released before the response is sent: a client that does not read it must not occupy a slot.
             if slot is not None:
                 slot.leave()
-            self._meter.count(status, response, perf_counter() - started)
-        if response is None:
-            return
-        if response.chunks is None:
-            await respond(send, response)
-        else:
-            await _stream(app.streams, response, response.chunks, scope, receive, send)
-
-    async def answer_inline(self, scope: Scope, since: float, reply: Reply) -> None:
-        """Answer a fast-path request without a task."""
-        app = self._app()
-        slot = app.admission.enter()
-        response: Response | None = None
-        try:
-            response = await self._answer(app, scope, receive_disconnect, slot)
-        finally:
-            if slot is not None:
-                slot.leave()
-            # Without a task, nothing else would send a response. The event loop logs the exception.
-            reply(self._refused(problem(ErrorCode.SERVER_ERROR)) if response is None else response)
-            self._meter.count(
-                INTERNAL_ERROR_STATUS if response is None else response.status, response, perf_counter() - since
-            )
+            self._meter.count(status, response, perf_counter() - since)
+        return response
 
     async def _answer(self, app: AppContext, scope: Scope, receive: Receive, slot: AdmissionSlot | None) -> Response:
         if slot is None:
@@ -339,14 +377,12 @@ class Endpoint:
         try:
             request.refuse_repeated()
             if not self._exempt:
-                await request.enforce_rate_limit()
+                await request.authenticate()
                 await self._read(request, receive, slot)
             if scope.get("query_string"):
                 request.refuse_unknown(self._query)
             handle = (
-                self._handler
-                if self._skips_refresh or request.services.store.prefetch is None
-                else self._handle_refreshed
+                self._handler if self._skips_refresh or not request.services.store.is_shared else self._handle_refreshed
             )
             response = await handle(request)
         except RequestRejectedError as error:
@@ -357,7 +393,7 @@ class Endpoint:
         except (StoreError, TimeoutError) as error:
             app.services.log.error("store request failed: %s", error)
             response = self._refused(_dependency_down("store"))
-        rate_limit = request.caller.rate_limit
+        rate_limit = request.rate_limit
         return response if rate_limit is None else _with_rate_limit(response, rate_limit)
 
     async def _read(self, request: RequestContext, receive: Receive, slot: AdmissionSlot) -> None:

@@ -5,11 +5,13 @@ dropped first: after a timeout, or when another connection needs the place.
 """
 
 import asyncio
+import socket
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import httptools
+import uvicorn
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
@@ -31,7 +33,7 @@ A pipelined request takes a hundred times the memory of its bytes.
 """
 WRITE_TIMEOUT_SECONDS = 30.0
 """Time a client may leave a full write buffer unread."""
-_TICK = 1.0
+TICK_SECONDS = 1.0
 SHUTDOWN_WRITE_TIMEOUT_SECONDS = 2.0
 """The same while the server stops, so that clients that do not read cannot delay it."""
 
@@ -69,7 +71,7 @@ class Connections:
         self.idle[protocol] = loop.time() + protocol.timeout_keep_alive
         if not self._ticking:
             self._ticking = True
-            loop.call_later(_TICK, self._tick, loop)
+            loop.call_later(TICK_SECONDS, self._tick, loop)
 
     def _tick(self, loop: asyncio.AbstractEventLoop) -> None:
         """Close connections that were idle too long. One timer for all costs less than one after each response."""
@@ -79,7 +81,7 @@ class Connections:
             protocol.timeout_keep_alive_handler()
         self._ticking = bool(self.idle)
         if self._ticking:
-            loop.call_later(_TICK, self._tick, loop)
+            loop.call_later(TICK_SECONDS, self._tick, loop)
 
 
 class CoalescingTransport:
@@ -348,3 +350,16 @@ class BoundedProtocol(HttpToolsProtocol):
         lines = b"".join(b"%s: %s\r\n" % header for header in head)
         self.transport.write(STATUS_LINE[response.status] + lines + b"\r\n" + response.body)
         self.transport.close()
+
+
+class Server(uvicorn.Server):
+    """uvicorn server that ends long polls and streams before it waits for connections to close."""
+
+    def __init__(self, config: uvicorn.Config, release_waiters: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._release_waiters = release_waiters
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Finish requests in progress and accept no new ones."""
+        self._release_waiters()
+        await super().shutdown(sockets)

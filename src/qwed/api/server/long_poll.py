@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from qwed.api.server.endpoint import RequestContext
-from qwed.futures import Future, LoopRunner
+from qwed.futures import Future
 
 
 async def wait_for(request: RequestContext, waiter: Future[None], seconds: float, is_done: Callable[[], bool]) -> None:
@@ -13,8 +13,7 @@ async def wait_for(request: RequestContext, waiter: Future[None], seconds: float
     with request.waiting() as may_wait:
         while may_wait and seconds > 0:
             interval = min(seconds, request.app.cluster.poll_interval)
-            driver = LoopRunner(asyncio.get_running_loop(), interval)
-            if await _wait_for_first(driver.run(_await_future(waiter)), request.wait_for_disconnect()):
+            if await _wait_for_first(request.driver.result(waiter, interval), request.wait_for_disconnect()):
                 return
             seconds -= interval
             if seconds > 0 and await request.run_blocking(is_done):
@@ -31,7 +30,3 @@ async def _wait_for_first(*events: Coroutine[Any, Any, None]) -> bool:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def _await_future(waiter: Future[None]) -> None:
-    await waiter

@@ -15,11 +15,12 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 
 import qwed
 from qwed.api.server.admission import REASONS
-from qwed.api.server.auth import OWNER, require_key
+from qwed.api.server.auth import require_key
 from qwed.api.server.endpoint import RequestContext, Response, error_response
 from qwed.api.server.metrics_aggregation import MergedCollector
 from qwed.api.server.streaming import STREAM_OUTCOMES
 from qwed.kernel.answer import Answer, Problem, problem
+from qwed.kernel.operations.operation import OWNER
 from qwed.model import ErrorCode
 from qwed.model.histogram import BUCKETS, LatencyHistogram
 from qwed.model.roles import METRICS

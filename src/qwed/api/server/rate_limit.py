@@ -1,55 +1,28 @@
 """Per-credential rate limiting of HTTP requests (spec 9.6). Unauthenticated requests use no credential's limit."""
 
 from collections import Counter
-from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
 from qwed.kernel.services import Services
-from qwed.kernel.stages.authenticate import find_key
 from qwed.ratelimit.limit_status import LimiterError, RateLimitStatus
 from qwed.ratelimit.memory_limiter import MemorySlidingWindow
-from qwed.store.agent import Agent, Key
-from qwed.store.credentials import matches
-from qwed.store.protocol import Store
 
 if TYPE_CHECKING:
     from qwed.ratelimit.redis_limiter import RedisSlidingWindow
 
 
-class Caller:
-    """Authenticated credentials of one request and the state of their rate limits."""
-
-    __slots__ = ("agent", "key", "proven", "rate_limit")
-
-    def __init__(self) -> None:
-        self.key: Key | None = None
-        self.agent: Agent | None = None
-        """Agent whose token was sent."""
-        self.proven: list[str] = []
-        """Ids of the authenticated credentials: `key_...`, `agent_...`."""
-        self.rate_limit: RateLimitStatus | None = None
-        """Tightest of its limits; None if unauthenticated or unlimited."""
-
-    @property
-    def organisation_id(self) -> str:
-        """Organisation of the caller; empty if unauthenticated."""
-        proven = self.key or self.agent
-        return "" if proven is None else proven.organisation_id
-
-
 class RateLimiter:
-    """Rate limits of every key and token. Methods are async because the counters may be remote."""
+    """Rate limits of every key and token, counted in memory."""
 
     up = True
     """True if requests can be counted."""
     unavailable = 0
     """Requests refused because the limiter was unavailable."""
 
-    def __init__(self, limiter: MemorySlidingWindow | None, store: Store) -> None:
+    def __init__(self, limiter: MemorySlidingWindow | None) -> None:
         self.limiter = limiter
         self.rejected: Counter[str] = Counter()
         """Requests over the limit, by `key` or `token`."""
-        self._store = store
 
     @property
     def kind(self) -> str:
@@ -67,40 +40,16 @@ class RateLimiter:
     async def close(self) -> None:
         """Release resources."""
 
-    async def count_key(self, caller: Caller, credential: str) -> bool:
-        """Count a request of this key; return False over the limit. An unknown key is refused later."""
-        key = caller.key = find_key(credential, self._store)
-        allowed = key is None or self._count(caller, key.key_id, "key")
-        return allowed if isinstance(allowed, bool) else await allowed
-
-    async def count_token(self, caller: Caller, credential: str, agent_id: str | None) -> bool:
-        """Count a request of the agent if this is its token; return False over the limit."""
-        if caller.agent is not None:
-            return True  # the same token in header and body is one request
-        agent = None if agent_id is None else self._store.find_agent(agent_id)
-        if agent is None or not matches(credential, agent.token_digest):
-            return True
-        caller.agent = agent
-        allowed = self._count(caller, agent.agent_id, "token")
-        return allowed if isinstance(allowed, bool) else await allowed
-
-    def _count(self, caller: Caller, name: str, kind: str) -> bool | Awaitable[bool]:
-        caller.proven.append(name)
-        return self.limiter is None or self._apply(caller, self.limiter.hit(name), kind)
-
-    def _apply(self, caller: Caller, status: RateLimitStatus, kind: str) -> bool:
-        tightest = caller.rate_limit
-        if tightest is None or status.remaining < tightest.remaining or not status.allowed:
-            caller.rate_limit = status
-        self.rejected[kind] += not status.allowed
-        return status.allowed
+    async def count(self, name: str) -> RateLimitStatus | None:
+        """Count one request of this key or agent; return None without a limit."""
+        return None if self.limiter is None else self.limiter.hit(name)
 
 
 class RedisRateLimiter(RateLimiter):
     """Rate limits counted in Redis, shared by all processes."""
 
-    def __init__(self, limiter: "RedisSlidingWindow", store: Store) -> None:
-        super().__init__(None, store)
+    def __init__(self, limiter: "RedisSlidingWindow") -> None:
+        super().__init__(None)
         self._redis = limiter
 
     @property
@@ -126,10 +75,10 @@ class RedisRateLimiter(RateLimiter):
         """Disconnect."""
         await self._redis.connection.close()
 
-    async def _count(self, caller: Caller, name: str, kind: str) -> bool:
-        caller.proven.append(name)
+    async def count(self, name: str) -> RateLimitStatus:
+        """Count one request of this key or agent; raise LimiterError if Redis does not answer."""
         try:
-            return self._apply(caller, await self._redis.hit(name), kind)
+            return await self._redis.hit(name)
         except LimiterError:
             self.unavailable += 1
             raise
@@ -137,11 +86,11 @@ class RedisRateLimiter(RateLimiter):
 
 def create_rate_limiter(services: Services) -> RateLimiter:
     """Return the rate limiter that the settings select."""
-    settings, store = services.settings, services.store
+    settings = services.settings
     limit = settings.rate_limit_per_key
     if not limit or not settings.redis_url:
-        return RateLimiter(MemorySlidingWindow(limit, services.clock.monotonic) if limit else None, store)
+        return RateLimiter(MemorySlidingWindow(limit, services.clock.monotonic) if limit else None)
     # Imported here: a server without Redis does not load its client.
     from qwed.ratelimit.redis_limiter import RedisSlidingWindow
 
-    return RedisRateLimiter(RedisSlidingWindow(limit, settings.redis_url, services.installation), store)
+    return RedisRateLimiter(RedisSlidingWindow(limit, settings.redis_url, services.installation))

@@ -25,7 +25,7 @@ CHUNK_BYTES = 65_536
 """Bytes a thread collects before they are sent."""
 CHUNK_SECONDS = 0.2
 """Time after which a thread sends fewer bytes than that."""
-_THREADS = 4
+MAX_THREADS = 4
 
 
 class Chunks(Protocol):
@@ -53,7 +53,7 @@ class Streams:
         """Return chunks that are produced in threads, one at a time and only when the client needs them."""
         if self._threads is None:
             # A separate pool: a long report must not delay requests that need a thread for a decision.
-            self._threads = ThreadPoolExecutor(_THREADS, "qwed-stream")
+            self._threads = ThreadPoolExecutor(MAX_THREADS, "qwed-stream")
         return _ThreadedChunks(pieces, self._threads)
 
     async def send(self, head: dict[str, Any], chunks: Chunks, receive: Receive, send: Send) -> None:

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from qwed.cli.atomic_file import atomic_file
 from qwed.cli.audit.export import DecryptedContent, export_lines, no_content
 from qwed.cli.audit.keys import read_master_key, read_published_keys, subject_key_lookup
 from qwed.ledger.subject_encryption import MASTER_FILE
+from qwed.model.private_files import atomic_file
 from qwed.store.snapshot_reader import DatabaseReadError, SnapshotReader, open_reader
 
 

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any, BinaryIO, NamedTuple
 
 from qwed.cli.backend import MAX_TEXT
+from qwed.model.strict_json import rejected, unique_members
 
 _CHUNK = 1 << 16
 _BLANK = " \t\r\n"
@@ -218,24 +219,16 @@ def _skip_line(stream: BinaryIO) -> None:
         pass
 
 
-def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) < len(pairs):
-        raise ValueError("a member occurs twice")
-    return members
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not valid JSON")
-
-
 def _reason(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
         return error.msg[:1].lower() + error.msg[1:]
     return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)[:100]
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_unique_members, parse_constant=_refuse_constant)
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=unique_members(lambda _: ValueError("a member occurs twice")),
+    parse_constant=rejected(lambda text: ValueError(f"{text} is not valid JSON")),
+)
 _READERS: dict[InputFormat, Callable[[BinaryIO], Iterator[BatchItem]]] = {
     InputFormat.JSON: _read_json_array,
     InputFormat.JSONL: _read_json_lines,

@@ -48,7 +48,7 @@ def _check_permissions_and_use(directory: Path, mode: int, names: set[str], *, s
     if mode & _OTHERS:
         advice = f"run `chmod 700 {directory}`"
         return warning(_NAME, f"{directory} is accessible to other users (mode {mode:o})", advice)
-    if _is_locked(directory / _LOCK):
+    if is_locked(directory / _LOCK):
         return fine(_NAME, f"{directory}, in use by a running server")
     if shared and _NEEDED.keys() <= names:
         return fine(_NAME, f"{directory}, with the keys of a server on PostgreSQL")
@@ -60,7 +60,7 @@ def _check_permissions_and_use(directory: Path, mode: int, names: set[str], *, s
     return fine(_NAME, f"{directory}, empty, no server has started on it yet")
 
 
-def _is_locked(file: Path) -> bool:
+def is_locked(file: Path) -> bool:
     """Return True if a process holds the lock; tested with a shared lock that is released at once."""
     try:
         handle = os.open(file, os.O_RDONLY | os.O_CLOEXEC)

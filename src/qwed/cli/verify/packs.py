@@ -9,6 +9,7 @@ from typing import Any
 from qwed.cli.backend import read_text
 from qwed.cli.output import fail
 from qwed.cli.verify.run import EngineRequest
+from qwed.model.strict_json import rejected, unique_members
 
 _ASSIGNMENT = re.compile(r"([a-z][a-z0-9_]{0,59})=(.*)", re.DOTALL)
 _FILE = re.compile(r"[\w./~-]{1,200}\.(?:json|xml)", re.ASCII | re.IGNORECASE)
@@ -70,17 +71,13 @@ def _parse_value(name: str, text: str) -> Any:
 
 def _parse_json(what: str, text: str) -> Any:
     try:
-        return json.loads(text, parse_float=str, parse_constant=_refuse_constant, object_pairs_hook=_unique_members)
+        return _decode(text)
     except (ValueError, RecursionError) as error:
         fail(f"{what} is not valid JSON: {error}")
 
 
-def _refuse_constant(constant: str) -> Any:
-    raise ValueError(f"{constant} is not valid JSON")
-
-
-def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) < len(pairs):
-        raise ValueError("a name occurs twice in an object")
-    return members
+_decode = json.JSONDecoder(
+    parse_float=str,
+    parse_constant=rejected(lambda text: ValueError(f"{text} is not valid JSON")),
+    object_pairs_hook=unique_members(lambda _: ValueError("a name occurs twice in an object")),
+).decode

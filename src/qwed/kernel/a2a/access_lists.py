@@ -1,18 +1,20 @@
 """Administration of the block and trust lists. Each change of a list is logged (ruling 4.14)."""
 
 import unicodedata
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple
 
+from msgspec import Meta
+
+from qwed.domain.access_lists import MAX_LIST_ENTRIES, ListEntry, ListName
+from qwed.domain.change_parts import ListChanged
 from qwed.guards.secrets import find_secrets
 from qwed.guards.tool_approval import fold_name
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.audit_change import Actor, build_change, commit_change
-from qwed.kernel.body_parsing import refuse_body
+from qwed.kernel.request_schema import FieldRule, RequestStruct
 from qwed.kernel.services import Services
 from qwed.kernel.views.agent_views import View
 from qwed.model import ErrorCode, Event
-from qwed.store.access_lists import MAX_LIST_ENTRIES, ListEntry, ListName
-from qwed.store.change_parts import ListChanged
 
 MAX_ID_LENGTH = 256
 """The same limit as in a message."""
@@ -63,30 +65,40 @@ def fields_of(name: ListName) -> tuple[str, ...]:
     return ("sender", "receiver") if name is ListName.PAIRS else ("agent_id",)
 
 
-def read_entry(name: ListName, raw: Any) -> ListEntry | Problem:
-    """Parse the entry in a request, or return the problem with it."""
-    fields = fields_of(name)
-    refusal = refuse_body(raw, fields)
-    if refusal is not None:
-        return refusal
-    for field in fields:
-        refusal = _refuse_name(field, raw.get(field))
-        if refusal is not None:
-            return refusal
-    return ListEntry(name, *(raw[field] for field in fields))
-
-
-def _refuse_name(field: str, name: Any) -> Problem | None:
-    if name is None:
-        return problem(ErrorCode.MISSING_FIELD, f"`{field}` is required")
-    if not isinstance(name, str) or not 1 <= len(name) <= MAX_ID_LENGTH:
-        return problem(ErrorCode.MALFORMED, f"`{field}` must be a text of 1 to {MAX_ID_LENGTH} characters")
+def _refuse_name(name: str) -> str | None:
     if any(unicodedata.category(char) in _INVISIBLE for char in name) or not fold_name(name):
-        return problem(ErrorCode.MALFORMED, f"`{field}` must be readable, without control characters")
-    if find_secrets(name):
-        # It is compared with every message, so it cannot be masked.
-        return problem(ErrorCode.MALFORMED, f"`{field}` carries a secret: use the name of an agent")
-    return None
+        return "must be readable, without control characters"
+    # It is compared with every message, so it cannot be masked.
+    return "carries a secret: use the name of an agent" if find_secrets(name) else None
+
+
+AgentName = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=MAX_ID_LENGTH,
+        extra_json_schema={"pattern": r"^[^\u0000-\u001f\u007f-\u009f]*$"},
+    ),
+    FieldRule(f"must be a text of 1 to {MAX_ID_LENGTH} characters", refuse=_refuse_name),
+]
+
+
+class AgentRequest(RequestStruct):
+    """Entry of a list: the id of an agent, or the name that a sender uses."""
+
+    agent_id: AgentName
+
+
+class PairRequest(RequestStruct):
+    """Blocked pair, in this direction only."""
+
+    sender: AgentName
+    receiver: AgentName
+
+
+def entry_of(name: ListName, request: AgentRequest | PairRequest) -> ListEntry:
+    """Return the entry of a list."""
+    return ListEntry(name, *(getattr(request, field) for field in fields_of(name)))
 
 
 async def put_entry(entry: ListEntry, actor: Actor, services: Services) -> ListEntry | Problem:

@@ -3,11 +3,11 @@
 Every other result for a message has a leaf of its own. A flood of refusals would otherwise fill the disk.
 """
 
-from collections import OrderedDict
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from qwed.kernel.a2a.message import MessageResult, MessageVerdict
+from qwed.model.lru_cache import LruCache
 
 MAX_PAIRS = 10_000
 MINUTE = 60.0
@@ -26,8 +26,8 @@ class RefusalCoalescer:
     """Recent refusals over the rate. Safe to use from any thread."""
 
     def __init__(self) -> None:
-        self._logged: OrderedDict[tuple[AgentPair, str], _LoggedRefusal] = OrderedDict()
-        self._counts: OrderedDict[AgentPair, int] = OrderedDict()
+        self._logged: LruCache[tuple[AgentPair, str], _LoggedRefusal] = LruCache(MAX_PAIRS)
+        self._counts: LruCache[AgentPair, int] = LruCache(MAX_PAIRS)
         self._lock = Lock()
 
     def coalesce(self, pair: AgentPair, reason: str, verdict: MessageVerdict, now: float) -> MessageResult | None:
@@ -37,7 +37,6 @@ class RefusalCoalescer:
             if logged is None or not 0 <= now - logged.at < MINUTE:
                 return None
             self._counts[pair] = self._counts.get(pair, 0) + 1
-            _evict_oldest(self._counts)
             return MessageResult(verdict, *logged)
 
     def take_count(self, pair: AgentPair) -> int:
@@ -51,10 +50,3 @@ class RefusalCoalescer:
         """Record a durable refusal, which stands for others of the same minute and reason."""
         with self._lock:
             self._logged[pair, reason] = _LoggedRefusal(result.activity_id, result.log_index, result.at)
-            self._logged.move_to_end((pair, reason))
-            _evict_oldest(self._logged)
-
-
-def _evict_oldest(entries: OrderedDict[Any, Any]) -> None:
-    if len(entries) > MAX_PAIRS:
-        entries.popitem(last=False)

@@ -1,16 +1,15 @@
 """Authentication of a message's sender. A name like a registered or trusted agent's must be proven (ruling 4.14)."""
 
+from qwed.domain.agent import Agent, Key
 from qwed.guards.homoglyphs import confusable_skeleton
 from qwed.kernel.a2a.message import Sender
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.audit_change import GATE
+from qwed.kernel.authentication import has_token_of, prove_key
 from qwed.kernel.case import Credentials
 from qwed.kernel.services import Services
-from qwed.kernel.stages.authenticate import find_key
 from qwed.model import ErrorCode
 from qwed.model.roles import CALLER_ROLES, OWNER
-from qwed.store.agent import Agent, Key
-from qwed.store.credentials import matches
 
 _PROVE = "send the agent's own token in Authorization: Bearer, or a key of an owner in X-API-Key"
 _SENDS_AS = "an agent sends under its own id with its own token; an owner's key may send under any name"
@@ -19,7 +18,7 @@ _SENDS_AS = "an agent sends under its own id with its own token; an owner's key 
 def prove_sender(name: str, credentials: Credentials, services: Services) -> Sender | Problem:
     """Return the authenticated sender of this name, or the problem."""
     agent = services.store.find_agent(name)
-    key = None if credentials.api_key is None else find_key(credentials.api_key, services.store, credentials.proven_key)
+    key = prove_key(credentials, services.store)
     if credentials.api_key is not None and key is None:
         return problem(ErrorCode.UNKNOWN_CREDENTIAL)
     if key is not None and key.role not in CALLER_ROLES:
@@ -36,9 +35,7 @@ def prove_sender(name: str, credentials: Credentials, services: Services) -> Sen
 
 def _by_token(agent: Agent | None, credentials: Credentials, key: Key | None) -> Sender | Problem:
     """Authenticate by the agent's own token; a key sent with it must belong to the same organisation."""
-    already_proven = agent is not None and agent is credentials.proven_agent
-    proven = already_proven or matches(credentials.agent_token or "", None if agent is None else agent.token_digest)
-    if agent is None or not proven:
+    if not has_token_of(agent, credentials) or agent is None:
         return _unproven()
     organisation_id = key.organisation_id if key is not None else credentials.organisation_id
     if organisation_id not in (None, agent.organisation_id):

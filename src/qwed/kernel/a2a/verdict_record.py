@@ -2,27 +2,19 @@
 
 from typing import Any
 
-from qwed.kernel.a2a.message import (
-    BYPASS,
-    ERROR_HANDLER,
-    PASSTHROUGH,
-    TRUST_BOUNDARY,
-    InterceptedMessage,
-    MessageVerdict,
-)
+from qwed.kernel.a2a.message import EngineName, InterceptedMessage, MessageVerdict
 from qwed.kernel.analysis.assessment import Assessment
 from qwed.kernel.analysis.content_scan import scan_secrets
 from qwed.kernel.answer import Answer, Problem, Verification, denied
-from qwed.kernel.case import Case
 from qwed.kernel.privacy.payload import Payload, encode_payload, redacted_action
 from qwed.kernel.privacy.redaction import Redactor
-from qwed.kernel.request import Action
+from qwed.kernel.request import Action, Context
 from qwed.kernel.tools import A2A_MESSAGE
 from qwed.model import Decision, ErrorCode, Risk, Status, canonical
 
 NOT_ASSESSED = "not assessed"
 """Risk level of a message: the verdict takes the place of trust and risk."""
-_NOT_INSPECTED = frozenset({BYPASS, PASSTHROUGH, ERROR_HANDLER})
+_NOT_INSPECTED = frozenset({EngineName.BYPASS, EngineName.PASSTHROUGH, EngineName.ERROR_HANDLER})
 
 
 def bare_action(message: InterceptedMessage) -> Action:
@@ -34,28 +26,27 @@ def bare_action(message: InterceptedMessage) -> Action:
 
 def _secret_sources(message: InterceptedMessage, whole: bool) -> Action:
     """Return the parts of a message that may hold a secret: its payload and its receiver."""
-    payload, text = (message.payload, canonical(message.payload)) if whole else (None, b"")
+    payload, text = (message.payload, message.text) if whole else (None, b"")
     return Action(type=A2A_MESSAGE, target=message.receiver, parameters=payload, canonical=text)
 
 
-def whole_action(message: InterceptedMessage, payload: bytes) -> Action:
+def _whole_action(message: InterceptedMessage, bare: Action) -> Action:
     """Return the action for a message with its payload."""
-    bare = bare_action(message)
     parameters: dict[str, Any] = {**(bare.parameters or {}), "payload": message.payload}
     # Concatenated by hand, so that a payload of the maximum depth stays canonical.
-    prefix = b'{"parameters":{"payload":%b,' % payload
+    prefix = b'{"parameters":{"payload":%b,' % message.text
     text = bare.canonical.replace(b'{"parameters":{', prefix, 1)
     return Action(type=A2A_MESSAGE, target=message.receiver, parameters=parameters, canonical=text, hash=message.digest)
 
 
-def assessment_of(message: InterceptedMessage, verdict: MessageVerdict) -> Assessment:
-    """Return the assessment of a message, ready to be stored."""
-    inspected = verdict.engine != TRUST_BOUNDARY
+def assessment_of(message: InterceptedMessage, bare: Action, verdict: MessageVerdict) -> Assessment:
+    """Return the assessment of a message, ready to be stored; `bare` is its action without the payload."""
+    inspected = verdict.engine != EngineName.TRUST_BOUNDARY
     sources = _secret_sources(message, inspected)
     content = scan_secrets(sources)
     # A payload that could not be scanned completely for secrets is not stored.
     inspected = inspected and content.complete
-    action = whole_action(message, sources.canonical) if inspected else bare_action(message)
+    action = _whole_action(message, bare) if inspected else bare
     secret = bool(content.secrets)
     redactor = Redactor(sources) if secret else None
     refusal = None if verdict.forwarded else _refusal_of(verdict)
@@ -90,15 +81,12 @@ def assessment_of(message: InterceptedMessage, verdict: MessageVerdict) -> Asses
 
 
 def _refusal_of(verdict: MessageVerdict) -> Answer:
-    return denied(_code_of(verdict), verdict.reason, check=verdict.engine, details=dict(verdict.details))
-
-
-def _code_of(verdict: MessageVerdict) -> ErrorCode:
+    if verdict.problem is not None:
+        return Answer(decision=Decision.DENIED, error=verdict.problem)
+    code = ErrorCode.MESSAGE_BLOCKED if verdict.engine == EngineName.TRUST_BOUNDARY else ErrorCode.VERIFICATION_FAILED
     if verdict.failed:
-        return ErrorCode.ENGINE_FAILED
-    if verdict.engine != TRUST_BOUNDARY:
-        return ErrorCode.VERIFICATION_FAILED
-    return ErrorCode.RATE_LIMITED if verdict.wait > 0 else ErrorCode.MESSAGE_BLOCKED
+        code = ErrorCode.ENGINE_FAILED
+    return denied(code, verdict.reason, check=verdict.engine, details=dict(verdict.details))
 
 
 def _verification_of(verdict: MessageVerdict) -> Verification:
@@ -118,14 +106,16 @@ def _status_of(verdict: MessageVerdict) -> Status:
         return Status.ERROR
     if verdict.forwarded:
         return Status.UNCERTAIN if verdict.engine in _NOT_INSPECTED else Status.VERIFIED
-    return Status.BLOCKED if verdict.violation or verdict.engine == TRUST_BOUNDARY else Status.FAILED
+    return Status.BLOCKED if verdict.violation or verdict.engine == EngineName.TRUST_BOUNDARY else Status.FAILED
 
 
-def verdict_of_problem(error: Problem, case: Case) -> MessageVerdict:
-    """Convert a refusal of the kernel itself into a verdict."""
+def verdict_of_problem(error: Problem, context: Context | None = None) -> MessageVerdict:
+    """Convert a refusal of the kernel itself into a verdict; `context` is the step of a message in a conversation."""
     failed = error.code == ErrorCode.INTERNAL.code and error.check == ErrorCode.INTERNAL.check
-    more = {} if error.retry_after is None else {"retry_after": error.retry_after}
-    details = {"code": error.code, **error.details, **more}
-    if case.context is not None and case.message is not None and case.message.conversation_id is not None:
-        details["step_number"] = case.context.step_number
-    return MessageVerdict(False, ERROR_HANDLER if failed else TRUST_BOUNDARY, error.message, details, failed=failed)
+    details = {"code": error.code, **error.details}
+    if error.retry_after is not None:
+        details["retry_after"] = error.retry_after
+    if context is not None:
+        details["step_number"] = context.step_number
+    engine = EngineName.ERROR_HANDLER if failed else EngineName.TRUST_BOUNDARY
+    return MessageVerdict(False, engine, error.message, details, problem=error)

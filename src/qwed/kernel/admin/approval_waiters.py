@@ -16,6 +16,9 @@ class Waiters:
         self.on_notify: Callable[[str], None] = _ignore
         """Called with each notified id, from any thread, to inform other processes; must not block."""
 
+    def __len__(self) -> int:
+        return sum(map(len, self._waiting.values()))
+
     def wait(self, key: str) -> Future[None]:
         """Return a future that is done at the next notification; give it back with `leave`."""
         future: Future[None] = Future()

@@ -10,11 +10,15 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from qwed.domain.agent import Agent
+from qwed.domain.change_parts import AgentChanged, AgentUnchanged, ApprovalResolved, ChangePart, Conflict
+from qwed.domain.write_set import Committed, WriteSet
+from qwed.futures import Future
 from qwed.kernel.agents.trust import ELEVATION, evidence_of, refuse_evidence
 from qwed.kernel.answer import Answer, Problem, problem
 from qwed.kernel.audit.issue import proven_head
 from qwed.kernel.audit_change import GATE, Actor, build_change, commit_change
-from qwed.kernel.case import Case, Credentials, replace
+from qwed.kernel.case import Case, Credentials
 from qwed.kernel.decision_matrix import TRUST_MATRIX
 from qwed.kernel.privacy.subject_keys import KEPT, TAMPERED
 from qwed.kernel.request import read_action
@@ -33,9 +37,7 @@ from qwed.model import Decision, ErrorCode, Event, Risk, Trust
 from qwed.model.clock import rfc3339
 from qwed.model.ids import timed_id
 from qwed.settings import VERSION as SETTINGS_VERSION
-from qwed.store.agent import Agent
-from qwed.store.change_parts import AgentChanged, AgentUnchanged, ApprovalResolved, ChangePart
-from qwed.store.protocol import EXPIRED, ApprovalRecord, Change
+from qwed.store.protocol import EXPIRED, ApprovalRecord
 
 PENDING, APPROVED, REJECTED = "pending", "approved", "rejected"
 STATES = (PENDING, APPROVED, REJECTED, EXPIRED)
@@ -112,29 +114,29 @@ def expire(services: Services, now: float) -> None:
     _resolve_expired(services.store.expired_approvals(now, _BATCH_SIZE), services)
 
 
-def expire_before_decision(services: Services, now: float) -> None:
-    """Resolve expired approvals before a decision, in a single process only. With a shared store the leader does it in
-    a thread: the event loop must not query a remote database."""
-    if services.store.prefetch is None:
-        expire(services, now)
+async def expire_of(agent: Agent, services: Services, now: float) -> bool:
+    """Resolve all expired approvals of one agent and return whether there were any; called when what they reserve is in
+    the way."""
+    submitted = submit_expiry_of(agent, services, now)
+    for resolution in submitted:
+        await resolution
+    return bool(submitted)
 
 
-def expire_of(agent: Agent, services: Services, now: float) -> bool:
-    """Resolve all expired approvals of one agent and return whether there were any; called when their reservations are
-    in the way."""
-    expired = services.store.expired_approvals_of(agent.agent_id, now)
-    _resolve_expired(expired, services)
-    return bool(expired)
+def submit_expiry_of(agent: Agent, services: Services, now: float) -> list[Future[Committed | Conflict]]:
+    """Submit the resolution of all expired approvals of one agent."""
+    return _resolve_expired(services.store.expired_approvals_of(agent.agent_id, now), services)
 
 
-def _resolve_expired(expired: Sequence[ApprovalRecord], services: Services) -> None:
+def _resolve_expired(expired: Sequence[ApprovalRecord], services: Services) -> list[Future[Committed | Conflict]]:
+    submitted = []
     for approval in expired:
         outcome = ApprovalOutcome(_refusal_of(approval), {})
         comment = ApprovalComment(EXPIRED_REASON)
-        services.store.change(
-            _resolution_change(approval, EXPIRED, Event.EXPIRED, comment, SYSTEM_ACTOR, services, outcome)
-        )
+        change = _resolution_change(approval, EXPIRED, Event.EXPIRED, comment, SYSTEM_ACTOR, services, outcome)
+        submitted.append(services.store.commit(change))
         services.waiters.notify(approval.activity_id)
+    return submitted
 
 
 def _refusal_of(approval: ApprovalRecord) -> Decision | None:
@@ -221,8 +223,11 @@ def _case_of(approval: ApprovalRecord, content: dict[str, Any], agent: Agent, se
         credentials=Credentials(organisation_id=approval.organisation_id),
         action_raw=None,
         now=services.clock.now(),
+        agent=agent,
+        action=action,
+        tools=services.store.tool_rows(agent.organisation_id),
     )
-    outcome: Case | Answer = check_permissions(replace(case, agent=agent, action=action), services)
+    outcome: Case | Answer = check_permissions(case, services)
     return outcome
 
 
@@ -264,7 +269,7 @@ def _resolution_change(
     outcome: ApprovalOutcome,
     *,
     self_approved: bool = False,
-) -> Change:
+) -> WriteSet:
     now = services.clock.now()
     activity_id = timed_id("act", now)
     key = services.vault.key_about(approval.subject_id, approval.organisation_id)
@@ -307,7 +312,9 @@ def _resolution_change(
     )
 
 
-async def _commit_resolution(approval: ApprovalRecord, change: Change, services: Services) -> ApprovalRecord | Problem:
+async def _commit_resolution(
+    approval: ApprovalRecord, change: WriteSet, services: Services
+) -> ApprovalRecord | Problem:
     receipt = await commit_change(change, services)
     if isinstance(receipt, Problem):
         return receipt

@@ -3,6 +3,9 @@
 from dataclasses import replace
 from typing import NamedTuple
 
+from qwed.domain.agent import Key
+from qwed.domain.change_parts import KeyAdded, KeyRevoked, OrganisationAdded
+from qwed.domain.credentials import API_KEY, mint
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.audit_change import Actor, build_change, commit_change
 from qwed.kernel.services import Services
@@ -10,9 +13,6 @@ from qwed.kernel.views.activity_views import SYSTEM_ACTOR
 from qwed.model import ErrorCode, Event
 from qwed.model.ids import new_id
 from qwed.model.roles import METRICS, ROLES
-from qwed.store.agent import Key
-from qwed.store.change_parts import KeyAdded, KeyRevoked, OrganisationAdded
-from qwed.store.credentials import API_KEY, mint
 
 MAX_NAME_LENGTH = 256
 MAX_KEYS = 1_000
@@ -69,7 +69,7 @@ async def add_organisation(name: str, actor: Actor, services: Services) -> NewOr
         about=organisation_id,
         content={"name": name},
         parts=(OrganisationAdded(organisation_id, name, now), KeyAdded(owner.key)),
-        linked_change=first_change,
+        linked=first_change,
     )
     receipt = await commit_change(change, services)
     return receipt if isinstance(receipt, Problem) else NewOrganisation(organisation_id, name, owner.text)

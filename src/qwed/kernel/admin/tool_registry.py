@@ -1,28 +1,28 @@
 """Tool registry of an organisation, and the entries it may contain (spec 5.3, ruling 4.4)."""
 
-from collections.abc import Mapping
-from typing import Any
+from typing import Annotated
 
 import msgspec
+from msgspec import UNSET, Meta, UnsetType
 
+from qwed.domain.change_parts import ToolChanged
+from qwed.domain.write_set import WriteSet
 from qwed.engines.sql_dialect import KNOWN_DIALECTS, dialect_named
 from qwed.guards.secrets import find_secrets
 from qwed.guards.tool_approval import fold_name
+from qwed.kernel.agents.registration import DIALECT
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.audit_change import Actor, build_change, commit_change
-from qwed.kernel.body_parsing import refuse_body
-from qwed.kernel.request import quoted
+from qwed.kernel.request_schema import FieldRule, RequestStruct, quoted
 from qwed.kernel.services import Services
 from qwed.kernel.tools import ACTION_TYPES, PATH, SHELL, TOOLS, Tool, built_in_of, resembles_built_in
 from qwed.model import EffectKind, ErrorCode, Event, Risk
 from qwed.model.tool_name import server_of
-from qwed.store.change_parts import ToolChanged
-from qwed.store.protocol import Change
 
 _decode = msgspec.json.Decoder(Tool).decode
 _MAX_NAME_LENGTH = 128
-_EFFECTS = tuple(EffectKind)
 _SQL = "sql"
+_RISKS = tuple(risk.word for risk in Risk)
 _ENGINES = (_SQL, "code", "math", "logic", PATH, SHELL)
 """Engines and guards that may analyze the call of a tool."""
 
@@ -40,7 +40,7 @@ async def register_tool(tool: Tool, actor: Actor, services: Services) -> Tool | 
     return receipt if isinstance(receipt, Problem) else tool
 
 
-def _change_of(tool: Tool, actor: Actor, services: Services) -> Change:
+def _change_of(tool: Tool, actor: Actor, services: Services) -> WriteSet:
     return build_change(
         Event.TOOL_CHANGED,
         actor.actor_id,
@@ -53,24 +53,48 @@ def _change_of(tool: Tool, actor: Actor, services: Services) -> Change:
     )
 
 
-def read_tool(name: str, raw: Mapping[str, Any]) -> Tool | Problem:
-    """Parse the entry of a tool, or return the problem with it."""
-    refusal = refuse_body(raw, Tool.__struct_fields__)
-    if refusal is not None:
-        return refusal
-    if raw.get("name", name) != name:
+class ToolRequest(RequestStruct):
+    """Tool to register; the name is in the path. A built-in tool keeps the fields that are absent."""
+
+    name: (
+        Annotated[str, Meta(extra_json_schema={"minLength": 1}), FieldRule("in the body is not the tool in the path")]
+        | UnsetType
+    ) = UNSET
+    risk_level: (
+        Annotated[
+            str,
+            Meta(extra_json_schema={"enum": [*_RISKS]}),
+            FieldRule(
+                "must be low, medium, high or critical",
+                wrong_type="",
+                refuse=lambda word: None if word in _RISKS else "",
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    requires_verification: bool | UnsetType = UNSET
+    requires_approval: bool | UnsetType = UNSET
+    verification_engine: (
+        Annotated[str, Meta(extra_json_schema={"enum": [*_ENGINES]}), FieldRule(wrong_type="")] | UnsetType | None
+    ) = UNSET
+    sandbox_required: bool | UnsetType = UNSET
+    dangerous: bool | UnsetType = UNSET
+    effect: (
+        Annotated[EffectKind, FieldRule(f"must be one of {', '.join(EffectKind)}, or absent")] | UnsetType | None
+    ) = UNSET
+    dialect: Annotated[str, DIALECT, FieldRule(wrong_type="")] | UnsetType | None = UNSET
+
+
+def tool_of(name: str, request: ToolRequest) -> Tool | Problem:
+    """Return the entry of a tool, or the problem with it."""
+    if request.name not in (UNSET, name):
         return _bad("`name` in the body is not the tool in the path")
-    effect = raw.get("effect")
-    if effect is not None and effect not in _EFFECTS:
-        return _bad(f"`effect` must be one of {', '.join(_EFFECTS)}, or absent")
+    # A built-in tool keeps every member that is not overridden; its effect cannot be overridden.
+    built_in = msgspec.to_builtins(TOOLS[name]) if name in TOOLS else {}
     try:
-        # A built-in tool keeps every member that is not overridden; its effect cannot be overridden.
-        built_in = msgspec.to_builtins(TOOLS[name]) if name in TOOLS else {}
-        tool = msgspec.convert({**built_in, **raw, "name": name}, Tool, strict=True)
+        tool = msgspec.convert({**built_in, **msgspec.to_builtins(request), "name": name}, Tool)
     except msgspec.ValidationError as error:
         return _bad(str(error).lower())
-    if tool.risk_level not in {risk.word for risk in Risk}:
-        return _bad("`risk_level` must be low, medium, high or critical")
     if tool.dialect is not None and tool.verification_engine is None:
         tool = msgspec.structs.replace(tool, verification_engine=_SQL)
     return _refuse_row(tool) or tool

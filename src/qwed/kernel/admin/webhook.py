@@ -1,43 +1,45 @@
 """Webhook of an organisation: its URL and the events it receives (ruling 4.10)."""
 
 import secrets
-from typing import Any, NamedTuple
+from typing import Annotated, Literal
 from urllib.parse import unquote, urlsplit
 
+from msgspec import Meta
+
+from qwed.domain.change_parts import Webhook, WebhookChanged
 from qwed.guards.secrets import find_secrets
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.audit_change import NOTICES, Actor, build_change, commit_change
-from qwed.kernel.body_parsing import refuse_body
+from qwed.kernel.request_schema import FieldRule, RequestStruct
 from qwed.kernel.services import Services
 from qwed.model import ErrorCode, Event
-from qwed.store.change_parts import Webhook, WebhookChanged
 
-_FIELDS = ("url", "events")
 SECRET_PREFIX = "qwed_hook_"  # noqa: S105 - the public part of every secret
 
 
-class WebhookRequest(NamedTuple):
-    """URL and events that an owner requests."""
-
-    url: str
-    events: tuple[str, ...]
+_REQUIRED = "is required and must be a string"
+_EVENTS = FieldRule(f"must be a list of {', '.join(NOTICES)}", ErrorCode.BAD_OPTION)
 
 
-def read_webhook_request(raw: Any) -> WebhookRequest | Problem:
-    """Parse the URL and the events, or return the problem; whether the URL may be used is checked elsewhere."""
-    refusal = refuse_body(raw, _FIELDS)
-    if refusal is not None:
-        return refusal
-    if not isinstance(raw.get("url"), str):
-        return problem(ErrorCode.MISSING_FIELD, "`url` is required and must be a string")
-    if find_secrets(raw["url"]) or find_secrets(unquote(raw["url"])):
-        message = "`url` carries a secret, which would be stored and shown: leave it out, notices are signed"
-        return problem(ErrorCode.BAD_OPTION, message)
-    requested = raw.get("events")
-    events = list(NOTICES) if requested is None else requested
-    if not isinstance(events, list) or not events or any(event not in NOTICES for event in events):
-        return problem(ErrorCode.BAD_OPTION, f"`events` must be a list of {', '.join(NOTICES)}")
-    return WebhookRequest(raw["url"], tuple(event for event in NOTICES if event in events))
+class WebhookRequest(RequestStruct):
+    """URL and events of the webhook; without `events`, all of them."""
+
+    url: Annotated[
+        str,
+        Meta(extra_json_schema={"minLength": 1, "maxLength": 2048}),
+        FieldRule(_REQUIRED, ErrorCode.MISSING_FIELD, required=_REQUIRED),
+    ]
+    events: (
+        Annotated[list[Literal["pending", "failed", "degraded", "suspended"]], Meta(min_length=1), _EVENTS] | None
+    ) = None
+
+
+def refuse_secret(url: str) -> Problem | None:
+    """Return the problem with a URL that carries a secret, or None."""
+    if not find_secrets(url) and not find_secrets(unquote(url)):
+        return None
+    message = "`url` carries a secret, which would be stored and shown: leave it out, notices are signed"
+    return problem(ErrorCode.BAD_OPTION, message)
 
 
 async def set_webhook(request: WebhookRequest, actor: Actor, services: Services) -> Webhook | Problem:
@@ -46,7 +48,7 @@ async def set_webhook(request: WebhookRequest, actor: Actor, services: Services)
     webhook = Webhook(
         organisation_id=actor.organisation_id,
         url=request.url,
-        events=request.events,
+        events=tuple(event for event in NOTICES if request.events is None or event in request.events),
         secret=SECRET_PREFIX + secrets.token_hex(32),
         changed_at=now,
     )
@@ -58,7 +60,7 @@ async def set_webhook(request: WebhookRequest, actor: Actor, services: Services)
         services,
         about=actor.organisation_id,
         # Only the host: many receivers have a secret in the path, and the log is never erased.
-        content={"host": urlsplit(request.url).hostname, "events": list(request.events)},
+        content={"host": urlsplit(request.url).hostname, "events": list(webhook.events)},
         parts=(WebhookChanged(actor.organisation_id, webhook),),
     )
     receipt = await commit_change(change, services)

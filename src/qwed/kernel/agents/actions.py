@@ -4,18 +4,18 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from qwed.domain.agent import Agent
 from qwed.kernel.admin.approvals import REJECTED, expire
+from qwed.kernel.admission import inactive_problem
 from qwed.kernel.answer import Answer, Problem, problem
 from qwed.kernel.audit.issue import attestation_of, extras_in
 from qwed.kernel.request import read_action
 from qwed.kernel.services import Services
-from qwed.kernel.stages.authenticate import inactive_problem
 from qwed.kernel.tools import text_of
 from qwed.kernel.views.activity_views import ActivityView, Resolution, activity_fields, cost_of
 from qwed.ledger import leaf
 from qwed.ledger.attest import AttestationExtras
 from qwed.model import Decision, ErrorCode
-from qwed.store.agent import Agent
 from qwed.store.protocol import ActivityRecord
 
 
@@ -36,7 +36,7 @@ def action_view(agent: Agent, action_id: str, services: Services) -> ActionView 
     return msgspec.structs.replace(
         view,
         decision=Decision.DENIED,
-        error=msgspec.to_builtins(inactive_problem(agent, services)),
+        error=msgspec.to_builtins(inactive_problem(agent, services.store.halted(agent.organisation_id))),
         attestation=None,
         verified_query=None,
     )

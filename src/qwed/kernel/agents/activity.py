@@ -1,14 +1,18 @@
 """Pages of an agent's activity, newest first, with the summary of the period (spec 7.2)."""
 
+from typing import Annotated
+
+from msgspec import Meta
+
+from qwed.domain.agent import Agent
 from qwed.kernel.admin.approvals import expire
-from qwed.kernel.answer import Problem, problem
-from qwed.kernel.pagination import read_limit, read_log_cursor
+from qwed.kernel.answer import Problem
+from qwed.kernel.pagination import FROM, TO, LogPageRequest, one_of
 from qwed.kernel.services import Services
 from qwed.kernel.time_range import format_time, read_time_range
 from qwed.kernel.views.activity_views import ActivityView, SummaryView, activity_view, summary_view
 from qwed.kernel.views.agent_views import View
-from qwed.model import Decision, ErrorCode
-from qwed.store.agent import Agent
+from qwed.model import Decision
 from qwed.store.protocol import ActivityQuery
 from qwed.store.queries import limit_page
 
@@ -32,20 +36,32 @@ class ActivityPage(View, frozen=True, kw_only=True):
     next_cursor: str | None
 
 
-class ActivityPageQuery(View, frozen=True, kw_only=True):
-    """Query parameters as received."""
-
-    limit: str | None = None
-    cursor: str | None = None
-    decision: str | None = None
-    since: str | None = None
-    until: str | None = None
-    kind: str | None = None
+_DECISIONS = tuple(Decision.__members__)
 
 
-def activity_page(agent: Agent, page_query: ActivityPageQuery, services: Services) -> ActivityPage | Problem:
+class ActivityRequest(LogPageRequest, rename={"since": "from", "until": "to"}):
+    """Page and period of an agent's activity."""
+
+    since: Annotated[str, FROM] | None = None
+    until: Annotated[str, TO] | None = None
+    decision: (
+        Annotated[
+            str,
+            Meta(description="Return only this decision.", extra_json_schema={"enum": [*_DECISIONS]}),
+            one_of(_DECISIONS),
+        ]
+        | None
+    ) = None
+    kind: Annotated[
+        str,
+        Meta(description="Decisions, other events, or both.", extra_json_schema={"enum": [*KINDS]}),
+        one_of(KINDS),
+    ] = KINDS[0]
+
+
+def activity_page(agent: Agent, request: ActivityRequest, services: Services) -> ActivityPage | Problem:
     """Return the requested page, or the problem with the query."""
-    query = _query_of(agent, page_query)
+    query = _query_of(agent, request)
     if isinstance(query, Problem):
         return query
     expire(services, services.clock.now())
@@ -62,18 +78,10 @@ def activity_page(agent: Agent, page_query: ActivityPageQuery, services: Service
     )
 
 
-def _query_of(agent: Agent, page_query: ActivityPageQuery) -> ActivityQuery | Problem:
-    limit, before = read_limit(page_query.limit), read_log_cursor(page_query.cursor)
-    if isinstance(limit, Problem):
-        return limit
-    if isinstance(before, Problem):
-        return before
-    if page_query.decision is not None and page_query.decision not in Decision.__members__:
-        return problem(ErrorCode.BAD_OPTION, f"`decision` must be one of {', '.join(Decision.__members__)}")
-    kind = "decision" if page_query.kind is None else page_query.kind
-    if kind not in KINDS:
-        return problem(ErrorCode.BAD_OPTION, f"`kind` must be one of {', '.join(KINDS)}")
-    time_range = read_time_range(page_query.since, page_query.until)
-    if isinstance(time_range, Problem):
-        return time_range
-    return ActivityQuery(agent.agent_id, limit, before, page_query.decision, time_range.since, time_range.until, kind)
+def _query_of(agent: Agent, request: ActivityRequest) -> ActivityQuery | Problem:
+    period = read_time_range(request.since, request.until)
+    if isinstance(period, Problem):
+        return period
+    return ActivityQuery(
+        agent.agent_id, request.limit, request.before, request.decision, period.since, period.until, request.kind
+    )

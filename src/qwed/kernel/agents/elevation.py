@@ -2,6 +2,8 @@
 
 import msgspec
 
+from qwed.domain.agent import Agent
+from qwed.domain.change_parts import ApprovalRequest, ElevationRequested
 from qwed.kernel.admin.approvals import expire_of
 from qwed.kernel.agents.trust import ELEVATION, Evidence, TrustRequest, evidence_of, refuse_evidence
 from qwed.kernel.answer import Problem, problem
@@ -12,8 +14,6 @@ from qwed.ledger.subject_encryption import SubjectKey
 from qwed.model import ErrorCode, Event
 from qwed.model.clock import rfc3339
 from qwed.model.ids import timed_id
-from qwed.store.agent import Agent
-from qwed.store.change_parts import ApprovalRequest, ElevationRequested
 
 
 class ElevationResponse(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +36,7 @@ async def request_elevation(
         return refusal
     now = services.clock.now()
     # An expired request must not block the next one.
-    expire_of(agent, services, now)
+    await expire_of(agent, services, now)
     request = {
         "from_level": int(agent.trust),
         "to_level": int(trust_request.to),

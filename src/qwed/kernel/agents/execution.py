@@ -1,25 +1,41 @@
 """Execution reports of permitted actions, one per action (spec 7.1, `execution`)."""
 
-import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
+from msgspec import Meta
+
+from qwed.domain.agent import Agent
+from qwed.domain.change_parts import ExecutionLogged
 from qwed.guards.text_scan import strings_in
 from qwed.kernel.agents.actions import ActionView, action_view, permitted_view
 from qwed.kernel.analysis.content_scan import has_secret
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.audit_change import build_change, commit_change
-from qwed.kernel.body_parsing import refuse_body
+from qwed.kernel.request_schema import FieldRule, RequestStruct
 from qwed.kernel.services import Services
 from qwed.kernel.views.activity_views import result_context
 from qwed.ledger.attestation_verifier import check_attestation, check_receipt
 from qwed.ledger.subject_encryption import SubjectKey
 from qwed.model import CanonicalJsonError, Decision, ErrorCode, Event, sha256_of
-from qwed.store.agent import Agent
-from qwed.store.change_parts import ExecutionLogged
 
-_FIELDS = ("success", "result", "result_hash", "attestation")
-_HASH = re.compile(r"sha256:[0-9a-f]{64}")
+
+class ExecutionRequest(RequestStruct):
+    """Outcome of an action (spec 7.1). Only the hash of `result` is stored."""
+
+    success: Annotated[bool, FieldRule("must be true or false", null_is_absent=False)]
+    result: Any = None
+    result_hash: (
+        Annotated[
+            str,
+            Meta(pattern="^sha256:[0-9a-f]{64}$", max_length=71),
+            FieldRule("must be `sha256:` and 64 lowercase hex characters"),
+        ]
+        | None
+    ) = None
+    attestation: (
+        Annotated[str | dict[str, Any], FieldRule("must be what came with the decision: a token or a receipt")] | None
+    ) = None
 
 
 class ExecutionReport(NamedTuple):
@@ -30,37 +46,19 @@ class ExecutionReport(NamedTuple):
     attestation: str | Mapping[str, Any] | None
 
 
-def read_report(raw: Any) -> ExecutionReport | Problem:
-    """Parse the report, or return the problem with it."""
-    refusal = refuse_body(raw, _FIELDS)
-    if refusal is not None:
-        return refusal
-    if "success" not in raw:
-        return problem(ErrorCode.MISSING_FIELD, "`success` is required")
-    if type(raw["success"]) is not bool:
-        return problem(ErrorCode.MALFORMED, "`success` must be true or false")
-    if not isinstance(raw.get("attestation"), str | Mapping | None):
-        return problem(ErrorCode.MALFORMED, "`attestation` must be what came with the decision: a token or a receipt")
-    result_hash = _hash_of(raw)
-    if isinstance(result_hash, Problem):
-        return result_hash
-    return ExecutionReport(raw["success"], result_hash, raw.get("attestation"))
-
-
-def _hash_of(raw: Mapping[str, Any]) -> str | Problem | None:
-    claimed = raw.get("result_hash")
-    if claimed is not None and (not isinstance(claimed, str) or not _HASH.fullmatch(claimed)):
-        return problem(ErrorCode.MALFORMED, "`result_hash` must be `sha256:` and 64 lowercase hex characters")
-    if raw.get("result") is None:
-        return claimed
+def report_of(request: ExecutionRequest) -> ExecutionReport | Problem:
+    """Return the report with the hash of its result, or the problem with that."""
+    if request.result is None:
+        return ExecutionReport(request.success, request.result_hash, request.attestation)
     try:
-        computed = f"sha256:{sha256_of(raw['result'])}"
+        computed = f"sha256:{sha256_of(request.result)}"
     except CanonicalJsonError as error:
         return problem(ErrorCode.NOT_DETERMINISTIC, f"`result`: {error}")
-    if claimed not in (None, computed):
+    if request.result_hash not in (None, computed):
         return problem(ErrorCode.MALFORMED, "`result_hash` is not the hash of `result`")
     # A hash allows guessing; none is stored for a result with a secret.
-    return None if _has_secret(raw["result"]) else computed
+    stored = None if _has_secret(request.result) else computed
+    return ExecutionReport(request.success, stored, request.attestation)
 
 
 def _has_secret(result: Any) -> bool:

@@ -3,6 +3,9 @@
 from dataclasses import replace
 from typing import NamedTuple
 
+from qwed.domain.agent import Agent, AgentStatus
+from qwed.domain.change_parts import AgentChanged, OrganisationHalted
+from qwed.domain.credentials import AGENT_TOKEN, mint
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.audit_change import (
     Actor,
@@ -15,9 +18,6 @@ from qwed.kernel.audit_change import (
 from qwed.kernel.services import Services
 from qwed.model import ErrorCode, Event
 from qwed.model.ids import timed_id
-from qwed.store.agent import Agent, AgentStatus
-from qwed.store.change_parts import AgentChanged, OrganisationHalted
-from qwed.store.credentials import AGENT_TOKEN, mint
 
 _MAX_ATTEMPTS = 8
 

@@ -1,35 +1,41 @@
 """Registration of an agent: identity, token, permissions and budget (spec 3)."""
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import msgspec
+from msgspec import Meta
 
+from qwed.domain.agent import Agent, AgentLimits, AgentStatus, Permissions
+from qwed.domain.change_parts import AgentAdded
+from qwed.domain.credentials import AGENT_TOKEN, mint
 from qwed.engines.registry import ENGINE_NAMES
-from qwed.engines.sql_dialect import KNOWN_DIALECTS, dialect_named
-from qwed.guards.secrets import find_secrets
-from qwed.guards.text_scan import has_invisible, is_readable
+from qwed.engines.sql_dialect import ALIASES, KNOWN_DIALECTS, dialect_named
+from qwed.guards.secrets import find_secrets, mask
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.audit_change import Actor, build_change, commit_change
 from qwed.kernel.privacy.payload import redacted_text
-from qwed.kernel.request import quoted
+from qwed.kernel.request import OptionalAmount
+from qwed.kernel.request_schema import (
+    MAX_NAME_LENGTH,
+    MAX_TEXT_LENGTH,
+    READABLE,
+    VISIBLE,
+    FieldRule,
+    RequestStruct,
+    not_misleading,
+    parse,
+    quoted,
+    readable,
+)
 from qwed.kernel.services import Services
-from qwed.model import ErrorCode, Event, MoneyError, Trust, micros_from
+from qwed.model import ErrorCode, Event, Trust, micros_from
 from qwed.model.ids import new_id
-from qwed.model.tolerances import parse_tolerances
+from qwed.model.tolerances import LOOSENING, VALUE, parse_tolerances
 from qwed.model.tool_name import ALL_OF_SERVER, server_of_wildcard
-from qwed.store.agent import Agent, AgentLimits, AgentStatus, Permissions
-from qwed.store.change_parts import AgentAdded
-from qwed.store.credentials import AGENT_TOKEN, mint
 
 TYPES = {"supervised": Trust.SUPERVISED, "autonomous": Trust.AUTONOMOUS, "trusted": Trust.TRUSTED}
 LEVELS: dict[Any, Trust] = {trust.word: trust for trust in Trust} | {int(trust): trust for trust in Trust}
-
-_TEXTS = {"name": 256, "principal_id": 256, "description": 4096, "framework": 256, "model": 256}
-_REQUIRED = ("name", "principal_id")
-_PROFILE = frozenset({*_TEXTS, "type"})
-_TOP = frozenset({"permissions", "budget", "trust_level"})
-_PERMISSIONS = ", ".join(Permissions.__struct_fields__)
 _MAX_LIST_LENGTH = 1000
 _MAX_ENTRY_LENGTH = 256
 _MAX_DDL_LENGTH = 100_000
@@ -46,6 +52,177 @@ COUNT_LIMITS = {
 }
 
 
+Count = Annotated[int, Meta(ge=0, le=_MAX_LIMIT), FieldRule("must be a whole number, zero or more")]
+
+
+class BudgetRequest(RequestStruct):
+    """Limits of the agent's spending; an absent field means no limit."""
+
+    prefix: ClassVar[str] = "budget."
+    unknown: ClassVar[str] = "unknown field {name} in `budget`: known are {fields}"
+    max_daily_cost_usd: OptionalAmount = None
+    max_per_request_usd: OptionalAmount = None
+    max_requests_per_hour: Count | None = None
+    max_requests_per_day: Count | None = None
+    max_tokens_per_request: Count | None = None
+    max_tokens_per_day: Count | None = None
+    max_tool_calls_per_hour: Count | None = None
+    max_high_risk_calls_per_day: Count | None = None
+
+
+def _refuse_entries(entries: list[str]) -> str | None:
+    is_valid = len(entries) <= _MAX_LIST_LENGTH and all(
+        0 < len(entry) <= _MAX_ENTRY_LENGTH and _is_storable(entry) for entry in entries
+    )
+    return None if is_valid else ""
+
+
+def _is_storable(text: str) -> bool:
+    return "\x00" not in text and not any("\ud800" <= char <= "\udfff" for char in text)
+
+
+def _refuse_patterns(entries: list[str]) -> str | None:
+    invalid = next((entry for entry in entries if "*" in entry and server_of_wildcard(entry) is None), None)
+    if _refuse_entries(entries) is not None or invalid is None:
+        return _refuse_entries(entries)
+    form = f"write `{ALL_OF_SERVER}` for all tools of an MCP server, or name the tools"
+    return f": {quoted(invalid)} is not a valid pattern: {form}"
+
+
+def _refuse_engines(engines: list[str]) -> str | None:
+    unknown = next((engine for engine in engines if engine not in ENGINE_NAMES), None)
+    known = ", ".join(ENGINE_NAMES)
+    return None if unknown is None else f": unknown engine {quoted(unknown)}: known are {known}"
+
+
+def _refuse_dialect(dialect: str) -> str | None:
+    known = ", ".join(KNOWN_DIALECTS)
+    return None if dialect_named(dialect) else f": unknown dialect {quoted(dialect)}: known are {known}"
+
+
+def _refuse_tolerances(tolerances: list[str]) -> str | None:
+    if _refuse_entries(tolerances) is not None or any(map(find_secrets, tolerances)):
+        return _refuse_entries(tolerances)
+    try:
+        parse_tolerances(tuple(tolerances))
+    except ValueError as error:
+        return f": {error}"
+    return None
+
+
+_MOST = Meta(extra_json_schema={"maxItems": _MAX_LIST_LENGTH})
+_ENTRY: dict[str, Any] = {"minLength": 1, "maxLength": _MAX_ENTRY_LENGTH}
+
+
+def _list_rule(refuse: Callable[[list[str]], str | None]) -> FieldRule:
+    limits = f"at most {_MAX_LIST_LENGTH} entries of 1 to {_MAX_ENTRY_LENGTH} characters"
+    return FieldRule(f"must have {limits}", wrong_type="", refuse=refuse, secret="carries a secret: leave it out")  # noqa: S106
+
+
+Entry = Annotated[str, Meta(extra_json_schema={**_ENTRY, "pattern": r"^[^\u0000]*$"})]
+Entries = Annotated[list[Entry], _MOST, _list_rule(_refuse_entries)]
+_TOOL_PATTERN = r"^([^\u0000*]+|mcp__[A-Za-z0-9.-]+(_[A-Za-z0-9.-]+)*__\*)$"
+ToolEntry = Annotated[
+    str,
+    Meta(
+        description=f"the name of a tool, or `{ALL_OF_SERVER}` for all tools of an MCP server",
+        extra_json_schema={**_ENTRY, "pattern": _TOOL_PATTERN},
+    ),
+]
+ToolEntries = Annotated[list[ToolEntry], _MOST, _list_rule(_refuse_patterns)]
+EngineEntry = Annotated[str, Meta(extra_json_schema={"enum": [*ENGINE_NAMES]})]
+EngineEntries = Annotated[list[EngineEntry], _MOST, _list_rule(_refuse_engines)]
+Tolerance = Annotated[str, Meta(extra_json_schema={"pattern": rf"^(?:{'|'.join(LOOSENING)})={VALUE}$"})]
+Tolerances = Annotated[list[Tolerance], _MOST, _list_rule(_refuse_tolerances)]
+DIALECTS = sorted({*KNOWN_DIALECTS, *(alias for alias, name in ALIASES.items() if name)})
+DIALECT = Meta(extra_json_schema={"pattern": f"^(?:{'|'.join(DIALECTS)})$"})
+"""Schema of the name of an SQL dialect."""
+
+
+class PermissionsRequest(RequestStruct):
+    """Permissions of the agent; an absent field means no limit of that kind, an empty list permits nothing."""
+
+    prefix: ClassVar[str] = "permissions."
+    unknown: ClassVar[str] = "unknown field {name} in `permissions`: known are {fields}"
+    allowed_engines: EngineEntries | None = None
+    allowed_tools: ToolEntries | None = None
+    blocked_tools: ToolEntries = msgspec.field(default_factory=list)
+    max_rows: (
+        Annotated[int, Meta(ge=1, le=_MAX_LIMIT), FieldRule("must be a whole number of at least 1", wrong_type="")]
+        | None
+    ) = None
+    allowed_tables: Entries | None = None
+    allowed_columns: Entries | None = None
+    sensitive_columns: Entries | None = None
+    schema_ddl: (
+        Annotated[
+            str,
+            Meta(max_length=_MAX_DDL_LENGTH),
+            FieldRule(f"must be at most {_MAX_DDL_LENGTH} characters", wrong_type=""),
+        ]
+        | None
+    ) = None
+    dialect: Annotated[str, DIALECT, FieldRule(wrong_type="", refuse=_refuse_dialect)] | None = None
+    allowed_functions: Entries | None = None
+    allowed_paths: Entries | None = None
+    allowed_domains: Entries | None = None
+    tolerances: Tolerances | None = None
+
+
+def _identity(**columns: Any) -> FieldRule:
+    must = f"must be a readable text of at most {MAX_NAME_LENGTH} characters"
+    return FieldRule(must, wrong_type="must be a string", refuse=readable(MAX_NAME_LENGTH), **columns)
+
+
+def _remark(longest: int) -> FieldRule:
+    must = f"must be a readable text of at most {longest} characters"
+    return FieldRule(must, wrong_type="must be a string", refuse=not_misleading(longest))
+
+
+_IDENTITY = Meta(extra_json_schema={"minLength": 1, "maxLength": MAX_NAME_LENGTH, "pattern": READABLE})
+Remark = Annotated[
+    str, Meta(extra_json_schema={"maxLength": MAX_NAME_LENGTH, "pattern": VISIBLE}), _remark(MAX_NAME_LENGTH)
+]
+_LEVEL = f"must be 0 to 3 or one of {', '.join(word.word for word in Trust)}"
+
+
+class RegisterRequest(RequestStruct):
+    """Agent to register; the nested body of spec 3.1, with the profile under `agent`, is accepted as well."""
+
+    name: Annotated[str, _IDENTITY, _identity()]
+    principal_id: Annotated[str, _IDENTITY, _identity(secret="carries a secret: use an id")]  # noqa: S106
+    type: (
+        Annotated[
+            Literal["supervised", "autonomous", "trusted"],
+            FieldRule(f"must be one of {', '.join(TYPES)}"),
+        ]
+        | None
+    ) = "supervised"
+    description: (
+        Annotated[
+            str,
+            Meta(extra_json_schema={"maxLength": MAX_TEXT_LENGTH, "pattern": VISIBLE}),
+            _remark(MAX_TEXT_LENGTH),
+        ]
+        | None
+    ) = None
+    framework: Remark | None = None
+    model: Remark | None = None
+    permissions: PermissionsRequest | None = None
+    budget: Annotated[BudgetRequest, FieldRule("must be an object")] | None = None
+    trust_level: (
+        Annotated[
+            Literal["untrusted", "supervised", "autonomous", "trusted"] | Annotated[int, Meta(ge=0, le=3)],
+            FieldRule(_LEVEL),
+        ]
+        | None
+    ) = None
+
+
+_PROFILE = frozenset({"name", "principal_id", "description", "framework", "model", "type"})
+_TOP = frozenset({"permissions", "budget", "trust_level"})
+
+
 class Registration(NamedTuple):
     """A new agent and its token, which is shown once."""
 
@@ -53,15 +230,31 @@ class Registration(NamedTuple):
     token: str
 
 
-async def register(raw: Any, actor: Actor, services: Services) -> Registration | Problem:
-    """Store a new agent, or return the problem with a field."""
-    body = _flatten(raw)
-    if isinstance(body, Problem):
-        return body
-    fields = _read(body)
-    if isinstance(fields, Problem):
-        return fields
-    if fields["trust"] is Trust.TRUSTED and actor.role != "owner":
+def read_registration(raw: Any) -> RegisterRequest | Problem:
+    """Parse the guide's flat body, or spec 3.1's body with the profile under `agent`."""
+    if not isinstance(raw, Mapping):
+        return _bad("the body must be an object")
+    profile = raw.get("agent", {})
+    if not isinstance(profile, Mapping):
+        return _bad("`agent` must be an object")
+    allowed = {"": _TOP | ({"agent"} if "agent" in raw else _PROFILE), "agent.": _PROFILE}
+    for prefix, part in (("", raw), ("agent.", profile)):
+        for name in part:
+            if name not in allowed[prefix]:
+                known = ", ".join(sorted(allowed[prefix]))
+                return _bad(f"unknown field {quoted(prefix + str(name))}: known are {known}")
+    body = {**{name: value for name, value in raw.items() if name != "agent"}, **profile}
+    for name in ("name", "principal_id"):
+        if isinstance(body.get(name), str) and not body[name].strip():
+            return problem(ErrorCode.MISSING_FIELD, f"`{name}` must not be empty")
+    return parse(body, RegisterRequest)
+
+
+async def register(request: RegisterRequest, actor: Actor, services: Services) -> Registration | Problem:
+    """Store a new agent."""
+    kind = request.type or "supervised"
+    trust = TYPES[kind] if request.trust_level is None else LEVELS[request.trust_level]
+    if trust is Trust.TRUSTED and actor.role != "owner":
         return problem(ErrorCode.ROLE_NOT_SUFFICIENT, "trust level 3 needs an owner key")
     token, now = mint(AGENT_TOKEN), services.clock.now()
     agent = Agent(
@@ -72,7 +265,16 @@ async def register(raw: Any, actor: Actor, services: Services) -> Registration |
         token_digest=token.digest,
         created_at=now,
         registered_by=actor.actor_id,
-        **fields,
+        name=mask(request.name),
+        # A masked id would be another id.
+        principal_id=request.principal_id,
+        description=redacted_text(request.description),
+        framework=redacted_text(request.framework),
+        model=redacted_text(request.model),
+        type=kind,
+        trust=trust,
+        permissions=_permissions_of(request.permissions),
+        limits=_limits_of(request.budget or BudgetRequest()),
     )
     change = build_change(
         Event.REGISTERED,
@@ -88,162 +290,18 @@ async def register(raw: Any, actor: Actor, services: Services) -> Registration |
     return receipt if isinstance(receipt, Problem) else Registration(agent, token.text)
 
 
-def _flatten(raw: Any) -> dict[str, Any] | Problem:
-    """Return the guide's flat body, or spec 3.1's body with the profile under `agent`, as one object."""
-    if not isinstance(raw, Mapping):
-        return _bad("the body must be an object")
-    profile = raw.get("agent", {})
-    if not isinstance(profile, Mapping):
-        return _bad("`agent` must be an object")
-    allowed = {"": _TOP | ({"agent"} if "agent" in raw else _PROFILE), "agent.": _PROFILE}
-    for prefix, part in (("", raw), ("agent.", profile)):
-        for name in part:
-            if name not in allowed[prefix]:
-                return _bad(
-                    f"unknown field {quoted(prefix + str(name))}: known are {', '.join(sorted(allowed[prefix]))}"
-                )
-    return {**{name: value for name, value in raw.items() if name != "agent"}, **profile}
-
-
-def _read(body: dict[str, Any]) -> dict[str, Any] | Problem:
-    refusal = _refuse_texts(body)
-    if refusal is not None:
-        return refusal
-    kind = "supervised" if body.get("type") is None else body["type"]
-    if not isinstance(kind, str) or kind not in TYPES:
-        return _bad(f"`type` must be one of {', '.join(TYPES)}")
-    trust = _trust_of(kind, body.get("trust_level"))
-    if trust is None:
-        return _bad(f"`trust_level` must be 0 to 3 or one of {', '.join(word.word for word in Trust)}")
-    permissions = _permissions_of(body.get("permissions"))
-    if isinstance(permissions, Problem):
-        return permissions
-    limits = _limits_of(body.get("budget"))
-    if isinstance(limits, Problem):
-        return limits
-    # A masked id would be another id.
-    texts = {name: body[name] if name == "principal_id" else redacted_text(body.get(name)) for name in _TEXTS}
-    return {**texts, "type": kind, "trust": trust, "permissions": permissions, "limits": limits}
-
-
-def _refuse_texts(body: dict[str, Any]) -> Problem | None:
-    for name in _REQUIRED:
-        if body.get(name) is None:
-            return problem(ErrorCode.MISSING_FIELD, f"`{name}` is required")
-        if isinstance(body[name], str) and not body[name].strip():
-            return problem(ErrorCode.MISSING_FIELD, f"`{name}` must not be empty")
-    for name, max_length in _TEXTS.items():
-        value = body.get(name)
-        if not isinstance(value, str | None):
-            return _bad(f"`{name}` must be a string")
-        is_invalid = value is not None and (len(value) > max_length or has_invisible(value))
-        if is_invalid or (name in _REQUIRED and not is_readable(value or "")):
-            return _bad(f"`{name}` must be a readable text of at most {max_length} characters")
-    if find_secrets(body["principal_id"]):
-        return _bad("`principal_id` carries a secret: use an id")
-    return None
-
-
-def _is_storable(text: str) -> bool:
-    return "\x00" not in text and not any("\ud800" <= char <= "\udfff" for char in text)
-
-
-def _trust_of(kind: str, level: Any) -> Trust | None:
-    if level is None:
-        return TYPES[kind]
-    # `type`, because True == 1 and 1.0 == 1 would match
-    return LEVELS.get(level) if type(level) in (int, str) else None
-
-
-def _permissions_of(raw: Any) -> Permissions | Problem:
-    named = raw if isinstance(raw, Mapping) else ()
-    unknown = next((name for name in named if name not in Permissions.__struct_fields__), None)
-    if unknown is not None:
-        return _bad(f"unknown field {quoted(str(unknown))} in `permissions`: known are {_PERMISSIONS}")
-    try:
-        permissions = msgspec.convert({} if raw is None else raw, Permissions, strict=True)
-    except msgspec.ValidationError as error:
-        return _bad(f"`permissions`: {str(error).lower()}")
-    for engine in permissions.allowed_engines or ():
-        if engine not in ENGINE_NAMES:
-            names = ", ".join(ENGINE_NAMES)
-            return _bad(f"`permissions.allowed_engines`: unknown engine {quoted(engine)}: known are {names}")
+def _permissions_of(request: PermissionsRequest | None) -> Permissions:
+    permissions = msgspec.convert(request or PermissionsRequest(), Permissions, from_attributes=True)
     # Permissions are stored for ever and must not contain a secret; a schema works without it.
-    schema = redacted_text(permissions.schema_ddl)
-    refusal = _refuse_lists(permissions) or _refuse_patterns(permissions)
-    refusal = refusal or _refuse_dialect(permissions.dialect) or _refuse_tolerances(permissions)
-    return refusal or msgspec.structs.replace(permissions, schema_ddl=schema)
+    return msgspec.structs.replace(permissions, schema_ddl=redacted_text(permissions.schema_ddl))
 
 
-def _refuse_lists(permissions: Permissions) -> Problem | None:
-    for name in Permissions.__struct_fields__:
-        value = getattr(permissions, name)
-        if isinstance(value, tuple) and not _is_valid_list(value):
-            limits = f"at most {_MAX_LIST_LENGTH} entries of 1 to {_MAX_ENTRY_LENGTH} characters"
-            return _bad(f"`permissions.{name}` must have {limits}")
-        if isinstance(value, tuple) and any(find_secrets(entry) for entry in value):
-            return _bad(f"`permissions.{name}` carries a secret: leave it out")
-    if permissions.max_rows is not None and not 1 <= permissions.max_rows <= _MAX_LIMIT:
-        return _bad("`permissions.max_rows` must be a whole number of at least 1")
-    if permissions.schema_ddl is not None and len(permissions.schema_ddl) > _MAX_DDL_LENGTH:
-        return _bad(f"`permissions.schema_ddl` must be at most {_MAX_DDL_LENGTH} characters")
-    return None
-
-
-def _refuse_patterns(permissions: Permissions) -> Problem | None:
-    for name in ("allowed_tools", "blocked_tools"):
-        for entry in getattr(permissions, name) or ():
-            if "*" in entry and server_of_wildcard(entry) is None:
-                form = f"write `{ALL_OF_SERVER}` for all tools of an MCP server, or name the tools"
-                return _bad(f"`permissions.{name}`: {quoted(entry)} is not a valid pattern: {form}")
-    return None
-
-
-def _refuse_dialect(dialect: str | None) -> Problem | None:
-    if dialect is None or dialect_named(dialect):
-        return None
-    return _bad(f"`permissions.dialect`: unknown dialect {quoted(dialect)}: known are {', '.join(KNOWN_DIALECTS)}")
-
-
-def _refuse_tolerances(permissions: Permissions) -> Problem | None:
-    try:
-        parse_tolerances(permissions.tolerances or ())
-    except ValueError as error:
-        return _bad(f"`permissions.tolerances`: {error}")
-    return None
-
-
-def _is_valid_list(entries: tuple[str, ...]) -> bool:
-    return len(entries) <= _MAX_LIST_LENGTH and all(
-        0 < len(entry) <= _MAX_ENTRY_LENGTH and _is_storable(entry) for entry in entries
-    )
-
-
-def _limits_of(raw: Any) -> AgentLimits | Problem:
-    if raw is None:
-        return AgentLimits()
-    if not isinstance(raw, Mapping):
-        return _bad("`budget` must be an object")
-    limits: dict[str, int] = {}
-    for name, value in raw.items():
-        if name not in MONEY_LIMITS and name not in COUNT_LIMITS:
-            names = ", ".join([*MONEY_LIMITS, *COUNT_LIMITS])
-            return _bad(f"unknown field {quoted(name)} in `budget`: known are {names}")
-        if value is None:
-            continue
-        try:
-            limits[MONEY_LIMITS.get(name) or COUNT_LIMITS[name]] = _read_limit(name, value)
-        except MoneyError as error:
-            return _bad(f"`budget.{name}` {error}")
+def _limits_of(budget: BudgetRequest) -> AgentLimits:
+    limits = {field: getattr(budget, name) for name, field in COUNT_LIMITS.items()}
+    for name, field in MONEY_LIMITS.items():
+        amount = getattr(budget, name)
+        limits[field] = None if amount is None else micros_from(amount)
     return AgentLimits(**limits)
-
-
-def _read_limit(name: str, value: Any) -> int:
-    if name in MONEY_LIMITS:
-        return micros_from(value)
-    if type(value) is not int or not 0 <= value <= _MAX_LIMIT:
-        raise MoneyError("must be a whole number, zero or more")
-    return value
 
 
 def _bad(message: str) -> Problem:

@@ -1,28 +1,26 @@
 """Trust levels: raised by a person on evidence from the log, degraded automatically (spec 8.2 and 8.3, ruling 4.2)."""
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 import msgspec
+from msgspec import Meta
 
-from qwed.guards.secrets import mask
-from qwed.guards.text_scan import has_invisible
+from qwed.domain.agent import Agent
+from qwed.domain.behaviour import DegradationRule
+from qwed.domain.change_parts import AgentChanged
+from qwed.domain.write_set import WriteSet
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.audit_change import Actor, agent_notices, build_change, commit_agent_change
-from qwed.kernel.body_parsing import MAX_TEXT_LENGTH, refuse_body
+from qwed.kernel.request_schema import MAX_TEXT_LENGTH, VISIBLE, FieldRule, RequestStruct, not_misleading
 from qwed.kernel.services import Services
 from qwed.kernel.views.activity_views import SYSTEM_ACTOR
 from qwed.model import ErrorCode, Event, Trust
 from qwed.model.clock import DAY
 from qwed.model.ids import timed_id
-from qwed.store.agent import Agent
-from qwed.store.change_parts import AgentChanged
-from qwed.store.protocol import Change
-from qwed.store.trust_degradation import DegradationRule
 
-ELEVATION, REDUCTION = "trust_elevation", "trust_reduction"
-_FIELDS = ("agent_id", "request", "from_level", "to_level", "justification", "evidence")
+ELEVATION: Final = "trust_elevation"
+REDUCTION: Final = "trust_reduction"
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,6 +31,44 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     denied_actions: int
     denial_rate: float
     attestations: int
+
+
+_LEVEL = "must be a whole number from 0 to 3"
+_LEVEL_SCHEMA = {"type": "integer", "minimum": 0, "maximum": 3}
+
+
+class TrustChangeRequest(RequestStruct, kw_only=True):
+    """Change of trust (spec 8.2). A reduction takes effect at once and requires an owner or approver key."""
+
+    agent_id: Annotated[str, FieldRule("in the body is not the agent in the path")] | None = None
+    request: Annotated[
+        Literal["trust_elevation", "trust_reduction"],
+        FieldRule(f"must be {ELEVATION} or {REDUCTION}", ErrorCode.BAD_OPTION),
+    ] = ELEVATION
+    from_level: Annotated[Any, Meta(extra_json_schema={"anyOf": [_LEVEL_SCHEMA, {"type": "null"}]})] = None
+    to_level: Annotated[
+        int, Meta(ge=0, le=3), FieldRule(_LEVEL, ErrorCode.BAD_OPTION, required=_LEVEL, missing=ErrorCode.BAD_OPTION)
+    ]
+    justification: (
+        Annotated[
+            str,
+            Meta(extra_json_schema={"maxLength": MAX_TEXT_LENGTH, "pattern": VISIBLE}),
+            FieldRule(
+                f"must be a readable text, {MAX_TEXT_LENGTH} at most",
+                refuse=not_misleading(MAX_TEXT_LENGTH),
+                masked=True,
+            ),
+        ]
+        | None
+    ) = None
+    evidence: (
+        Annotated[
+            dict[str, Any],
+            Meta(description="ignored: the evidence is computed from the log"),
+            FieldRule("must be an object; it is ignored in any case"),
+        ]
+        | None
+    ) = None
 
 
 class TrustRequest(NamedTuple):
@@ -84,31 +120,14 @@ def refuse_evidence(evidence: Evidence, services: Services) -> Problem | None:
     )
 
 
-def read_request(raw: Any, agent: Agent) -> TrustRequest | Problem:
-    """Parse the requested change of trust, or return the problem with it."""
-    refusal = refuse_body(raw, _FIELDS)
-    if refusal is not None:
-        return refusal
-    if raw.get("agent_id") not in (None, agent.agent_id):
+def trust_request_of(request: TrustChangeRequest, agent: Agent) -> TrustRequest | Problem:
+    """Return the requested change of trust, or the problem with it for this agent."""
+    if request.agent_id not in (None, agent.agent_id):
         return problem(ErrorCode.MALFORMED, "`agent_id` in the body is not the agent in the path")
-    justification = raw.get("justification") or ""
-    if not isinstance(justification, str) or len(justification) > MAX_TEXT_LENGTH or has_invisible(justification):
-        return problem(ErrorCode.MALFORMED, f"`justification` must be a readable text, {MAX_TEXT_LENGTH} at most")
-    if not isinstance(raw.get("evidence"), Mapping | None):
-        return problem(ErrorCode.MALFORMED, "`evidence` must be an object; it is ignored in any case")
-    return _read_levels(raw, agent, mask(justification))
-
-
-def _read_levels(raw: Mapping[str, Any], agent: Agent, justification: str) -> TrustRequest | Problem:
-    kind = raw.get("request", ELEVATION)
-    if kind not in (ELEVATION, REDUCTION):
-        return problem(ErrorCode.BAD_OPTION, f"`request` must be {ELEVATION} or {REDUCTION}")
-    level = raw.get("to_level")
+    kind, level = request.request, request.to_level
+    stated = request.from_level
     # `type`, because True == 1 and 1.0 == 1
-    if type(level) is not int or level not in (0, 1, 2, 3):
-        return problem(ErrorCode.BAD_OPTION, "`to_level` must be a whole number from 0 to 3")
-    claimed_level = raw.get("from_level")
-    if claimed_level is not None and (type(claimed_level) is not int or claimed_level != agent.trust):
+    if stated is not None and (type(stated) is not int or stated != agent.trust):
         return problem(ErrorCode.CONFLICT, f"`from_level` is not the agent's level, which is {int(agent.trust)}")
     if kind == ELEVATION and level != agent.trust + 1:
         message = f"trust is raised one level at a time, and this agent has level {int(agent.trust)}"
@@ -116,7 +135,7 @@ def _read_levels(raw: Mapping[str, Any], agent: Agent, justification: str) -> Tr
         return problem(ErrorCode.BAD_OPTION, message, suggestion=advice)
     if kind == REDUCTION and level >= agent.trust:
         return problem(ErrorCode.BAD_OPTION, f"`to_level` must be below the agent's level, {int(agent.trust)}")
-    return TrustRequest(kind, Trust(level), justification)
+    return TrustRequest(kind, Trust(level), request.justification or "")
 
 
 async def reduce_trust(agent: Agent, trust_request: TrustRequest, actor: Actor, services: Services) -> Agent | Problem:
@@ -130,7 +149,7 @@ async def reduce_trust(agent: Agent, trust_request: TrustRequest, actor: Actor, 
 
 def degradation_change(
     before: Agent, after: Agent, rule: DegradationRule, services: Services, now: float, about: str
-) -> Change:
+) -> WriteSet:
     """Build the change for a loss of trust, logged with the decision that caused it (spec 8.3)."""
     activity_id = timed_id("act", now)
     return build_change(

@@ -1,18 +1,19 @@
 """Scans an action for secrets, personal data and privileged targets."""
 
+import re
 from collections.abc import Iterable
 from threading import Lock
 from typing import NamedTuple
 
 from qwed.guards.pii import find_pii
 from qwed.guards.secrets import find_secrets
-from qwed.guards.text_scan import UNSCANNED, TextFinding, strings_in
+from qwed.guards.text_scan import NO_STRINGS, UNSCANNED, TextFinding, is_plain, strings_in
 from qwed.kernel.request import Action
 
 RECIPIENTS = frozenset({"to", "cc", "bcc", "from", "sender", "recipient", "recipients", "reply_to", "email"})
 """Parameters in which an address is expected: sending an email to a person does not leak that person's address."""
 _ADDRESSES = frozenset({"email", "phone"})
-PRIVILEGED = ("admin", "root", "superuser", "production", "sudo")
+_PRIVILEGED = re.compile("admin|root|superuser|production|sudo")
 
 
 class ContentScan(NamedTuple):
@@ -58,23 +59,33 @@ def _scan_secrets(action: Action) -> ContentScan:
 
 
 def _scan(action: Action) -> ContentScan:
-    texts = [("", text) for text in (action.query, action.code, action.target) if text]
-    strings = strings_in(action.parameters)
-    texts.extend(strings)
-    pii = [(path, finding.kind) for path, text in texts for finding in find_pii(text)]
-    secrets = _secrets_in((*texts_of(action), *strings))
+    strings = strings_in(action.parameters) if action.parameters else NO_STRINGS
+    contents = [("", action.query or ""), ("", action.code or ""), ("", action.target or ""), *strings.pairs]
+    pii: list[tuple[str, str]] = []
+    privileged = False
+    for path, text in contents:
+        privileged = privileged or _PRIVILEGED.search(text.lower()) is not None
+        if not is_plain(text):
+            pii.extend([(path, finding.kind) for finding in find_pii(text)])
+    secrets = _secrets_in((*contents, ("", action.tool or ""), ("", action.type)))
+    if not (pii or secrets or privileged) and strings.complete:
+        return EMPTY_SCAN
     incomplete = UNSCANNED in secrets or any(kind == UNSCANNED for _path, kind in pii)
     return ContentScan(
         has_pii=bool(pii),
         leaks_pii=not all(kind in _ADDRESSES and name_at(path).lower() in RECIPIENTS for path, kind in pii),
         secrets=tuple(sorted(secrets - {UNSCANNED})),
-        privileged=any(word in text.lower() for _path, text in texts for word in PRIVILEGED),
+        privileged=privileged,
         complete=strings.complete and not incomplete,
     )
 
 
 def _secrets_in(texts: Iterable[tuple[str, str]]) -> set[str]:
-    return {finding.kind for path, text in texts for finding in (*find_secrets(text), *secrets_by_name(path, text))}
+    kinds: set[str] = set()
+    for path, text in texts:
+        if path or not is_plain(text):
+            kinds.update([finding.kind for finding in (*find_secrets(text), *secrets_by_name(path, text))])
+    return kinds
 
 
 def texts_of(action: Action) -> list[tuple[str, str]]:

@@ -6,17 +6,16 @@ analyzer of its kind; unreadable text is UNRESOLVED. A registry entry takes prec
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from qwed.guards.code_findings import LANGUAGE_ALIASES, LANGUAGES
 from qwed.guards.text_scan import MAX_DEPTH, MAX_STRINGS, strings_in
-from qwed.kernel.analysis.command_context import command_line_of, has_arguments, with_context
 from qwed.kernel.analysis.content_scan import name_at
 from qwed.kernel.analysis.embedded_values import MAX_LEVELS, embedded_value, strings_within
 from qwed.kernel.analysis.parameter_kinds import ParameterName, classify_name
+from qwed.kernel.analysis.sql_statements import is_statement, may_select
 from qwed.kernel.analysis.text_forms import are_command_words, is_command
-from qwed.kernel.analysis.unanalyzed_text import is_statement, may_select
 from qwed.kernel.analysis.unjudged_queries import names_language
 from qwed.kernel.request import Action
 from qwed.kernel.tool_verbs import meaning_of, words_of
@@ -77,29 +76,13 @@ bq oracle cockroach cockroachdb trino presto athena spanner databricks motherduc
 """
 _SQL_WORDS = frozenset(_SQL_TEXT.split())
 _DATABASE_WORDS = _SQL_WORDS | {"db", "database", "databases", "table", "tables"}
-_ASKING = frozenset(
-    [
-        "query",
-        "get",
-        "fetch",
-        "list",
-        "view",
-        "show",
-        "select",
-        "retrieve",
-        "count",
-        "read",
-        "lookup",
-        "inspect",
-        "browse",
-    ]
-)
+_ASKING_TEXT = "query get fetch list view show select retrieve count read lookup inspect browse"
+_ASKING = frozenset(_ASKING_TEXT.split())
 _SEARCHING = frozenset({"search", "find", "grep", "lookup"})
 _SEARCHED_TEXT = "code codebase docs documentation web internet issues repositories papers articles files emails"
 _SEARCHED = frozenset(_SEARCHED_TEXT.split())
-_ABOUT_TEXT = frozenset(
-    ["search", "docs", "documentation", "summary", "translation", "sentiment", "language", "text", "help", "guide"]
-)
+_ON_PROSE_TEXT = "search docs documentation summary translation sentiment language text help guide"
+_ON_PROSE = frozenset(_ON_PROSE_TEXT.split())
 _QUERY_VERBS = frozenset({"read", "write", "run", "execute", "exec", "select", "raw", "sql", "do"})
 
 
@@ -117,7 +100,7 @@ def read_tool_name(name: str) -> ToolName:
     of_database = not _DATABASE_WORDS.isdisjoint(server_words)
     searches_text = bool(_SEARCHING & word_set and _SEARCHED & word_set) and not database
     reads = meaning_of(name) == EffectKind.READ
-    takes_queries = reads and not _ASKING.isdisjoint(word_set) and _ABOUT_TEXT.isdisjoint(word_set)
+    takes_queries = reads and not _ASKING.isdisjoint(word_set) and _ON_PROSE.isdisjoint(word_set)
     return ToolName(word_set, sql, database, language, reads, of_database, server_words, searches_text, takes_queries)
 
 
@@ -238,7 +221,7 @@ def _has_arguments(member: Member) -> bool:
     """Return True if a program and its arguments are separate members, and not inside a command object."""
     if classify_name(str(member.path[-2])).command:
         return False
-    return isinstance(member.value, list | tuple) or has_arguments(member.siblings)
+    return isinstance(member.value, list | tuple) or _has_argument_member(member.siblings)
 
 
 def _statements(member: Member, tool: ToolName) -> Iterator[ExecutableText]:
@@ -294,10 +277,10 @@ def _command(member: Member, tool: ToolName) -> ExecutableText:
     languages = {*_stated_languages(member.siblings), tool.language} - {None, "bash", "sql"}
     if "script" in member.name.plain and languages and isinstance(value, str):
         return next(_code(member, tool), ExecutableText(TOOL, member.path, value, value))
-    line = value if isinstance(value, str) else command_line_of(value, several=member.name.plain.endswith("s"))
+    line = value if isinstance(value, str) else _command_line_of(value, several=member.name.plain.endswith("s"))
     if line is None:
         return ExecutableText(TOOL, member.path, "", "")
-    normalized = with_context(
+    normalized = _with_context(
         line, {name: sibling for name, sibling in member.siblings.items() if name != member.path[-1]}
     )
     original = value if isinstance(value, str) else line
@@ -306,6 +289,67 @@ def _command(member: Member, tool: ToolName) -> ExecutableText:
         if normalized is None
         else ExecutableText(SHELL, member.path, original, normalized)
     )
+
+
+# Parameters beside a command that change what is executed: arguments, directory, environment, input.
+_SUBCOMMAND = re.compile(r"(?:\w+_)?sub_?commands?|action|verb")
+ARGUMENTS = re.compile(r"(?:\w+_)?(?:args?|arguments?|argv|params?|parameters|flags?|options|opts|switches)")
+_DIRECTORY = re.compile(
+    r"(?:\w+_)?cwd|work_?dir(?:ectory)?"
+    r"|(?:(?:working|current|base|project|repo|root|run|start|exec)_)?(?:dir|directory|path|folder|root)|workspace"
+)
+_INPUT = re.compile(r"(?:\w+_)?std_?in(?:_\w+)?|(?:\w+_)?standard_input|input(?:_\w+)?")
+_VARIABLES = re.compile(r"(?:\w+_)?(?:env|environ|environment|env_?vars?|environment_var(?:iable)?s?)")
+_VARIABLE = re.compile(r"[A-Za-z_]\w*")
+
+
+def _command_line_of(value: Any, *, several: bool) -> str | None:
+    """Return one command from a list of words, or several from a list of lines; both where it is ambiguous."""
+    if not isinstance(value, Sequence) or not all(isinstance(item, str | int | float) for item in value):
+        return None
+    words = [str(item) for item in value]
+    as_words = shlex.join(words)
+    if not several or len(words) < 2:
+        return as_words
+    as_lines = "\n".join(words)
+    return as_lines if re.search(r"\s", words[0]) else f"{as_lines}\n{as_words}"
+
+
+def _has_argument_member(siblings: Mapping[str, Any]) -> bool:
+    """Return True if one of these members holds arguments of a program."""
+    return next(_values_named(siblings, ARGUMENTS), None) is not None
+
+
+def _with_context(line: str, siblings: Mapping[str, Any]) -> str | None:
+    """Return the command as it would run; None if another member decides what is executed in an unknown way."""
+    if next(_values_named(siblings, _INPUT), None) is not None:
+        return None
+    for value in (*_values_named(siblings, _SUBCOMMAND), *_values_named(siblings, ARGUMENTS)):
+        words = value if isinstance(value, str) else _command_line_of(value, several=False)
+        if words is None:
+            return None
+        line = f"{line} {words}"
+    setup = _setup_lines(siblings)
+    return None if setup is None else "\n".join([*setup, line])
+
+
+def _values_named(siblings: Mapping[str, Any], name: re.Pattern[str]) -> Iterator[Any]:
+    """Yield the non-empty values under such a name; a boolean adds nothing to a command."""
+    for key, value in siblings.items():
+        if value and not isinstance(value, bool) and name.fullmatch(classify_name(key).plain):
+            yield value
+
+
+def _setup_lines(siblings: Mapping[str, Any]) -> list[str] | None:
+    lines = []
+    for variables in _values_named(siblings, _VARIABLES):
+        if not isinstance(variables, Mapping):
+            return None
+        for variable, value in variables.items():
+            if not _VARIABLE.fullmatch(variable):
+                return None
+            lines.append(f"export {variable}={shlex.quote(str(value))}")
+    return lines + [f"cd {shlex.quote(str(directory))}" for directory in _values_named(siblings, _DIRECTORY)]
 
 
 def query_words(name: ParameterName, tool: ToolName) -> frozenset[str]:

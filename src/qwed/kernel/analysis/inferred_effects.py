@@ -8,10 +8,9 @@ from typing import NamedTuple
 from qwed.guards import path as paths
 from qwed.guards.file_effects import file_effects
 from qwed.guards.url_reach import WEIGHT, Reach, reach_of
-from qwed.kernel.analysis.command_context import ARGUMENTS
 from qwed.kernel.analysis.content_scan import name_at
 from qwed.kernel.analysis.embedded_values import strings_within
-from qwed.kernel.analysis.executable_text import ToolName, may_be_executed, query_words, read_tool_name
+from qwed.kernel.analysis.executable_text import ARGUMENTS, ToolName, may_be_executed, query_words, read_tool_name
 from qwed.kernel.analysis.parameter_kinds import ParameterName, classify_name
 from qwed.kernel.analysis.parameter_verbs import effects_of, parameter_verbs
 from qwed.kernel.analysis.query_mutations import mutations_in

@@ -17,23 +17,8 @@ telnet terraform tmux touch trap truncate ufw umount unlink useradd userdel user
 cmd cmd.exe del format powershell.exe remove-item invoke-expression invoke-webrequest iex iwr reg rundll32 schtasks
 """
 _PROGRAMS = frozenset(_PROGRAM_TEXT.split())
-_DESTROYING = frozenset(
-    [
-        "rm",
-        "rmdir",
-        "shred",
-        "mkfs",
-        "dd",
-        "unlink",
-        "shutdown",
-        "reboot",
-        "poweroff",
-        "killall",
-        "pkill",
-        "del",
-        "truncate",
-    ]
-)
+_DESTROYING_TEXT = "rm rmdir shred mkfs dd unlink shutdown reboot poweroff killall pkill del truncate"
+_DESTROYING = frozenset(_DESTROYING_TEXT.split())
 _FIRST = re.compile(
     r"\s*(?:[A-Za-z_]\w*=\S*\s+)*(?:(?:sudo|doas|nohup|env|time|exec)\s+(?:-\w+\s+)*)*([\w./\\-]{1,128})(?=\s|\Z)"
 )

@@ -6,7 +6,6 @@ from itertools import islice
 
 from qwed.guards import path as paths
 from qwed.guards.file_effects import file_effects
-from qwed.kernel.analysis.allowlists import named_files
 from qwed.kernel.analysis.inferred_effects import (
     COPYING,
     MAX_EFFECTS_PER_KIND,
@@ -17,7 +16,8 @@ from qwed.kernel.analysis.inferred_effects import (
     inferred_effects,
     with_address_effects,
 )
-from qwed.kernel.analysis.unanalyzed_text import has_statement
+from qwed.kernel.analysis.permission_enforcement import named_files
+from qwed.kernel.analysis.sql_statements import has_statement
 from qwed.kernel.case import Case
 from qwed.kernel.tools import INFORMATION_ONLY_TOOLS, PATH, TOOL, text_of
 from qwed.model import OUTBOUND, Effect, EffectKind, Status, Verdict
@@ -42,7 +42,7 @@ def analyze_tool(case: Case) -> Verdict:
         status=Status.VERIFIED,
         engine=TOOL,
         effects=tuple(dict.fromkeys((*effects, *islice(_file_risk_effects(case), MAX_EFFECTS_PER_KIND)))),
-        checks_passed=("tool_allowed", "tool_not_blocked"),
+        checks_passed=_permission_checks(case),
     )
 
 
@@ -58,7 +58,11 @@ def _analyze_unregistered(case: Case) -> Verdict:
             effects=(Effect(EffectKind.UNRESOLVED, resolved_action.name),),
             checks_failed=("text_resolved",),
         )
-    return Verdict(status=Status.VERIFIED, engine=TOOL, checks_passed=("tool_allowed", "tool_not_blocked"))
+    return Verdict(status=Status.VERIFIED, engine=TOOL, checks_passed=_permission_checks(case))
+
+
+def _permission_checks(case: Case) -> tuple[str, ...]:
+    return tuple(name for name in ("tool_allowed", "tool_not_blocked") if name in case.checks_passed)
 
 
 def add_inferred_effects(case: Case, verdict: Verdict) -> Verdict:
@@ -120,8 +124,6 @@ ANALYZERS = {TOOL: analyze_tool, PATH: analyze_path}
 
 def add_declared_effects(case: Case, verdict: Verdict) -> Verdict:
     """Return the verdict with the effects that the caller declares: they can only add."""
-    if not case.action.effects:
-        return verdict
     declared = (Effect(kind, case.resolved_action.name) for kind in case.action.effects)
     return replace(verdict, effects=tuple(dict.fromkeys((*verdict.effects, *declared))))
 

@@ -4,16 +4,16 @@ The log decides: a token that is signed with our key but not in our log is a for
 """
 
 from base64 import urlsafe_b64decode
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
+from msgspec import Meta
 
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.audit.attestation_lookup import content_of, find_attestation, head_over
 from qwed.kernel.audit.message_attestation import log_mismatch
-from qwed.kernel.body_parsing import refuse_body
 from qwed.kernel.privacy.subject_keys import KEPT, TAMPERED
+from qwed.kernel.request_schema import FieldRule, RequestStruct
 from qwed.kernel.services import Services
 from qwed.kernel.views.agent_views import View
 from qwed.ledger import attestation_verifier
@@ -35,22 +35,21 @@ class AttestationCheck(View, frozen=True, kw_only=True):
     error: CheckError | None
 
 
-def read_jwt(raw: Any) -> str | Problem:
-    """Parse the token in a body, or return the problem with it."""
-    refusal = refuse_body(raw, ("jwt",))
-    if refusal is not None:
-        return refusal
-    if raw.get("jwt") is None:
-        return problem(ErrorCode.MISSING_FIELD, "`jwt` is required")
-    if isinstance(raw["jwt"], Mapping):
-        return problem(
-            ErrorCode.MALFORMED,
-            "`jwt` must be a string: a receipt is checked offline against its head",
-            suggestion="use check_receipt of qwed.ledger.verifier, or request a token with `require_attestation`",
-        )
-    if not isinstance(raw["jwt"], str):
-        return problem(ErrorCode.MALFORMED, "`jwt` must be a string")
-    return str(raw["jwt"])
+class JwtRequest(RequestStruct):
+    """Attestation token."""
+
+    jwt: Annotated[str | dict[str, Any], Meta(extra_json_schema={"type": "string"}), FieldRule("must be a string")]
+
+
+def jwt_of(request: JwtRequest) -> str | Problem:
+    """Return the token, or the problem if it is a receipt."""
+    if isinstance(request.jwt, str):
+        return request.jwt
+    return problem(
+        ErrorCode.MALFORMED,
+        "`jwt` must be a string: a receipt is checked offline against its head",
+        suggestion="use check_receipt of qwed.ledger.verifier, or request a token with `require_attestation`",
+    )
 
 
 def check_attestation(jwt: str, services: Services) -> AttestationCheck:

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from qwed.domain.change_parts import AttestationRevoked
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.audit.issue import extras_in, proven_head
 from qwed.kernel.audit_change import Actor, build_change, commit_change
@@ -17,7 +18,6 @@ from qwed.ledger.sequencer import Head
 from qwed.model import ErrorCode, Event
 from qwed.model.clock import rfc3339
 from qwed.model.ids import timed_id
-from qwed.store.change_parts import AttestationRevoked
 from qwed.store.protocol import ActivityRecord
 
 

@@ -4,13 +4,14 @@ from typing import Any
 
 import msgspec
 
+from qwed.domain.write_set import LogPosition
 from qwed.kernel.services import Services
 from qwed.ledger.attest import AttestationExtras, Chain, Receipt
 from qwed.ledger.leaf import Leaf, encode
 from qwed.ledger.merkle import fold_hashes, inclusion_path
 from qwed.ledger.sequencer import Head, head_from
 from qwed.ledger.verifier import leaf_hash, read_head, verify_inclusion
-from qwed.store.protocol import LogPosition, StoreError
+from qwed.store.protocol import StoreError
 
 
 def attestation_of(

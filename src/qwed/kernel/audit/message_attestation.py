@@ -6,7 +6,7 @@ import msgspec
 
 from qwed.guards.secrets import mask
 from qwed.guards.tool_approval import fold_name
-from qwed.kernel.a2a.message import ERROR_HANDLER, TRUST_BOUNDARY
+from qwed.kernel.a2a.message import EngineName
 from qwed.kernel.audit.attestation_lookup import LoggedAttestation, head_over
 from qwed.kernel.privacy.subject_keys import KEPT, TAMPERED
 from qwed.kernel.services import Services
@@ -63,11 +63,11 @@ def _first_difference(claims: dict[str, Any], logged: leaf.Leaf, stored: dict[st
 
 def _may_be_coalesced(message_claims: dict[str, Any], logged: leaf.Leaf) -> bool:
     """Return True if the leaf may stand for other refusals over the rate in the same minute."""
-    return (
-        message_claims["verdict"] != FORWARDED and logged.error is not None and logged.engine in (None, TRUST_BOUNDARY)
-    )
+    is_refusal = message_claims["verdict"] != FORWARDED and logged.error is not None
+    return is_refusal and logged.engine in (None, EngineName.TRUST_BOUNDARY)
 
 
 def _may_be_kernel_refusal(message_claims: dict[str, Any]) -> bool:
     """Return True if the kernel itself may have refused the message."""
-    return message_claims["verdict"] != FORWARDED and message_claims["engine"] in (TRUST_BOUNDARY, ERROR_HANDLER)
+    is_ours = message_claims["engine"] in (EngineName.TRUST_BOUNDARY, EngineName.ERROR_HANDLER)
+    return is_ours and message_claims["verdict"] != FORWARDED

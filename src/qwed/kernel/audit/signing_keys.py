@@ -1,12 +1,12 @@
 """Signing key of this node and its rotation (DESIGN 7)."""
 
+from qwed.domain.write_set import Committed
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.audit_change import Actor, build_change, commit_change
 from qwed.kernel.services import Services
 from qwed.kernel.views.agent_views import View
 from qwed.ledger.keyring import KeyringError, SigningKey
 from qwed.model import ErrorCode, Event
-from qwed.store.protocol import ChangeReceipt
 
 
 class SigningKeysView(View, frozen=True, kw_only=True):
@@ -32,7 +32,7 @@ async def rotate_key(reason: str, actor: Actor, services: Services) -> SigningKe
     return receipt if isinstance(receipt, Problem) else new
 
 
-async def announce_key(key: SigningKey, reason: str, actor: Actor, services: Services) -> ChangeReceipt | Problem:
+async def announce_key(key: SigningKey, reason: str, actor: Actor, services: Services) -> Committed | Problem:
     """Log that a new key signs; the head over that leaf is the first that it certainly signs."""
     change = build_change(
         Event.SIGNING_KEY_ROTATED,

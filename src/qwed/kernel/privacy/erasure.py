@@ -2,20 +2,22 @@
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated
 
+from msgspec import Meta
+
+from qwed.domain.change_parts import SubjectErased
 from qwed.futures import Future, notify
 from qwed.kernel.admin.approvals import expire
-from qwed.kernel.answer import Problem, problem
+from qwed.kernel.answer import Problem
 from qwed.kernel.audit_change import Actor, build_change, commit_change
-from qwed.kernel.body_parsing import refuse_body
 from qwed.kernel.privacy.payload import masked_name
-from qwed.kernel.request import MAX_NAME_LENGTH, clear_action_cache
+from qwed.kernel.request import clear_action_cache
+from qwed.kernel.request_schema import MAX_NAME_LENGTH, FieldRule, RequestStruct
 from qwed.kernel.services import Services
 from qwed.kernel.views.agent_views import View
-from qwed.model import ErrorCode, Event
+from qwed.model import Event
 from qwed.model.clock import DAY
-from qwed.store.change_parts import SubjectErased
 from qwed.store.protocol import StoreError
 
 _BATCH_SIZE = 1_000
@@ -35,18 +37,15 @@ class ErasedView(View, frozen=True, kw_only=True):
     activity_id: str | None
 
 
-def read_erasure(raw: Any) -> str | Problem:
-    """Parse the subject in a body, or return the problem with it."""
-    refusal = refuse_body(raw, ("subject",))
-    if refusal is not None:
-        return refusal
-    subject = raw.get("subject")
-    if subject is None:
-        return problem(ErrorCode.MISSING_FIELD, "`subject` is required")
+class ErasureRequest(RequestStruct):
+    """Subject to erase, as named in `context.subject` or `principal_id`."""
+
     # Wider than the rule for new subjects: a name that was accepted once can always be erased.
-    if not isinstance(subject, str) or not 0 < len(subject) <= MAX_NAME_LENGTH:
-        return problem(ErrorCode.MALFORMED, f"`subject` must be a text of 1 to {MAX_NAME_LENGTH} characters")
-    return subject
+    subject: Annotated[
+        str,
+        Meta(min_length=1, max_length=MAX_NAME_LENGTH, description="person whom the content is about"),
+        FieldRule(f"must be a text of 1 to {MAX_NAME_LENGTH} characters"),
+    ]
 
 
 async def erase(subject: str, actor: Actor, services: Services) -> ErasedView | Problem:
@@ -108,7 +107,7 @@ class RetentionJob:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._single_process = services.store.prefetch is None
+        self._single_process = not services.store.is_shared
         self._next_sweep = 0.0
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="qwed-retention", daemon=True)

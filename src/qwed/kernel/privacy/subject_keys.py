@@ -1,23 +1,23 @@
 """Keys of data subjects: content is sealed before it is stored and unreadable after its key was destroyed."""
 
-from collections import OrderedDict
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple, TypeVar
 
+from qwed.domain.agent import Agent
 from qwed.kernel.request import MAX_NAME_LENGTH
 from qwed.ledger import leaf
 from qwed.ledger.subject_encryption import MasterKey, SubjectKey, VaultError, existing_master, master_from
 from qwed.model.clock import Clock
 from qwed.model.ids import new_id
-from qwed.store.agent import Agent
+from qwed.model.lru_cache import LruCache
 from qwed.store.protocol import SETUP_STARTED, ActivityRecord, ApprovalRecord, DataSubject, Store
 
 KEPT, ERASED, EXPIRED, TAMPERED = "kept", "erased", "expired", "tampered"
 """Content is readable; erased with its subject; dropped after its retention; not what was stored."""
 NO_CONTENT = "{}"
-_MAX_CACHED = 20_000
+MAX_CACHED_KEYS = 20_000
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -56,8 +56,8 @@ class StoredContent(NamedTuple):
 class _KeyCache(NamedTuple):
     """Keys in memory, by subject name and by key id."""
 
-    by_name: OrderedDict[tuple[str, str], SubjectKey]
-    by_id: OrderedDict[str, SubjectKey | None]
+    by_name: LruCache[tuple[str, ...], SubjectKey]
+    by_id: LruCache[str, SubjectKey | None]
 
 
 _NOT_CACHED = SubjectKey("", b"")
@@ -72,8 +72,8 @@ class Vault:
         self._master = master
         self._clock = clock
         self._lock = Lock()
-        """Never held during a call of the store: the store asks for keys while it holds its own lock."""
-        self._fingerprint = lru_cache(_MAX_CACHED)(master.fingerprint)
+        """Never held during a call of the store, so that it needs no place in the lock order."""
+        self._fingerprint = lru_cache(MAX_CACHED_KEYS)(master.fingerprint)
         self.forget()
         # After a failed write, no key that may not be stored seals anything.
         store.on_write_failure = self.forget
@@ -81,7 +81,7 @@ class Vault:
     def forget(self) -> None:
         """Remove all keys from memory."""
         # A new cache, not a cleared one: a lookup in progress then stores its key in the discarded cache.
-        self._cache = _KeyCache(OrderedDict(), OrderedDict())
+        self._cache = _KeyCache(LruCache(MAX_CACHED_KEYS), LruCache(MAX_CACHED_KEYS))
         self._fingerprint.cache_clear()
 
     def fingerprint(self, text: str) -> str:
@@ -152,7 +152,10 @@ class Vault:
         if erased is None:
             return self.key_for(organisation_id, organisation_id)
         cache = self._cache
-        key = self._current_key(organisation_id, erased.name)
+        # Only its stored name is left. Several statements at once share the key, which is not written yet.
+        name = (organisation_id, erased.name, "stored")
+        key = cache.by_name.get(name) or self._current_key(organisation_id, erased.name)
+        key = self._cached(cache.by_name, name, key)
         return self._cached(cache.by_id, key.subject_id, key) or key
 
     def _current_key(self, organisation_id: str, name: str) -> SubjectKey:
@@ -167,13 +170,10 @@ class Vault:
         self._store.add_subject(DataSubject(key.subject_id, organisation_id, name, wrapped, self._clock.now()))
         return key
 
-    def _cached(self, entries: OrderedDict[K, V], entry_key: K, key: V) -> V:
+    def _cached(self, entries: LruCache[K, V], entry_key: K, key: V) -> V:
         """Add a key to the cache; if two threads created one for the same subject, return the first."""
         with self._lock:
-            first = entries.setdefault(entry_key, key)
-            if len(entries) > _MAX_CACHED:
-                entries.popitem(last=False)
-            return first
+            return entries.setdefault(entry_key, key)
 
 
 def _unsealed_content(entry: ActivityRecord | ApprovalRecord) -> StoredContent:

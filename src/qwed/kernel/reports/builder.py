@@ -1,15 +1,19 @@
 """Builds the compliance report of one agent and one period, reading the log in pages (spec 7.3)."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
+from msgspec import Meta
 
-from qwed.kernel.admin.approvals import expire_of
+from qwed.domain.agent import Agent
+from qwed.kernel.admin.approvals import submit_expiry_of
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.audit import audit_log
+from qwed.kernel.pagination import FROM, TO, one_of
 from qwed.kernel.reports.rows import csv_rows, json_rows
 from qwed.kernel.reports.statistics import ActivityStatistics
+from qwed.kernel.request_schema import RequestStruct
 from qwed.kernel.services import Services
 from qwed.kernel.time_range import read_time_range
 from qwed.kernel.views.agent_views import agent_view
@@ -22,22 +26,14 @@ from qwed.reports import csv_format, json_format, pdf_format, report_data
 from qwed.reports.framework_mapping import mapping_of
 from qwed.reports.verification_howto import STEPS
 from qwed.reports.yield_gil import yield_gil
-from qwed.store.agent import Agent
 from qwed.store.protocol import ActivityQuery, ActivityRecord
 
 DEFAULT_DAYS, MAX_DAYS = 30, 366
 MAX_ACTIVITIES = 200_000
 """Limit of one report; a longer record needs several."""
+FORMAT_NAMES = ("pdf", "json", "csv")
 _PAGE = 500
 _TIMEOUT = 30.0
-
-
-class ReportQuery(NamedTuple):
-    """Query parameters as received."""
-
-    format: str | None = None
-    since: str | None = None
-    until: str | None = None
 
 
 class ReportFormat(NamedTuple):
@@ -97,11 +93,20 @@ class ActivityReader(NamedTuple):
             query = query._replace(before=page[-1].log_index)
 
 
-def compliance_report(agent: Agent, query: ReportQuery, services: Services) -> ComplianceReport | Problem:
+class ReportRequest(RequestStruct, rename={"since": "from", "until": "to"}):
+    """Format and period of a report."""
+
+    format: Annotated[
+        str,
+        Meta(description="Format of the report.", extra_json_schema={"enum": [*FORMAT_NAMES]}),
+        one_of(FORMAT_NAMES),
+    ] = "pdf"
+    since: Annotated[str, FROM] | None = None
+    until: Annotated[str, TO] | None = None
+
+
+def compliance_report(agent: Agent, query: ReportRequest, services: Services) -> ComplianceReport | Problem:
     """Return the requested report with its statistics, or the problem with the query."""
-    name = "pdf" if query.format is None else query.format
-    if name not in FORMATS:
-        return problem(ErrorCode.BAD_OPTION, f"`format` must be one of {', '.join(FORMATS)}")
     time_range = _time_range_of(query, services)
     if isinstance(time_range, Problem):
         return time_range
@@ -109,10 +114,10 @@ def compliance_report(agent: Agent, query: ReportQuery, services: Services) -> C
     head = audit_log.newest_head(agent.organisation_id, services)
     reader = ActivityReader(agent, *time_range, head.size, services)
     data = _gather(reader, head)
-    return data if isinstance(data, Problem) else ComplianceReport(data, name, reader)
+    return data if isinstance(data, Problem) else ComplianceReport(data, query.format, reader)
 
 
-def _time_range_of(query: ReportQuery, services: Services) -> tuple[float, float] | Problem:
+def _time_range_of(query: ReportRequest, services: Services) -> tuple[float, float] | Problem:
     time_range = read_time_range(query.since, query.until)
     if isinstance(time_range, Problem):
         return time_range
@@ -130,8 +135,8 @@ def _time_range_of(query: ReportQuery, services: Services) -> tuple[float, float
 
 def _record_expired(agent: Agent, services: Services) -> None:
     """Make expired approvals durable in the log before the log is read."""
-    if expire_of(agent, services, services.clock.now()):
-        services.store.durable().wait_result(_TIMEOUT)
+    for resolution in submit_expiry_of(agent, services, services.clock.now()):
+        resolution.wait_result(_TIMEOUT)
 
 
 def _gather(reader: ActivityReader, head: Head) -> report_data.ReportData | Problem:

@@ -22,6 +22,9 @@ class ReportLimiter:
         self._active: Counter[str] = Counter()
         self._threads: ThreadPoolExecutor | None = None
 
+    def __len__(self) -> int:
+        return self._active.total()
+
     @property
     def threads(self) -> Executor:
         """Separate threads, so that no decision waits for a report."""

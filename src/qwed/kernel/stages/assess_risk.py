@@ -23,7 +23,7 @@ def assess_risk(case: Case, _services: Services) -> Case | Answer:
     verdict = case.verdict
     if verdict is None:
         raise RuntimeError("the case has no verdict")
-    risk = max(case.resolved_action.base, risk_of(verdict.effects))
+    risk = max(case.resolved_action.base, risk_of(verdict.effects)) if verdict.effects else case.resolved_action.base
     if case.resolved_action.effect is not None:
         risk = max(risk, RISK_OF[case.resolved_action.effect])
     if not case.resolved_action.is_tool:
@@ -31,7 +31,7 @@ def assess_risk(case: Case, _services: Services) -> Case | Answer:
     factors = _factors(verdict, case.content)
     if sum(factor.weight for factor in factors) >= RAISES_AT:
         risk = risk.raised()
-    return replace(case, risk=risk, factors=factors, policies=_policies(verdict, case.content))
+    return replace(case, risk=risk, factors=factors, policies=_policies(case, verdict))
 
 
 def _factors(verdict: Verdict, content: ContentScan) -> tuple[Factor, ...]:
@@ -47,12 +47,16 @@ def _factors(verdict: Verdict, content: ContentScan) -> tuple[Factor, ...]:
     return tuple(Factor(name, WEIGHTS[name]) for name, applies in present.items() if applies)
 
 
-def _policies(verdict: Verdict, content: ContentScan) -> tuple[PolicyCheck, ...]:
+def _policies(case: Case, verdict: Verdict) -> tuple[PolicyCheck, ...]:
+    content = case.content
     leaving = any(effect.kind in OUTBOUND for effect in verdict.effects)
     clean = content.complete and not (content.leaks_pii and leaving)
     return (
         PolicyCheck("no_pii_leakage", clean),
         PolicyCheck("no_secret_leakage", not content.secrets),
-        PolicyCheck("rate_limit", True),  # a call over its rate was refused by `check_budget`
-        PolicyCheck("tool_allowed", True),  # a tool that is not allowed was refused by `check_permissions`
+        *(PolicyCheck(name, True) for name in _EARLIER_POLICIES if name in case.checks_passed),
     )
+
+
+_EARLIER_POLICIES = ("rate_limit", "tool_allowed")
+"""Policies that earlier stages check and record."""

@@ -1,8 +1,8 @@
 """Decision: the stricter of two matrices, then the cases in which a person must approve (ruling 4.1)."""
 
-from qwed.kernel.answer import Answer, denied
+from qwed.kernel.answer import Answer, PolicyCheck, denied
 from qwed.kernel.case import Case, replace
-from qwed.kernel.decision_matrix import STATUS_MATRIX, TRUST_MATRIX, stricter
+from qwed.kernel.decision_matrix import STATUS_MATRIX, TRUST_MATRIX
 from qwed.kernel.services import Services
 from qwed.model import Decision, ErrorCode, Risk, Trust, Verdict
 
@@ -21,7 +21,19 @@ def decide(case: Case, _services: Services) -> Case | Answer:
     if by_trust is Decision.DENIED:
         return _refuse_trust(case)
     by_policy = Decision.PENDING if _needs_approval(case) else Decision.APPROVED
-    return replace(case, decision=stricter(by_status, by_trust, by_policy))
+    decision = stricter(by_status, by_trust, by_policy)
+    return replace(case, decision=decision, checks_passed=(*case.checks_passed, "trust_level_sufficient"))
+
+
+STRICTNESS = {Decision.APPROVED: 0, Decision.CORRECTED: 1, Decision.PENDING: 2, Decision.DENIED: 3}
+
+
+def stricter(*decisions: Decision) -> Decision:
+    """Return the strictest decision: DENIED over PENDING over CORRECTED over APPROVED (ruling 4.1)."""
+    return max(decisions, key=STRICTNESS.__getitem__)
+
+
+_LEAKS_PII = PolicyCheck("no_pii_leakage", False)
 
 
 def _needs_approval(case: Case) -> bool:
@@ -30,7 +42,7 @@ def _needs_approval(case: Case) -> bool:
         case.risk > case.options.risk_threshold
         or tool.dangerous
         or (tool.requires_approval and case.agent.trust < Trust.TRUSTED)
-        or any(check.policy == "no_pii_leakage" and not check.passed for check in case.policies)
+        or _LEAKS_PII in case.policies
     )
 
 

@@ -10,10 +10,10 @@ from qwed.engines.protocol import DEFAULT_SENSITIVE_COLUMNS, DataPolicy, EngineR
 from qwed.engines.registry import ENGINES
 from qwed.engines.verdict_cache import CACHEABLE_STATUSES, VerdictRequest
 from qwed.futures import Future
-from qwed.kernel.analysis.allowlists import enforce_allowlists
-from qwed.kernel.analysis.blocked_equivalents import refuse_blocked_equivalent
 from qwed.kernel.analysis.content_scan import scan_content
 from qwed.kernel.analysis.executable_text import value_at, with_value_at
+from qwed.kernel.analysis.permission_enforcement import enforce_allowlists, refuse_blocked_equivalent
+from qwed.kernel.analysis.sql_statements import may_select
 from qwed.kernel.analysis.tool_analyzers import (
     ANALYZERS,
     add_declared_effects,
@@ -21,7 +21,6 @@ from qwed.kernel.analysis.tool_analyzers import (
     analyze_tool,
     block_secret_leaks,
 )
-from qwed.kernel.analysis.unanalyzed_text import may_select
 from qwed.kernel.answer import Answer, denied
 from qwed.kernel.case import Case, replace
 from qwed.kernel.request import FILE, Action, read_action
@@ -36,30 +35,67 @@ def run_engine(case: Case, services: Services) -> Case | Answer | Coroutine[Any,
     """Return the case with its verdict; a coroutine if an engine worker must be awaited."""
     case = replace(case, content=scan_content(case.action))
     analyzer = ANALYZERS.get(case.resolved_action.analyzer)
-    if analyzer is None:
-        return _ask_engine(case, services)
-    return _with_verdict(case, analyzer(case))
+    if analyzer is not None:
+        return _with_verdict(case, analyzer(case))
+    request = _verdict_request(case, case.action)
+    try:
+        verdict = services.engines.ask(request)
+    except PoolFullError:
+        return _refuse_busy()
+    if isinstance(verdict, Future) or verdict.status is Status.FAILED:
+        return _await_verdict(case, request, verdict, services)
+    return _with_engine_verdict(case, verdict)
+
+
+def _with_engine_verdict(case: Case, verdict: Verdict) -> Case:
+    if not ENGINES[case.resolved_action.analyzer].cacheable:
+        case = replace(case, cacheable=False)
+    return _with_verdict(case, verdict)
 
 
 def _with_verdict(case: Case, verdict: Verdict) -> Case:
+    """Return the case with the verdict after every rule on the effects that applies to it."""
+    permissions = case.agent.permissions
+    if permissions.allowed_paths is not None or permissions.allowed_domains is not None:
+        verdict = enforce_allowlists(case, verdict)
     # Inferred and declared effects come after the allowlists: their targets are tool names, not files or addresses.
-    extended = add_declared_effects(case, add_inferred_effects(case, enforce_allowlists(case, verdict)))
-    return replace(case, verdict=block_secret_leaks(case, refuse_blocked_equivalent(case, extended)))
+    if case.resolved_action.custom or verdict.effects:
+        verdict = add_inferred_effects(case, verdict)
+    if case.action.effects:
+        verdict = add_declared_effects(case, verdict)
+    if permissions.blocked_tools:
+        verdict = refuse_blocked_equivalent(case, verdict)
+    if case.content.secrets or verdict.effects:
+        verdict = block_secret_leaks(case, verdict)
+    return replace(case, verdict=verdict)
 
 
-async def _ask_engine(case: Case, services: Services) -> Case | Answer:
+async def _await_verdict(
+    case: Case, request: VerdictRequest, pending: Verdict | Future[Verdict], services: Services
+) -> Case | Answer:
     try:
-        verdict = await _verdict_on(case, case.action, services)
+        verdict = await _resolve(request, pending, services)
         if _is_plain_text(case, verdict):
             case = replace(case, resolved_action=case.resolved_action._replace(analyzer=TOOL, executable_text=None))
             return _with_verdict(case, analyze_tool(case))
         if verdict.status is Status.FAILED and verdict.corrected is not None and not _is_embedded(case):
             return await _try_repair(case, verdict, services)
     except PoolFullError:
-        return denied(ErrorCode.ENGINE_UNAVAILABLE, check="engine_available", retry_after=1)
-    if not ENGINES[case.resolved_action.analyzer].cacheable:
-        case = replace(case, cacheable=False)
-    return _with_verdict(case, verdict)
+        return _refuse_busy()
+    return _with_engine_verdict(case, verdict)
+
+
+async def _resolve(request: VerdictRequest, pending: Verdict | Future[Verdict], services: Services) -> Verdict:
+    """Return the verdict; one that had to be awaited is cached."""
+    if not isinstance(pending, Future):
+        return pending
+    verdict = await pending
+    services.engines.learn(request, verdict)
+    return verdict
+
+
+def _refuse_busy() -> Answer:
+    return denied(ErrorCode.ENGINE_UNAVAILABLE, check="engine_available", retry_after=1)
 
 
 def _is_embedded(case: Case) -> bool:
@@ -75,19 +111,13 @@ def _is_plain_text(case: Case, verdict: Verdict) -> bool:
     return verdict.checks_failed == ("syntax_valid",) and may_select(executable_text.normalized)
 
 
-async def _verdict_on(case: Case, action: Action, services: Services) -> Verdict:
+def _verdict_request(case: Case, action: Action) -> VerdictRequest:
     executable_text = case.resolved_action.executable_text
     # If the tool is registered later, the same action is read from another parameter.
     cache_key = action.hash if executable_text is None else f"{action.hash} at {executable_text.path}"
-    question = VerdictRequest(
+    return VerdictRequest(
         case.agent.organisation_id, case.resolved_action.analyzer, cache_key, _request_of(case, action), case.agent_id
     )
-    verdict_or_future = services.engines.ask(question)
-    if not isinstance(verdict_or_future, Future):
-        return verdict_or_future
-    verdict = await verdict_or_future
-    services.engines.learn(question, verdict)
-    return verdict
 
 
 async def _try_repair(case: Case, verdict: Verdict, services: Services) -> Case:
@@ -96,7 +126,8 @@ async def _try_repair(case: Case, verdict: Verdict, services: Services) -> Case:
     action = read_action(corrected)
     if isinstance(action, Answer):
         return _with_verdict(case, verdict)
-    repair_verdict = await _verdict_on(case, action, services)
+    request = _verdict_request(case, action)
+    repair_verdict = await _resolve(request, services.engines.ask(request), services)
     if repair_verdict.status not in _PASSING or repair_verdict.corrected is not None:
         # A repair that timed out may be verified next time.
         return _with_verdict(replace(case, cacheable=repair_verdict.status in CACHEABLE_STATUSES), verdict)
@@ -135,7 +166,7 @@ def _request_of(case: Case, action: Action) -> EngineRequest:
     return EngineRequest(
         query=text_of(action, "query"),
         code=text_of(action, "code"),
-        parameters=_parameters_of(action),
+        parameters=action.parameters or {} if action.file is None else {**(action.parameters or {}), FILE: action.file},
         policy=_policy_of(case),
     )
 
@@ -144,11 +175,6 @@ def _stated_dialect(case: Case) -> Mapping[str, Any]:
     """Return the dialect that the call of an unregistered tool names, if another one is known: then both must agree."""
     stated = (case.action.parameters or {}).get("dialect")
     return {"dialect": stated} if stated is not None and case.agent.permissions.dialect else {}
-
-
-def _parameters_of(action: Action) -> Mapping[str, Any]:
-    parameters = action.parameters or {}
-    return parameters if action.file is None else {**parameters, FILE: action.file}
 
 
 def _policy_of(case: Case) -> DataPolicy:

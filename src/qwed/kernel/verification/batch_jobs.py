@@ -1,19 +1,20 @@
 """Batch jobs: parsing of the body, sealing of the items, and response models (INTERFACES 2)."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import msgspec
+from msgspec import Meta
 
 from qwed.guards.secrets import mask
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.audit_change import Actor
-from qwed.kernel.body_parsing import refuse_body
 from qwed.kernel.privacy.masking import mask_value
 from qwed.kernel.privacy.subject_keys import KEPT
-from qwed.kernel.request import SUBJECT, is_subject, without_file
+from qwed.kernel.request import MAX_NAME_LENGTH, SUBJECT, is_subject, without_file
+from qwed.kernel.request_schema import FieldRule, RequestStruct, parse
 from qwed.kernel.services import Services
-from qwed.kernel.verification.request import ENGINE_INPUTS, read_engine_name, read_request
+from qwed.kernel.verification.request import ENGINE_INPUTS, BatchItem, read_engine_name, read_request
 from qwed.kernel.verification.service import detect_engine
 from qwed.kernel.views.agent_views import View
 from qwed.model import ErrorCode, Status
@@ -26,6 +27,47 @@ MAX_OPEN_JOBS = 50
 """Unfinished jobs of one organisation."""
 WAITING, PROCESSING = UNFINISHED = ("pending", "processing")
 _encode = msgspec.json.Encoder().encode
+
+
+class BatchOptions(RequestStruct):
+    """Parallelism, whether to stop at the first item that is not VERIFIED, and the subject of the content."""
+
+    unknown: ClassVar[str] = "in `options`: unknown field {name}: known are {fields}"
+    unknown_code: ClassVar[ErrorCode] = ErrorCode.BAD_OPTION
+    max_parallel: Annotated[
+        int,
+        Meta(ge=1, le=MAX_PARALLEL),
+        FieldRule(f"must be a whole number from 1 to {MAX_PARALLEL}", ErrorCode.BAD_OPTION),
+    ] = MAX_PARALLEL
+    fail_fast: Annotated[bool, FieldRule("must be true or false", ErrorCode.BAD_OPTION)] = False
+    subject: (
+        Annotated[
+            str,
+            Meta(
+                description="person whom the content is about",
+                extra_json_schema={"minLength": 1, "maxLength": MAX_NAME_LENGTH},
+            ),
+            FieldRule(
+                f"must be {SUBJECT}",
+                ErrorCode.BAD_OPTION,
+                refuse=lambda name: None if is_subject(name) else "",
+            ),
+        ]
+        | None
+    ) = None
+
+
+class BatchRequest(RequestStruct):
+    """Batch job."""
+
+    items: Annotated[
+        list[BatchItem],
+        Meta(min_length=1, max_length=MAX_ITEMS),
+        FieldRule(f"must be a list of 1 to {MAX_ITEMS} items"),
+    ]
+    options: (
+        Annotated[BatchOptions, FieldRule("=in `options`: the body must be an object", ErrorCode.BAD_OPTION)] | None
+    ) = None
 
 
 class Batch(NamedTuple):
@@ -71,51 +113,26 @@ class JobView(View, frozen=True, kw_only=True):
 
 def read_batch(raw: Any, actor: Actor, services: Services) -> Batch | Problem:
     """Parse the job in a body, or return the problem: no item is processed unless all are valid."""
-    refusal = refuse_body(raw, ("items", "options"))
-    if refusal is not None:
-        return refusal
-    items = raw.get("items")
-    if items is None:
-        return problem(ErrorCode.MISSING_FIELD, "`items` is required")
-    if not isinstance(items, list) or not 0 < len(items) <= MAX_ITEMS:
-        return problem(ErrorCode.MALFORMED, f"`items` must be a list of 1 to {MAX_ITEMS} items")
-    options = _read_options(raw.get("options"))
-    if isinstance(options, Problem):
-        return options
-    parallel, fail_fast, subject = options
+    request = parse(raw, BatchRequest)
+    if isinstance(request, Problem):
+        return request
+    options, items = request.options or BatchOptions(), raw["items"]
     now = services.clock.now()
     job = BatchJob(
         timed_id("job", now),
         actor.organisation_id,
         actor.actor_id,
         actor.role,
-        parallel,
-        fail_fast,
+        options.max_parallel,
+        options.fail_fast,
         len(items),
         now,
         now + services.settings.batch_ttl_seconds,
-        subject_id=services.vault.key_for(actor.organisation_id, subject or actor.organisation_id).subject_id,
+        subject_id=services.vault.key_for(actor.organisation_id, options.subject or actor.organisation_id).subject_id,
     )
     parsed = [_read_item(job.job_id, position, item) for position, item in enumerate(items)]
     invalid = next((item for item in parsed if isinstance(item, Problem)), None)
     return invalid or Batch(job, tuple(item for item in parsed if not isinstance(item, Problem)))
-
-
-def _read_options(raw: Any) -> tuple[int, bool, str | None] | Problem:
-    if raw is None:
-        return MAX_PARALLEL, False, None
-    refusal = refuse_body(raw, ("max_parallel", "fail_fast", "subject"))
-    if refusal is not None:
-        return problem(ErrorCode.BAD_OPTION, f"in `options`: {refusal.message}")
-    parallel, fail_fast = raw.get("max_parallel", MAX_PARALLEL), raw.get("fail_fast", False)
-    if isinstance(parallel, bool) or not isinstance(parallel, int) or not 1 <= parallel <= MAX_PARALLEL:
-        return problem(ErrorCode.BAD_OPTION, f"`max_parallel` must be a whole number from 1 to {MAX_PARALLEL}")
-    if not isinstance(fail_fast, bool):
-        return problem(ErrorCode.BAD_OPTION, "`fail_fast` must be true or false")
-    subject = raw.get("subject")
-    if subject is not None and not (isinstance(subject, str) and is_subject(subject)):
-        return problem(ErrorCode.BAD_OPTION, f"`subject` must be {SUBJECT}")
-    return parallel, fail_fast, subject
 
 
 def _read_item(job_id: str, position: int, raw: Any) -> JobItem | Problem:
@@ -128,9 +145,6 @@ def _read_item(job_id: str, position: int, raw: Any) -> JobItem | Problem:
 
 
 def _refuse_item(raw: Any) -> Problem | None:
-    refusal = refuse_body(raw, ("query", "type", "operation", "params"))
-    if refusal is not None:
-        return refusal
     engine = read_engine_name(raw)
     if isinstance(engine, Problem):
         return engine

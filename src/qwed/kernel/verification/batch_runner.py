@@ -108,7 +108,7 @@ class BatchRunner:
 
     async def _resume(self) -> None:
         """Start all open jobs; with a shared store repeatedly, and only while this process is the leader."""
-        single_process = self._services.store.prefetch is None
+        single_process = not self._services.store.is_shared
         while True:
             if self._services.store.is_leader():
                 for job in await self._read_store(self._services.store.open_jobs):

@@ -1,21 +1,74 @@
-"""Parsing of the engine endpoints' bodies, one row for each engine (INTERFACES 2)."""
+"""Requests of the engine endpoints, one row for each engine (INTERFACES 2)."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
+
+import msgspec
+from msgspec import Meta
 
 from qwed.engines.pool import MAX_SECONDS
 from qwed.engines.protocol import EngineRequest
+from qwed.engines.registry import ENGINE_NAMES
 from qwed.kernel.answer import Problem, problem
-from qwed.kernel.body_parsing import refuse_body
-from qwed.kernel.request import FILE, quoted, without_file
-from qwed.kernel.verification.parameters import refuse_wrong_kinds
+from qwed.kernel.request import FILE, without_file
+from qwed.kernel.request_schema import FieldRule, RequestStruct, parse, quoted, unknown_field
 from qwed.model import CanonicalJsonError, ErrorCode, sha256_of
 
 DEFAULT_MS = 30_000
 SHORTEST_MS = 1_000
 LONGEST_MS = int(MAX_SECONDS * 1000)
-OPTIONS = ("timeout_ms", "include_attestation")
+CONSENSUS_MODES = ("single", "high", "maximum")
 _CODE = "code"
+
+_TEXT = Annotated[str, FieldRule("must be a text")]
+_FLAG = Annotated[bool, FieldRule("must be true or false")]
+
+
+def _refuse_mode(mode: str) -> str | None:
+    return None if mode in CONSENSUS_MODES else f": unknown mode {quoted(mode)}: known are {', '.join(CONSENSUS_MODES)}"
+
+
+_MODE = Annotated[
+    str, Meta(extra_json_schema={"enum": [*CONSENSUS_MODES]}), FieldRule("must be a text", refuse=_refuse_mode)
+]
+PARAMETERS: dict[str, Any] = {
+    "allow_mutation": _FLAG,
+    "allowed_tables": Annotated[list[str], FieldRule("must be a list of texts")],
+    "assumptions": Any,
+    "claimed_result": Any,
+    "conclusion": _TEXT,
+    FILE: _TEXT,
+    "context": _TEXT,
+    "dialect": _TEXT,
+    "format": _TEXT,
+    "language": _TEXT,
+    "min_confidence": Annotated[float, FieldRule("must be a number")],
+    "mode": _MODE,
+    "operation": _TEXT,
+    "premises": Annotated[list[str] | str, FieldRule("must be a text or a list of texts")],
+    "schema_ddl": _TEXT,
+    "tolerance": Annotated[str | float, FieldRule("must be a number, or one written as a text")],
+    "unit": _TEXT,
+    "verification_mode": _MODE,
+}
+"""Types of the engines' parameters; their meaning is checked by the engine."""
+
+
+class EngineOptions(RequestStruct):
+    """Timeout, and whether to return a signed attestation."""
+
+    unknown: ClassVar[str] = "unknown option {name}: known are {fields}"
+    unknown_code: ClassVar[ErrorCode] = ErrorCode.BAD_OPTION
+    timeout_ms: Annotated[
+        int,
+        Meta(ge=SHORTEST_MS, le=LONGEST_MS),
+        FieldRule(
+            f"must be from {SHORTEST_MS} to {LONGEST_MS}",
+            ErrorCode.BAD_OPTION,
+            wrong_type="must be a whole number",
+        ),
+    ] = DEFAULT_MS
+    include_attestation: Annotated[bool, FieldRule("must be true or false", ErrorCode.BAD_OPTION)] = False
 
 
 class EngineInputs(NamedTuple):
@@ -24,6 +77,10 @@ class EngineInputs(NamedTuple):
     texts: tuple[str, ...]
     """Accepted names of the input field."""
     parameters: tuple[str, ...] = ()
+    summary: str = ""
+    """Summary of its endpoint; empty if it has none."""
+    about: str = ""
+    """Description of its request."""
     instead: tuple[str, ...] = ()
     """Parameters that together replace the input."""
     required: tuple[str, ...] = ()
@@ -34,14 +91,58 @@ class EngineInputs(NamedTuple):
 _PACK = EngineInputs(("query",), ("operation",), any_values=True)
 
 ENGINE_INPUTS: dict[str, EngineInputs] = {
-    "math": EngineInputs(("expression", "query"), ("operation", "claimed_result", "tolerance", "assumptions", "unit")),
-    "logic": EngineInputs(("query",), ("premises", "conclusion"), instead=("premises", "conclusion")),
-    _CODE: EngineInputs(("code", "query"), ("language",)),
-    "sql": EngineInputs(("query", "sql"), ("schema_ddl", "dialect", "allowed_tables", "allow_mutation")),
-    "fact": EngineInputs(("claim", "query"), ("context",), required=("context",)),
-    "stats": EngineInputs(("query", "claim"), (FILE, "format"), required=(FILE,)),
-    "image": EngineInputs(("claim", "query"), (FILE,), required=(FILE,)),
-    "consensus": EngineInputs(("query", "expression"), ("verification_mode", "mode", "min_confidence")),
+    "math": EngineInputs(
+        ("expression", "query"),
+        ("operation", "claimed_result", "tolerance", "assumptions", "unit"),
+        "Verify or compute a mathematical expression",
+        "Claim such as `2+2 = 4`, expression, or operation with its claimed result.",
+    ),
+    "logic": EngineInputs(
+        ("query",),
+        ("premises", "conclusion"),
+        "Check satisfiability or entailment",
+        "Formula, or premises and a conclusion.",
+        instead=("premises", "conclusion"),
+    ),
+    _CODE: EngineInputs(
+        ("code", "query"),
+        ("language",),
+        "Verify that code is pure computation",
+        "Code in one of the supported languages: `python` (default), `javascript`, `typescript`, `bash` or `sql`.",
+    ),
+    "sql": EngineInputs(
+        ("query", "sql"),
+        ("schema_ddl", "dialect", "allowed_tables", "allow_mutation"),
+        "Verify that a SQL query only reads permitted data",
+        "Query, and the tables and operations it may use.",
+    ),
+    "fact": EngineInputs(
+        ("claim", "query"),
+        ("context",),
+        "Verify a claim against a text",
+        "Claim; `context` is required, here or in `params`.",
+        required=("context",),
+    ),
+    "stats": EngineInputs(
+        ("query", "claim"),
+        (FILE, "format"),
+        "Verify a claim against a table; accepts a form upload",
+        "Claim about a table, `csv`, `tsv`, `json` or `parquet`; `content_base64` is required, here or in `params`.",
+        required=(FILE,),
+    ),
+    "image": EngineInputs(
+        ("claim", "query"),
+        (FILE,),
+        "Verify a claim against an image; accepts a form upload",
+        "Claim about an image; `content_base64` is required, here or in `params`.",
+        required=(FILE,),
+    ),
+    "consensus": EngineInputs(
+        ("query", "expression"),
+        ("verification_mode", "mode", "min_confidence"),
+        "Verify a claim by independent methods",
+        "Claim, and how many independent methods must agree on it.",
+    ),
     "legal": _PACK,
     "finance": _PACK,
     "ucp": _PACK,
@@ -49,6 +150,71 @@ ENGINE_INPUTS: dict[str, EngineInputs] = {
 }
 AUTO = EngineInputs(("query",), tuple(dict.fromkeys(name for row in ENGINE_INPUTS.values() for name in row.parameters)))
 """Fields of a body whose engine is not known yet."""
+
+
+def _optional(names: tuple[str, ...]) -> list[Any]:
+    kinds = {name: kind if kind is Any else kind | None for name, kind in PARAMETERS.items()}
+    return [(name, kinds[name], None) for name in names]
+
+
+def _parameters_type(engine: str, names: tuple[str, ...]) -> type[Any]:
+    doc = {"__doc__": f"Parameters of the {engine} engine."}
+    return msgspec.defstruct(
+        f"{engine.title()}Params", _optional(names), bases=(RequestStruct,), namespace=doc, kw_only=True
+    )
+
+
+def _request_type(engine: str, row: EngineInputs) -> type[Any]:
+    text: list[Any] = [(row.texts[0], str | None, None) if row.instead else (row.texts[0], str)]
+    nested: list[Any] = [("params", PARAMETER_TYPES[engine] | None, None), ("options", EngineOptions | None, None)]
+    name, doc = f"Verify{engine.title()}Request", {"__doc__": row.about}
+    return msgspec.defstruct(
+        name, text + _optional(row.parameters) + nested, bases=(RequestStruct,), namespace=doc, kw_only=True
+    )
+
+
+PARAMETER_TYPES = {engine: _parameters_type(engine, row.parameters) for engine, row in ENGINE_INPUTS.items()}
+"""Type of the parameters of each engine."""
+REQUEST_TYPES = {engine: _request_type(engine, row) for engine, row in ENGINE_INPUTS.items() if row.summary}
+"""Type of the body of each engine's endpoint."""
+AnyParams: type[Any] = msgspec.defstruct(
+    "AnyParams",
+    _optional(AUTO.parameters),
+    bases=(RequestStruct,),
+    namespace={"__doc__": "Parameters of the detected engine; if `type` names a pack, the values of its check."},
+    forbid_unknown_fields=False,
+    kw_only=True,
+)
+"""Parameters of every engine."""
+
+
+def _refuse_engine(name: Any) -> str | None:
+    if isinstance(name, str) and name in ENGINE_INPUTS:
+        return None
+    return f"=unknown type {quoted(str(name))}: known are {', '.join(ENGINE_INPUTS)}"
+
+
+EngineName = Annotated[
+    Any,
+    Meta(extra_json_schema={"anyOf": [{"enum": [*ENGINE_NAMES]}, {"type": "null"}]}),
+    FieldRule(code=ErrorCode.UNKNOWN_TYPE, refuse=_refuse_engine),
+]
+_OPTIONAL_TEXT = Annotated[Any, Meta(extra_json_schema={"anyOf": [{"type": "string"}, {"type": "null"}]})]
+
+
+class BatchItem(RequestStruct):
+    """One input; without `type` the engine is detected. `params` are those of the engine, or the values of a check."""
+
+    query: _OPTIONAL_TEXT = None
+    type: EngineName = None
+    operation: _OPTIONAL_TEXT = None
+    params: Any = None
+
+
+class VerifyAnyRequest(BatchItem):
+    """Any input. `type` names the engine, otherwise it is detected; `operation` names a check of a pack."""
+
+    options: EngineOptions | None = None
 
 
 class VerifyOptions(NamedTuple):
@@ -81,9 +247,8 @@ _NULLABLE = ("operation",)
 def read_engine_name(raw: Any) -> str | Problem | None:
     """Return the engine named by `type`, None if there is none, or the problem with an unknown one."""
     named = raw.get("type") if isinstance(raw, Mapping) else None
-    if named is None or (isinstance(named, str) and named in ENGINE_INPUTS):
-        return named
-    return problem(ErrorCode.UNKNOWN_TYPE, f"unknown type {quoted(str(named))}: known are {', '.join(ENGINE_INPUTS)}")
+    item = parse({"type": named}, BatchItem)
+    return item if isinstance(item, Problem) else named
 
 
 def read_typed_request(engine: str, raw: Mapping[str, Any]) -> VerificationRequest | Problem:
@@ -98,7 +263,7 @@ def read_body(
     row: EngineInputs, raw: Any, read_before: tuple[str, ...] = ()
 ) -> tuple[str, dict[str, Any], VerifyOptions] | Problem:
     """Parse the input, the parameters and the options of a body, or return the problem with it."""
-    refusal = refuse_body(raw, (*row.texts, *read_before, *row.parameters, "params", "options"))
+    refusal = unknown_field(raw, (*row.texts, *read_before, *row.parameters, "params", "options"))
     if refusal is not None and row.any_values and isinstance(raw, Mapping):
         return problem(ErrorCode.MALFORMED, f"{refusal.message}; if it is a value of the check, put it in `params`")
     if refusal is not None:
@@ -134,7 +299,7 @@ def _read_parameters(row: EngineInputs, raw: Mapping[str, Any]) -> dict[str, Any
     """Parse the parameters in the body or in `params`; the same name in both is refused."""
     nested = raw.get("params")
     if nested is not None:
-        refusal = refuse_body(nested, _known_names(row, nested))
+        refusal = unknown_field(nested, _known_names(row, nested))
         if refusal is not None:
             return problem(ErrorCode.MALFORMED, f"in `params`: {refusal.message}")
     top_level = {name: raw[name] for name in row.parameters if raw.get(name) is not None}
@@ -143,9 +308,9 @@ def _read_parameters(row: EngineInputs, raw: Mapping[str, Any]) -> dict[str, Any
     if duplicate is not None:
         return problem(ErrorCode.MALFORMED, f"`{duplicate}` is in the body and in `params`: send it once")
     parameters = top_level | from_params
-    refusal = refuse_wrong_kinds({name: value for name, value in parameters.items() if name in row.parameters})
-    if refusal is not None:
-        return refusal
+    known = parse({name: value for name, value in parameters.items() if name in row.parameters}, AnyParams)
+    if isinstance(known, Problem):
+        return known
     missing = next((name for name in row.required if name not in parameters), None)
     if missing is not None:
         return problem(ErrorCode.MISSING_FIELD, f"`{missing}` is required")
@@ -183,18 +348,11 @@ def _is_encodable(text: str) -> bool:
 
 def read_options(raw: Any) -> VerifyOptions | Problem:
     """Parse the timeout and whether a signed statement is requested (INTERFACES 2)."""
-    if raw is None:
-        return VerifyOptions()
-    if not isinstance(raw, Mapping):
+    if not isinstance(raw, Mapping | None):
         return problem(ErrorCode.BAD_OPTION, "`options` must be an object")
-    unknown = next((name for name in raw if name not in OPTIONS), None)
-    if unknown is not None:
-        return problem(ErrorCode.BAD_OPTION, f"unknown option {quoted(str(unknown))}: known are {', '.join(OPTIONS)}")
-    milliseconds, attest = raw.get("timeout_ms", DEFAULT_MS), raw.get("include_attestation", False)
-    if isinstance(milliseconds, bool) or not isinstance(milliseconds, int):
-        return problem(ErrorCode.BAD_OPTION, "`timeout_ms` must be a whole number")
-    if not SHORTEST_MS <= milliseconds <= LONGEST_MS:
-        return problem(ErrorCode.BAD_OPTION, f"`timeout_ms` must be from {SHORTEST_MS} to {LONGEST_MS}")
-    if not isinstance(attest, bool):
-        return problem(ErrorCode.BAD_OPTION, "`include_attestation` must be true or false")
-    return VerifyOptions(milliseconds / 1000, attest)
+    options = parse({} if raw is None else raw, EngineOptions)
+    return (
+        options
+        if isinstance(options, Problem)
+        else VerifyOptions(options.timeout_ms / 1000, options.include_attestation)
+    )

@@ -5,11 +5,11 @@ from typing import Any
 
 import msgspec
 
+from qwed.domain.agent import Agent, AgentLimits, AgentStatus, Permissions
+from qwed.domain.budget import UsageCounters
 from qwed.kernel.agents.registration import COUNT_LIMITS, MONEY_LIMITS
 from qwed.model import usd_from
 from qwed.model.clock import DAY, HOUR, rfc3339
-from qwed.store.agent import Agent, AgentLimits, AgentStatus, Permissions
-from qwed.store.budget import UsageCounters
 
 Usd = int | float
 

@@ -7,26 +7,27 @@ from typing import Any, NamedTuple
 import msgspec
 import psycopg
 
+from qwed.domain import change_parts
+from qwed.domain.change_parts import Conflict
+from qwed.domain.transition import CommitLimits
+from qwed.domain.write_set import Reservation, WriteSet
 from qwed.futures import Future
-from qwed.model import ErrorCode
-from qwed.store import change_parts
-from qwed.store.attestation_chains import ChainEnds
-from qwed.store.change_parts import Conflict
-from qwed.store.commit_logic import PlannedChange, PlannedCommit
-from qwed.store.group_commit import PendingWrite
+from qwed.store.change_handlers import ChangeContext
+from qwed.store.commit_plan import Plan, apply_plan_parts, plan_change, plan_decision
+from qwed.store.group_commit import LEAF_OF_ROW, PendingWrite, rows_of
 from qwed.store.log import Integration, Sequencer
-from qwed.store.postgres.cache import CachedState, SharedEntityCache
+from qwed.store.postgres.cache import SharedEntityCache
+from qwed.store.postgres.commits_in_flight import CommitsInFlight
 from qwed.store.postgres.connections import TimedConnection
 from qwed.store.postgres.dialect import translate
 from qwed.store.postgres.lock_order import locks_for
-from qwed.store.postgres.locked_snapshot import LockedSnapshot
+from qwed.store.postgres.locked_rows import LockedRows
 from qwed.store.postgres.write_batch import LOCK_LOGS, WRITE_BATCH, LogState, batch_values, locked_frontier_reader
-from qwed.store.protocol import STALE_STATE, Change, CommitRequest
+from qwed.store.reservations import Reservations
 
 Row = tuple[Any, ...]
 Statement = tuple[str, Row]
 
-_LEAF = 6
 _UNCACHED_PARTS = (
     change_parts.AgentUnchanged,
     change_parts.OrganisationActive,
@@ -43,11 +44,10 @@ def execute_all(connection: TimedConnection, statements: Iterable[Statement]) ->
 
 
 class WriteRequest(msgspec.Struct, eq=False):
-    """Queued write: a commit, a change, or plain statements."""
+    """Queued write: a write set, or plain statements."""
 
     future: Future[Any] = msgspec.field(default_factory=Future)
-    commit: CommitRequest | None = None
-    change: Change | None = None
+    write_set: WriteSet | None = None
     statements: tuple[Statement, ...] = ()
     exclusive: bool = False
     """True if it needs a transaction of its own."""
@@ -55,8 +55,9 @@ class WriteRequest(msgspec.Struct, eq=False):
     @property
     def size(self) -> int:
         """Approximate number of characters."""
-        logged = self.commit or self.change
-        return 0 if logged is None else len(logged.activity.leaf) + len(logged.activity.payload)
+        if self.write_set is None:
+            return 0
+        return len(self.write_set.activity.leaf) + len(self.write_set.activity.payload)
 
 
 class WriteOutcome(msgspec.Struct, eq=False):
@@ -64,9 +65,9 @@ class WriteOutcome(msgspec.Struct, eq=False):
 
     request: WriteRequest
     result: Any = None
-    """Result of its future: a receipt, a refusal, a conflict, or stale state."""
+    """Result of its future: where it was committed, or the conflict."""
     failure: BaseException | None = None
-    planned: PlannedCommit | PlannedChange | None = None
+    plan: Plan | None = None
     """Rows to write."""
 
 
@@ -75,39 +76,8 @@ class ProcessCaches(NamedTuple):
 
     lock: RLock
     entities: SharedEntityCache
-    state: CachedState
-    chains: ChainEnds
-
-    def mark_pending(self, request: WriteRequest, number: int, done: int) -> None:
-        """Apply the expected effects of a request when it is submitted, so that the next one need not wait for it."""
-        with self.lock:
-            if request.commit is not None and request.commit.link is not None:
-                self.chains.put(request.commit.agent.organisation_id, request.commit.link, number, done)
-            for part in _resolved_approvals(request):
-                self.state.release_approval(part)
-
-    def finish(self, outcome: WriteOutcome) -> None:
-        """Undo the expected effects of a request once its outcome is known."""
-        with self.lock:
-            commit = outcome.request.commit
-            if commit is not None and commit.link is not None and outcome.planned is None:
-                self.chains.drop(commit.agent.organisation_id, commit.link.chain_id)
-            for part in _resolved_approvals(outcome.request):
-                self.state.rehold_approval(part)
-
-
-def _resolved_approvals(request: WriteRequest) -> Iterable[change_parts.ApprovalResolved]:
-    if request.change is not None:
-        for part in request.change.parts:
-            if isinstance(part, change_parts.ApprovalResolved):
-                yield part
-
-
-class CommitLimits(NamedTuple):
-    """Limits that a commit is checked against."""
-
-    max_steps: int
-    max_open_approvals: int
+    reservations: Reservations
+    in_flight: CommitsInFlight
 
 
 class BatchTransaction:
@@ -124,24 +94,24 @@ class BatchTransaction:
         self._connection = connection
         self._caches = caches
         self._sequencer = sequencer
-        self._commits = [request.commit for request in batch if request.commit is not None]
-        self._changes = [request.change for request in batch if request.change is not None]
+        self._write_sets = [request.write_set for request in batch if request.write_set is not None]
         self.outcomes = [WriteOutcome(request) for request in batch]
         self.statements: list[Statement] = [statement for request in batch for statement in request.statements]
         """Written before anything else: data subjects, whose keys sealed the leaves of this batch."""
         self.integration: Integration | None = None
         self.commit_sent = False
         """True once COMMIT was sent: from then on only the database knows the outcome."""
-        self._snapshot = LockedSnapshot(connection, holds=self._is_held, **limits._asdict())
+        self._state = LockedRows(connection, limits, self._is_held)
+        self._context = ChangeContext(self._state.entities, self._state.one, write=1, durable=0)
 
-    def _is_held(self, reservation: Any) -> bool:
+    def _is_held(self, reservation: Reservation) -> bool:
         with self._caches.lock:
-            return self._caches.state.holds(reservation)
+            return self._caches.reservations.holds(reservation)
 
     def run(self, capture: Callable[[Callable[[], Any]], Any]) -> None:
         """Run the whole transaction. `capture` calls a function and returns its result or its exception."""
-        locks = locks_for(self._commits, self._changes)
-        self._snapshot.lock_and_read(locks, self._commits, self._caches.entities, self._caches.lock)
+        decisions = [write_set.effects for write_set in self._write_sets if write_set.effects is not None]
+        self._state.lock_and_read(locks_for(self._write_sets), decisions, self._caches.entities, self._caches.lock)
         for outcome in self.outcomes:
             self._plan(outcome, capture)
         writes = self._writes()
@@ -149,7 +119,7 @@ class BatchTransaction:
             self._connection.execute("ROLLBACK")
             return
         integration = self.integration = self._integrate(writes)
-        values = batch_values(writes, integration)
+        values = batch_values(rows_of(writes), integration)
         self._mark_committing()
         self.commit_sent = True
         with self._connection.pipeline():
@@ -160,40 +130,40 @@ class BatchTransaction:
             self._connection.execute("COMMIT")
 
     def _plan(self, outcome: WriteOutcome, capture: Callable[[Callable[[], Any]], Any]) -> None:
-        commit, change = outcome.request.commit, outcome.request.change
-        if commit is not None:
-            planned = capture(lambda: self._plan_commit(commit))
-        elif change is not None:
-            planned = capture(lambda: self._plan_change(change))
-        else:
+        write_set = outcome.request.write_set
+        if write_set is None:
             return
+        planned = capture(lambda: self._plan_write(write_set))
         if isinstance(planned, psycopg.Error):
             # The transaction is aborted.
             raise planned
         if isinstance(planned, Exception):
             outcome.failure = planned
-        elif isinstance(planned, PlannedCommit | PlannedChange):
-            outcome.planned = planned
+        elif isinstance(planned, Plan):
+            outcome.plan = planned
         else:
             outcome.result = planned
 
-    def _plan_commit(self, request: CommitRequest) -> Any:
-        if self._snapshot.is_stale(request):
-            return STALE_STATE
-        planned = self._snapshot.logic.plan_commit(request)
-        if isinstance(planned, PlannedCommit):
-            self._snapshot.logic.apply_commit(request, planned, 1, 0)
-            self._snapshot.record_answer(request)
-        return planned
-
-    def _plan_change(self, change: Change) -> Any:
-        planned = self._snapshot.logic.plan_change(change, 1, 0)
-        if isinstance(planned, PlannedChange):
-            self._snapshot.logic.apply_change(change, planned, 1, 0)
-        return planned
+    def _plan_write(self, write_set: WriteSet) -> Plan | Conflict:
+        """Plan a write set on the locked state, and apply it for the rest of the batch."""
+        effects, state = write_set.effects, self._state
+        if effects is not None and state.is_answered(effects, write_set.activity.at):
+            return Conflict.STALE
+        if effects is None:
+            plan = plan_change(write_set, state, self._context)
+        else:
+            plan = plan_decision(write_set, effects, state)
+        if isinstance(plan, Plan):
+            state.next_indexes.update(plan.log_ends)
+            if effects is not None and plan.after is not None:
+                state.apply(effects, plan.after)
+            elif plan.usage is not None:
+                state.usages[write_set.agent_id] = plan.usage
+            apply_plan_parts(write_set, self._context)
+        return plan
 
     def _writes(self) -> list[PendingWrite]:
-        return [outcome.planned.write for outcome in self.outcomes if outcome.planned is not None]
+        return [outcome.plan.write for outcome in self.outcomes if outcome.plan is not None]
 
     def _integrate(self, writes: list[PendingWrite]) -> Integration:
         """Append the leaves to their logs, whose rows stay locked from here on."""
@@ -204,49 +174,38 @@ class BatchTransaction:
             write.activities = tuple((row[0], logs[row[0]].size + row[1], *row[2:]) for row in write.activities)
             if write.activities:
                 write.result = write.result._replace(log_index=write.activities[0][1])
-        leaves = [(row[0], row[1], row[_LEAF]) for write in writes for row in write.activities]
+        leaves = [LEAF_OF_ROW(row) for write in writes for row in write.activities]
         return self._sequencer.integrate(leaves, locked_frontier_reader(logs))
+
+    def _reservations(self) -> Iterable[Reservation]:
+        for outcome in self.outcomes:
+            write_set = outcome.request.write_set
+            if outcome.plan is not None and write_set is not None and write_set.effects is not None:
+                reservation = write_set.effects.reservation
+                if reservation is not None:
+                    yield reservation
 
     def _mark_committing(self) -> None:
         with self._caches.lock:
-            for request, _planned in self._planned_commits():
-                if request.reservation is not None:
-                    version = self._version(request.agent.agent_id)
-                    self._caches.state.mark_committing(request.agent.agent_id, version, request.reservation)
-
-    def _version(self, agent_id: str) -> int:
-        """Return the version of the counters after this batch."""
-        return self._snapshot.reader.versions[agent_id] + 1
-
-    def _planned_commits(self) -> Iterable[tuple[CommitRequest, PlannedCommit]]:
-        for outcome in self.outcomes:
-            if outcome.request.commit is not None and isinstance(outcome.planned, PlannedCommit):
-                yield outcome.request.commit, outcome.planned
+            for reservation in self._reservations():
+                version = self._state.versions[reservation.agent_id] + 1
+                self._caches.in_flight.mark_committing(reservation.agent_id, version, reservation)
 
     def apply(self) -> None:
-        """Apply the committed batch to the caches and set the results."""
-        state = self._caches.state
+        """Release what the committed batch had reserved, and set the results."""
         with self._caches.lock:
-            for request, planned in self._planned_commits():
-                state.record_commit(request, planned.usage, planned.history, self._version(request.agent.agent_id))
-            self._apply_changes()
+            for reservation in self._reservations():
+                self._caches.reservations.release_step(reservation)
         for outcome in self.outcomes:
-            if outcome.planned is not None and self.integration is not None:
-                write = outcome.planned.write
+            if outcome.plan is not None and self.integration is not None:
+                write = outcome.plan.write
                 organisation_id, index, *_ = write.activities[0]
                 outcome.result = write.result._replace(position=self.integration.position(organisation_id, index))
-
-    def _apply_changes(self) -> None:
-        for outcome in self.outcomes:
-            change = outcome.request.change
-            if change is not None and isinstance(outcome.planned, PlannedChange) and outcome.planned.usage is not None:
-                after = outcome.planned.usage
-                self._caches.state.put_usage(change.agent_id, after, self._version(change.agent_id))
 
     def invalidate_caches(self) -> None:
         """Drop cached state that the batch changed or found to be stale, committed or not."""
         with self._caches.lock:
-            self._caches.state.clear_committing()
+            self._caches.in_flight.clear_committing()
             for outcome in self.outcomes:
                 for organisation_id in _changed_organisations(outcome):
                     self._caches.entities.drop_organisation(organisation_id)
@@ -267,12 +226,10 @@ class BatchTransaction:
 
 def _changed_organisations(outcome: WriteOutcome) -> Iterable[str]:
     """Yield the organisations whose cached state is out of date."""
-    commit, change = outcome.request.commit, outcome.request.change
-    if commit is not None:
-        lost_trust = isinstance(outcome.planned, PlannedCommit) and bool(outcome.planned.followups)
-        if lost_trust or isinstance(outcome.result, ErrorCode):
-            yield commit.agent.organisation_id
-    elif change is not None:
-        changes_entities = any(not isinstance(part, _UNCACHED_PARTS) for part in change.parts)
-        if changes_entities or isinstance(outcome.result, Conflict):
-            yield change.organisation_id
+    write_set = outcome.request.write_set
+    if write_set is None:
+        return
+    degraded = write_set.effects is not None and bool(write_set.effects.degradations)
+    changed = any(not isinstance(part, _UNCACHED_PARTS) for part in write_set.parts)
+    if degraded or changed or isinstance(outcome.result, Conflict):
+        yield write_set.organisation_id

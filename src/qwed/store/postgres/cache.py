@@ -1,7 +1,7 @@
 """Per-process cache of agents, keys and other shared state. No correctness depends on it.
 
-Every value was true at some moment since the request began: each request starts with a refresh (`cache_refresh.py`),
-and is checked again under lock when it is written (`locked_snapshot.py`). A change by any process raises the
+Every value was true at some moment since the request began: each request starts with a snapshot (`snapshot_loader.py`),
+and is checked again under lock when it is written (`locked_rows.py`). A change by any process raises the
 organisation's epoch (a trigger in the database), which invalidates the organisation's entries here.
 """
 
@@ -10,26 +10,16 @@ from collections.abc import Callable
 from threading import RLock
 from typing import Any
 
-from qwed.model import ErrorCode
+from qwed.domain.access_lists import AccessLists
+from qwed.domain.agent import Agent, Key
+from qwed.domain.change_parts import Webhook
 from qwed.store import sql
-from qwed.store.access_lists import AccessLists
-from qwed.store.agent import Agent, Key
-from qwed.store.budget import NO_COST, RequestCost, Usage
-from qwed.store.change_parts import ApprovalResolved, Webhook
-from qwed.store.conversation import Conversation, ConversationHistory, ConversationStep
 from qwed.store.entity_cache import EntityCache, ReadAll, ReadOne
-from qwed.store.protocol import CommitRequest, Reservation
-from qwed.store.reservations import ConversationKey, ReservationState
 
 Row = tuple[Any, ...]
 
 AGENT, KEY = "agent", "key"
 MAX_MISSING = 10_000
-MAX_PREFETCHED_ANSWERS = 1_000
-ALL_DURABLE = 2**62
-"""Number of the last durable write: every value was committed before it was cached."""
-UNKNOWN_STEPS = -1
-"""Stands for an unknown number of steps by other processes: it equals no real number."""
 _MISSING_SECONDS = 1.0
 
 
@@ -183,129 +173,3 @@ class SharedEntityCache(EntityCache):
     def webhook(self, organisation_id: str) -> Webhook | None:
         """Return the webhook of the organisation, or None."""
         return self.organisation(organisation_id).entities.webhook(organisation_id)
-
-
-class PrefetchedAnswers:
-    """Stored answers that were prefetched and not yet read: each is read once."""
-
-    def __init__(self) -> None:
-        self._rows: OrderedDict[ConversationKey, Row | None] = OrderedDict()
-
-    def put(self, key: ConversationKey, row: Row | None) -> None:
-        """Cache body hash, answer, activity and expiry of an agent's key."""
-        self._rows[key] = row
-        self._rows.move_to_end(key)
-        if len(self._rows) > MAX_PREFETCHED_ANSWERS:
-            self._rows.popitem(last=False)
-
-    def take(self, key: ConversationKey, now: float) -> tuple[bool, Row | None]:
-        """Return whether it was prefetched, and the answer if it has not expired."""
-        if key not in self._rows:
-            return False, None
-        row = self._rows.pop(key)
-        return True, None if row is None or row[3] <= now else row[:3]
-
-
-class CachedState(ReservationState):
-    """Reservations of this process, over cached state that all processes commit.
-
-    Of two states of one row the newer one wins, whichever was read first: a conversation is as new as its steps,
-    counters have a version. `Conversation.written` counts the steps that this process committed.
-    """
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self._versions: dict[str, int] = {}
-        self._committing: dict[str, list[tuple[int, Reservation]]] = {}
-        self._released: dict[str, tuple[Usage, RequestCost]] = {}
-        self._unverified: set[ConversationKey] = set()
-        """Conversations in use that may be ahead of the database: see `reset_versions`."""
-
-    def reserve(self, agent: Agent, conversation_id: str, step: ConversationStep) -> Reservation | ErrorCode:
-        """Reserve a step, and note how many steps other processes had committed by then."""
-        self.evict_old(ALL_DURABLE)
-        reservation = super().reserve(agent, conversation_id, step)
-        if isinstance(reservation, Reservation) and step.auto_numbered:
-            here = reservation.conversation
-            reservation.remote_steps = (
-                UNKNOWN_STEPS if self._is_committing(reservation) else here.history.steps - here.written
-            )
-        return reservation
-
-    def _is_committing(self, reservation: Reservation) -> bool:
-        """Return True if a step of its conversation is being committed: a read may count it, `written` does not."""
-        committing = self._committing.get(reservation.agent.agent_id, ())
-        return any(other.key[:2] == reservation.key[:2] for _version, other in committing)
-
-    def put_usage(self, agent_id: str, read: Usage, version: int) -> None:
-        """Cache counters that were read or written; reservations that they already contain are released."""
-        for committing, reservation in self._committing.get(agent_id, ()):
-            if committing <= version:
-                self._mark_committed(reservation)
-        cached = self._usages.setdefault(agent_id, read)
-        if version >= self._versions.get(agent_id, 0):
-            self._versions[agent_id] = version
-            cached.counters, cached.behaviour, cached.evidence = read.counters, read.behaviour, read.evidence
-
-    def reset_versions(self) -> None:
-        """Accept the next read of each row, even an older one: the database may have been replaced by a backup."""
-        self._versions.clear()
-        for key in [key for key, conversation in self._conversations.items() if not conversation.reserved]:
-            del self._conversations[key]
-        for conversation in self._conversations.values():
-            conversation.written = 0
-        self._unverified = set(self._conversations)
-
-    def put_history(self, key: ConversationKey, history: ConversationHistory) -> None:
-        """Cache a conversation that was read or written."""
-        cached = self._conversations.get(key)
-        if cached is None:
-            self._conversations[key] = Conversation(history)
-        elif history.steps >= cached.history.steps or key in self._unverified:
-            self._unverified.discard(key)
-            cached.history = history
-
-    def mark_committing(self, agent_id: str, version: int, reservation: Reservation) -> None:
-        """Note that a step is being committed with this version of the counters: a read of them contains it."""
-        self._committing.setdefault(agent_id, []).append((version, reservation))
-
-    def clear_committing(self) -> None:
-        """Forget the steps that were being committed."""
-        self._committing.clear()
-
-    def release_approval(self, part: ApprovalResolved) -> None:
-        """Release the budget of an approval that is being resolved, so that no request is refused meanwhile."""
-        if part.approval_id in self._released:
-            return
-        charge = RequestCost(cost=part.cost, tokens=part.tokens, high_risk_calls=part.high_risk_calls)
-        if part.kind != "action" or part.state == "approved":
-            charge = NO_COST
-        usage = self.usage(part.agent_id)
-        usage.reserved = usage.reserved.minus(charge)
-        self._released[part.approval_id] = usage, charge
-
-    def is_released(self, approval_id: str) -> bool:
-        """Return True if the approval is being resolved."""
-        return approval_id in self._released
-
-    def rehold_approval(self, part: ApprovalResolved) -> None:
-        """Undo `release_approval`: the counters are correct again, resolved or not."""
-        usage, charge = self._released.pop(part.approval_id, (None, NO_COST))
-        if usage is not None:
-            usage.reserved = usage.reserved.plus(charge)
-
-    def record_commit(
-        self, request: CommitRequest, after: Usage, history: ConversationHistory | None, version: int
-    ) -> None:
-        """Apply a committed decision."""
-        reservation = request.reservation
-        if reservation is not None:
-            self._mark_committed(reservation)
-            if history is not None:
-                reservation.conversation.written += 1
-                self.put_history(reservation.key[:2], history)
-        self.put_usage(request.agent.agent_id, after, version)
-
-    def _mark_committed(self, reservation: Reservation) -> None:
-        self.release(reservation)
-        reservation.committed = True

@@ -15,13 +15,13 @@ from typing import Any
 
 import psycopg
 
+from qwed.domain.transition import CommitLimits
 from qwed.futures import CallScheduler, Future, notify
 from qwed.store.commit_metrics import CommitMetrics
 from qwed.store.group_commit import MAX_BATCH, MAX_BATCH_CHARACTERS, capture_exception
 from qwed.store.log import Sequencer
 from qwed.store.postgres.batch_transaction import (
     BatchTransaction,
-    CommitLimits,
     ProcessCaches,
     Statement,
     WriteOutcome,
@@ -76,28 +76,21 @@ class PostgresGroupWriter:
         self._queue: SimpleQueue[WriteRequest | None] = SimpleQueue()
         self._put_back: deque[WriteRequest | None] = deque()
         self._closed = False
-        self._submitted = self._done = 0
         self._connection = LazyConnection(connector, WRITE_TIMEOUTS)
         self._last_connection: TimedConnection | None = None
         """Connection of the last batch."""
-        self._transaction: BatchTransaction | None = None
-        self._piggybacked: list[WriteRequest] = []
-        """Writes that decisions of this batch need; a failed attempt has not written them, and the next one does."""
         self._thread = threading.Thread(target=self._run, name="qwed-writer", daemon=True)
         self._thread.start()
 
     def submit(self, request: WriteRequest) -> Future[Any]:
-        """Queue a request; a write that a decision needs during its own batch is added to that batch."""
-        if self._transaction is not None and threading.current_thread() is self._thread:
-            self._transaction.statements += request.statements
-            self._piggybacked.append(request)
-            return request.future
+        """Queue a request."""
         with self._handover_lock:
             if self._closed:
                 raise StoreError("the store is closed")
             self._connector.require_available()
-            self._submitted += 1
-            self._caches.mark_pending(request, self._submitted, self._done)
+            if request.write_set is not None:
+                with self._caches.lock:
+                    self._caches.in_flight.add(request.write_set)
             self._unqueued.append(request)
             first = len(self._unqueued) == 1
         if first:
@@ -163,7 +156,7 @@ class PostgresGroupWriter:
 
     def _attempt(self, batch: list[WriteRequest]) -> Exception | None:
         """Write the batch and complete its futures; return None, or the error if nothing was written."""
-        if not any(request.commit or request.change for request in batch):
+        if not any(request.write_set is not None for request in batch):
             return self._attempt_plain(batch)
         connection = capture_exception(self._connection.get)
         if isinstance(connection, Exception):
@@ -173,15 +166,10 @@ class PostgresGroupWriter:
             self._sequencer.reset()
             with self._caches.lock:
                 self._caches.entities.clear()
-                self._caches.state.reset_versions()
             self._last_connection = connection
         began = time.monotonic()
-        transaction = self._transaction = BatchTransaction(
-            connection, batch, self._caches, self._limits, self._sequencer
-        )
-        transaction.statements += [statement for request in self._piggybacked for statement in request.statements]
+        transaction = BatchTransaction(connection, batch, self._caches, self._limits, self._sequencer)
         error = capture_exception(lambda: transaction.run(capture_exception))
-        self._transaction = None
         lost = error is not None and self._drop_connection(connection)
         if error is not None and not (lost and self._commit_succeeded(transaction, error)):
             self._sequencer.reset()
@@ -239,36 +227,28 @@ class PostgresGroupWriter:
     # Futures
 
     def _complete_batch(self, transaction: BatchTransaction) -> None:
-        self._complete(transaction.outcomes, self._take_piggybacked())
+        self._complete(transaction.outcomes)
         if transaction.integration is not None:
             self._on_commit(transaction.integration.heads, transaction.has_notices)
 
     def _fail(self, batch: list[WriteRequest], error: Exception) -> None:
         self._metrics.failed += 1
         failure = StoreError(f"could not write: {first_line(error)}")
-        piggybacked = self._take_piggybacked()
         try:
             # Also where the tables lack the subject key that sealed a row.
             key_missing = isinstance(error, psycopg.errors.ForeignKeyViolation)
-            if piggybacked or key_missing or any(request.statements for request in batch):
+            if key_missing or any(request.statements for request in batch):
                 self._on_failure()
         finally:
-            self._complete([WriteOutcome(request, failure=failure) for request in batch], piggybacked, failure)
+            self._complete([WriteOutcome(request, failure=failure) for request in batch])
 
-    def _complete(
-        self, outcomes: list[WriteOutcome], piggybacked: Collection[Future[Any]] = (), failure: Exception | None = None
-    ) -> None:
-        self._done += len(outcomes)
+    def _complete(self, outcomes: list[WriteOutcome]) -> None:
         for outcome in outcomes:
-            self._caches.finish(outcome)
+            if outcome.request.write_set is not None:
+                with self._caches.lock:
+                    self._caches.in_flight.remove(outcome.request.write_set)
             _resolve(outcome.request.future, outcome.result, outcome.failure)
-        for future in piggybacked:
-            _resolve(future, None, failure)
-        notify([*(outcome.request.future for outcome in outcomes), *piggybacked])
-
-    def _take_piggybacked(self) -> list[Future[Any]]:
-        requests, self._piggybacked = self._piggybacked, []
-        return [request.future for request in requests]
+        notify([outcome.request.future for outcome in outcomes])
 
 
 def _connection_error(connection: TimedConnection, error: Exception, commit_sent: bool = False) -> StoreError:

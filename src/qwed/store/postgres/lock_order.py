@@ -15,9 +15,9 @@ import zlib
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from qwed.store import change_parts
-from qwed.store.change_parts import ChangePart
-from qwed.store.protocol import Change, CommitRequest
+from qwed.domain import change_parts
+from qwed.domain.change_parts import ChangePart
+from qwed.domain.write_set import WriteSet
 
 _ORGANISATION, _CHAIN = 0x71776501, 0x71776502
 LOCK_NAMES = (
@@ -51,24 +51,20 @@ class LockSet(NamedTuple):
     chains: set[tuple[str, str]]
     agents: set[str]
 
-    def add_commit(self, request: CommitRequest) -> None:
-        """Add the locks of a decision."""
-        self.shared.add(request.agent.organisation_id)
-        self.agents.add(request.agent.agent_id)
-        if request.link is not None:
-            self.chains.add((request.agent.organisation_id, request.link.chain_id))
-
-    def add_change(self, change: Change) -> None:
-        """Add the locks of a change and of its linked change."""
-        self.shared.add(change.organisation_id)
-        if change.agent_id:
-            self.agents.add(change.agent_id)
-        for part in change.parts:
+    def add(self, write_set: WriteSet) -> None:
+        """Add the locks of a write set, and of the one it is linked to."""
+        organisation_id, effects = write_set.organisation_id, write_set.effects
+        self.shared.add(organisation_id)
+        if write_set.agent_id:
+            self.agents.add(write_set.agent_id)
+        if effects is not None and effects.link is not None:
+            self.chains.add((organisation_id, effects.link.chain_id))
+        for part in write_set.parts:
             self.agents.update(_agents_of(part))
             if isinstance(part, ORGANISATION_PARTS):
-                self.exclusive.update({change.organisation_id}, _organisations_of(part))
-        if change.linked_change is not None:
-            self.add_change(change.linked_change)
+                self.exclusive.update({organisation_id}, _organisations_of(part))
+        if write_set.linked is not None:
+            self.add(write_set.linked)
 
     def advisory_locks(self) -> tuple[list[int], list[int], list[int]]:
         """Return the values of LOCK_NAMES: kinds, ids, and 1 where the lock is exclusive."""
@@ -78,13 +74,11 @@ class LockSet(NamedTuple):
         return [kind for kind, _ in locks], [name for _, name in locks], [int(lock in exclusive) for lock in locks]
 
 
-def locks_for(commits: Iterable[CommitRequest], changes: Iterable[Change]) -> LockSet:
+def locks_for(write_sets: Iterable[WriteSet]) -> LockSet:
     """Return the locks of a batch."""
     locks = LockSet(set(), set(), set(), set())
-    for request in commits:
-        locks.add_commit(request)
-    for change in changes:
-        locks.add_change(change)
+    for write_set in write_sets:
+        locks.add(write_set)
     return locks
 
 

@@ -1,26 +1,28 @@
 """Shared store: several processes and machines decide over one PostgreSQL (DESIGN 6).
 
-A request is decided on cached state (`cache.py`) that was refreshed for it (`cache_refresh.py`). Its commit is checked
-under locks (`lock_order.py`) on the state in PostgreSQL (`locked_snapshot.py`), together with all other queued commits
-(`group_commit.py`, `batch_transaction.py`).
+A request is decided on a snapshot (`snapshot_loader.py`). Its commit is checked under locks (`lock_order.py`) on the
+state in PostgreSQL (`locked_rows.py`), together with all other queued commits (`group_commit.py`,
+`batch_transaction.py`).
 """
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from qwed.domain.budget import NO_USAGE, UsageCounters
+from qwed.domain.change_parts import Conflict
+from qwed.domain.evidence import NO_EVIDENCE, TrustEvidence
+from qwed.domain.snapshot import ChainEnd, Snapshot, SnapshotKeys
+from qwed.domain.transition import CommitLimits
+from qwed.domain.write_set import Committed, Reservation, WriteSet
 from qwed.futures import Future
-from qwed.model import ErrorCode
 from qwed.model.clock import Clock
 from qwed.store import sql
-from qwed.store.attestation_chains import ChainEnds
-from qwed.store.base import BaseStore
-from qwed.store.budget import NO_USAGE, UsageCounters
-from qwed.store.change_parts import Conflict
+from qwed.store.base import NEVER, BaseStore
 from qwed.store.columns import insert
 from qwed.store.log import Sequencer
-from qwed.store.postgres.batch_transaction import CommitLimits, ProcessCaches, WriteRequest
-from qwed.store.postgres.cache import CachedState, PrefetchedAnswers, SharedEntityCache
-from qwed.store.postgres.cache_refresh import CacheRefresher
+from qwed.store.postgres.batch_transaction import ProcessCaches, WriteRequest
+from qwed.store.postgres.cache import SharedEntityCache
+from qwed.store.postgres.commits_in_flight import CommitsInFlight
 from qwed.store.postgres.connections import (
     READ_TIMEOUTS,
     REPORT_TIMEOUTS,
@@ -34,21 +36,10 @@ from qwed.store.postgres.dialect import is_storable, translate
 from qwed.store.postgres.group_commit import PostgresGroupWriter
 from qwed.store.postgres.leader_election import LeaderElection
 from qwed.store.postgres.migrate import migrate_on_start
+from qwed.store.postgres.snapshot_loader import SnapshotLoader
 from qwed.store.postgres.token_buckets import PostgresTokenBuckets
-from qwed.store.protocol import (
-    ApprovalRecord,
-    Change,
-    ChangeReceipt,
-    CommitReceipt,
-    CommitRequest,
-    DatabaseUnreachableError,
-    DataSubject,
-    PrefetchKeys,
-    StaleState,
-    StoreError,
-)
+from qwed.store.protocol import ApprovalRecord, DatabaseUnreachableError, DataSubject, RefreshKeys, StoreError
 from qwed.store.queries import MAX_PAGE_CHARACTERS
-from qwed.store.trust_evidence import NO_EVIDENCE, TrustEvidence
 
 Row = tuple[Any, ...]
 
@@ -64,6 +55,9 @@ class PostgresStore(BaseStore):
     """Implements `Store`."""
 
     in_memory = False
+    is_shared = True
+    next_expiry = NEVER
+    """The leader resolves expired approvals in a thread: an event loop must not query a remote database."""
     deleted_purged = True
     """PostgreSQL cleans up deleted rows itself; qwed has no files to overwrite."""
 
@@ -77,18 +71,10 @@ class PostgresStore(BaseStore):
         lease_seconds: float = 30,
         max_open_approvals: int = 1_000,
     ) -> None:
-        super().__init__(clock, lease_seconds)
+        super().__init__(clock, max_steps, lease_seconds)
         self._next_expiry_check = 0.0
         self._entities: SharedEntityCache = SharedEntityCache(self._lock, self._one, self._some, clock.monotonic)
-        self._state: CachedState = CachedState(
-            max_steps=max_steps,
-            lease_seconds=lease_seconds,
-            monotonic=clock.monotonic,
-            load_conversation=self._load_conversation,
-            load_usage=self._load_usage,
-        )
-        self._prefetched_answers = PrefetchedAnswers()
-        self._chains = ChainEnds(self._one)
+        self._in_flight = CommitsInFlight(self.reservations)
         self._open(url, sequencer, CommitLimits(max_steps, max_open_approvals))
 
     def _open(self, url: str, sequencer: Sequencer, limits: CommitLimits) -> None:
@@ -103,19 +89,18 @@ class PostgresStore(BaseStore):
             lambda: self.on_heartbeat(),
             lambda: self._read_pool.run(lambda line: line.execute("SELECT 1")),
         )
-        self._cache_refresher = CacheRefresher(
+        self._loader = SnapshotLoader(
             self._connector,
             self._lock,
             self._entities,
-            self._state,
-            self._prefetched_answers,
+            self.reservations,
+            self._in_flight,
             lambda: self.on_subject_erased(),
             self._schedule,
         )
-        self.prefetch: Callable[[PrefetchKeys], Future[None] | None] | None = self._cache_refresher.submit
         self._writer = PostgresGroupWriter(
             self._connector,
-            ProcessCaches(self._lock, self._entities, self._state, self._chains),
+            ProcessCaches(self._lock, self._entities, self.reservations, self._in_flight),
             limits,
             sequencer,
             self._committed,
@@ -136,7 +121,7 @@ class PostgresStore(BaseStore):
             connection.close()
 
     def _schedule(self, do: Callable[[], None]) -> None:
-        self.call_at_end_of_tick(do)
+        self._scheduler(do)
 
     def is_available(self) -> bool:
         """Return True unless PostgreSQL is known to be down."""
@@ -159,7 +144,7 @@ class PostgresStore(BaseStore):
     def close(self) -> None:
         """Write what is queued, and close the connections."""
         self._writer.close()
-        self._cache_refresher.close()
+        self._loader.close()
         self._leader_election.close()
         self._read_pool.close()
         self._report_pool.close()
@@ -167,22 +152,32 @@ class PostgresStore(BaseStore):
 
     # Commits
 
-    def _find_answer(self, agent_id: str, key: str, now: float) -> Row | None:
-        prefetched, row = self._prefetched_answers.take((agent_id, key), now)
-        return row if prefetched else super()._find_answer(agent_id, key, now)
+    def load(self, keys: SnapshotKeys) -> Future[Snapshot]:
+        """Return everything that a decision reads, as of now or later."""
+        return self._loader.load(keys)
 
-    def commit(self, request: CommitRequest) -> Future[CommitReceipt | ErrorCode | StaleState] | ErrorCode:
-        """Queue a decision for the next batch."""
-        if request.decision.commits and request.reservation is None:
-            raise ValueError("a decision that commits needs a reserved step")
-        if request.approval is not None:
-            self._next_expiry_check = min(self._next_expiry_check, request.approval.expires_at)
-        return self._writer.submit(WriteRequest(commit=request))
+    def refresh(self, keys: RefreshKeys) -> Future[None] | None:
+        """Bring cached keys, agents and organisations up to date; return None where any age will do."""
+        return self._loader.refresh(keys)
 
-    def change(self, change: Change) -> Future[ChangeReceipt | Conflict] | Conflict:
-        """Queue a change for the next batch."""
-        self._next_expiry_check = 0.0
-        return self._writer.submit(WriteRequest(change=change))
+    def reserve(self, reservation: Reservation, snapshot: Snapshot) -> Conflict | None:
+        """Reserve a step against the other requests of this process; the commit checks those of other processes."""
+        with self._lock:
+            return self.reservations.add(reservation, snapshot, snapshot.usage, snapshot.history)
+
+    def newest_chain_end(self, organisation_id: str, chain_id: str) -> ChainEnd | None:
+        """Return the end that the commits in flight of this process give a chain, or None."""
+        with self._lock:
+            return self._in_flight.chain_end(organisation_id, chain_id)
+
+    def commit(self, write_set: WriteSet) -> Future[Committed | Conflict]:
+        """Queue a write set for the next batch."""
+        approval = None if write_set.effects is None else write_set.effects.approval
+        if approval is not None:
+            self._next_expiry_check = min(self._next_expiry_check, approval.expires_at)
+        elif write_set.effects is None:
+            self._next_expiry_check = 0.0
+        return self._writer.submit(WriteRequest(write_set=write_set))
 
     def take_token(self, organisation_id: str, pair: str, per_minute: int, now: float) -> float:
         """Take a token for one message of the pair and return 0.0, or return the seconds until there is one."""
@@ -225,7 +220,7 @@ class PostgresStore(BaseStore):
     def _still_open(self, rows: list[Row]) -> list[ApprovalRecord]:
         """Return the approvals that are not being resolved."""
         approvals = [ApprovalRecord(*row) for row in rows]
-        return [approval for approval in approvals if not self._state.is_released(approval.approval_id)]
+        return [approval for approval in approvals if not self._in_flight.is_resolving(approval.approval_id)]
 
     def purge_deleted(self) -> bool:
         """Return True: there are no files of ours."""

@@ -9,10 +9,11 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Any
 
+from qwed.model.token_bucket import TokenBucket, take_token
 from qwed.store.postgres.connections import ConnectionPool, TimedConnection
 from qwed.store.postgres.dialect import translate
 from qwed.store.protocol import StoreError
-from qwed.store.token_buckets import DELETE_FULL, MAX_CACHED_BUCKETS, BucketKey, TokenBucket, take_token
+from qwed.store.token_buckets import DELETE_FULL, MAX_CACHED_BUCKETS, BucketKey
 
 _TRIES = 16
 _ADD = (

@@ -1,12 +1,17 @@
 """Statement that writes a whole batch, and the state of logs under their row locks."""
 
 from collections.abc import Mapping, Sequence
+from operator import add
 from typing import Any, NamedTuple
 
-from qwed.store.group_commit import PendingWrite, as_json, daily_totals, last_rows
+import msgspec
+
+from qwed.store.group_commit import BatchRows
 from qwed.store.log import Integration, ReadFrontier, SubtreeId
 
 Row = tuple[Any, ...]
+
+_encode = msgspec.json.Encoder().encode
 
 WRITE_BATCH = "SELECT write_batch(%s::JSONB, %s::JSONB, %s::JSONB, %s::JSONB, %s::JSONB)"
 """Activities, conversations, counters, daily totals and heads; see the function in `migrations/`. Leaves that are not
@@ -43,16 +48,18 @@ def locked_frontier_reader(logs: Mapping[str, LogState]) -> ReadFrontier:
     return read
 
 
-def batch_values(batch: list[PendingWrite], integration: Integration) -> tuple[str, str, str, str, str]:
+def batch_values(rows: BatchRows, integration: Integration) -> tuple[str, ...]:
     """Return the values of WRITE_BATCH."""
-    activities = [row for write in batch for row in write.activities]
-    return (
-        as_json([(*row, nodes) for row, nodes in zip(activities, integration.nodes, strict=True)]),
-        as_json(last_rows(write.conversation for write in batch)),
-        as_json(last_rows((write.usage for write in batch), width=1)),
-        as_json(daily_totals(batch)),
-        as_json([_head_row(organisation_id, head, integration) for organisation_id, head in integration.heads.items()]),
+    heads = [_head_row(organisation_id, head, integration) for organisation_id, head in integration.heads.items()]
+    activities = [*map(add, rows.activities, zip(integration.nodes, strict=False))]
+    tables: tuple[list[Row], ...] = (
+        activities,
+        [*rows.conversations.values()],
+        [*rows.usages.values()],
+        [*rows.daily_totals.values()],
+        heads,
     )
+    return tuple(_encode(table).decode() for table in tables)
 
 
 def _head_row(organisation_id: str, head: Any, integration: Integration) -> Row:

@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from qwed.proxies.backend import Identity
 from qwed_a2a.message import AgentMessage
 from qwed_a2a.proxy import app
-from qwed_a2a.proxy.backend import Peer
 from qwed_a2a.proxy.proxy_options import A2AProxyOptions
 from qwed_a2a.verdict import VerificationVerdict
 from tests.support.a2a_agents import make_card
@@ -54,7 +54,7 @@ def test_more_calls_than_there_is_room_for_are_told_to_come_back() -> None:
 class BrokenBackend(RuleBackend):
     """Backend that raises on the text `break`."""
 
-    async def intercept(self, message: AgentMessage, sender: Peer) -> VerificationVerdict:
+    async def intercept(self, message: AgentMessage, sender: Identity) -> VerificationVerdict:
         if "break" in str(message.payload):
             raise ZeroDivisionError(f"a secret: {message.payload}")
         return await super().intercept(message, sender)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from qwed.proxies.backend import Identity
 from qwed_a2a.proxy import http_admission
-from qwed_a2a.proxy.backend import Peer
 from qwed_a2a.proxy.errors import CallRefusedError
 from qwed_a2a.proxy.http_admission import HostCheck, forwarded_headers, read_body, sender_of
 
@@ -86,13 +86,13 @@ def test_a_body_that_never_comes_is_not_waited_for(monkeypatch: pytest.MonkeyPat
     assert refused.value.http == 408
 
 
-DEFAULT = Peer("visitor", "t")
+DEFAULT = Identity("visitor", "t")
 
 
 def test_a_sender_is_named_and_proven_by_its_headers() -> None:
     assert sender_of({}, DEFAULT) == DEFAULT
-    assert sender_of({b"qwed-agent-id": [b"a"]}, DEFAULT) == Peer("a", None)
-    assert sender_of({b"qwed-agent-id": [b"a"], b"qwed-agent-token": [b"s"]}, DEFAULT) == Peer("a", "s")
+    assert sender_of({b"qwed-agent-id": [b"a"]}, DEFAULT) == Identity("a", None)
+    assert sender_of({b"qwed-agent-id": [b"a"], b"qwed-agent-token": [b"s"]}, DEFAULT) == Identity("a", "s")
 
 
 @pytest.mark.parametrize(

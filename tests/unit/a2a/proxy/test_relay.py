@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from qwed.proxies.backend import Identity
 from qwed_a2a import strict_schema
 from qwed_a2a.message import AgentMessage
-from qwed_a2a.proxy.backend import Peer
 from qwed_a2a.proxy.errors import CallRefusedError, ErrorKind
 from qwed_a2a.proxy.message_schema import StreamResponse
 from qwed_a2a.proxy.methods import METHOD_BY_RPC_NAME
@@ -154,7 +154,7 @@ class RateLimitOnceBackend(RuleBackend):
         super().__init__()
         self.refused = 0
 
-    async def intercept(self, message: AgentMessage, sender: Peer) -> VerificationVerdict:
+    async def intercept(self, message: AgentMessage, sender: Identity) -> VerificationVerdict:
         verdict = await super().intercept(message, sender)
         if self.refused or message.payload.get("text") != "step 2":
             return verdict

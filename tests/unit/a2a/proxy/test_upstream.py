@@ -7,10 +7,11 @@ from typing import Any, TypeVar
 
 import pytest
 
+from qwed.http_client.pool import Headers
 from qwed_a2a.proxy.errors import CallRefusedError, ErrorKind
 from qwed_a2a.proxy.message_schema import A2AMessage, A2APart, GetTask, ListTasks, SendMessage
 from qwed_a2a.proxy.methods import A2AMethod
-from qwed_a2a.proxy.upstream import REST, RPC, Headers, UpstreamAgent, UpstreamEndpoint, UpstreamLimits
+from qwed_a2a.proxy.upstream import REST, RPC, UpstreamAgent, UpstreamEndpoint, UpstreamLimits
 
 T = TypeVar("T")
 SECRET = "a secret of the agent"

@@ -8,12 +8,13 @@ from typing import Any, TypeVar
 import anyio
 import pytest
 
+from qwed.gate import Gate
 from qwed.proxies.backend import Identity
 from qwed.proxies.local_backend import LocalBackend, open_proxy_gate
 from qwed.proxies.pending_approvals import PendingApprovals
 from qwed.proxies.remote_backend import RemoteBackend
 from qwed_mcp.proxy.authorizer import Authorizer, ProposedCall
-from qwed_sdk.operations.tool_check import Permit, Refusal
+from qwed_sdk.permits import Permit, Refusal
 from tests.support.fake_server import Behave, close_connection, fake_server, respond_with
 
 T = TypeVar("T")
@@ -125,15 +126,20 @@ def test_an_approval_that_was_used_or_is_of_another_call_is_asked_for_anew(other
     assert len(sent) == 2
 
 
+def register(gate: Gate) -> Identity:
+    """Register the agent of a proxy."""
+    agent = gate.register_agent(
+        name="x", principal_id="me", type="autonomous", permissions={"allowed_tools": ["mcp__them__*"]}
+    )
+    return Identity(agent.agent_id, agent.agent_token)
+
+
 def in_process(place: Path, use: Callable[[LocalBackend], Awaitable[T]], **settings: Any) -> T:
     """Run `use` with a local backend."""
 
     async def used() -> T:
         gate = open_proxy_gate(place, "them")
-        agent = gate.register_agent(
-            name="x", principal_id="me", type="autonomous", permissions={"allowed_tools": ["mcp__them__*"]}
-        )
-        kernel = LocalBackend(gate, Identity(agent.agent_id, agent.agent_token), place)
+        kernel = LocalBackend(gate, register(gate), place)
         try:
             return await use(kernel)
         finally:
@@ -185,31 +191,27 @@ def test_arguments_without_one_meaning_are_refused(arguments: dict[str, Any], tm
 
 def test_what_a_person_approves_in_a_gate_of_its_own_passes_in_the_next_session(tmp_path: Path) -> None:
     tool = "mcp__them__get_weather"
-
-    async def call(kernel: LocalBackend) -> tuple[Permit | Refusal, Identity]:
-        gate = kernel._gate
+    with open_proxy_gate(tmp_path, "them") as gate:
+        agent = register(gate)
         gate.put_tool(tool, "medium", requires_approval=True)
-        authorizer = Authorizer(kernel, PendingApprovals("mcp", kernel.location, kernel.agent_id), 30.0)
-        identity = Identity(kernel.agent_id, str(kernel._credentials.agent_token))
-        return await authorizer.authorize(ProposedCall(tool, {"city": "Bonn"})), identity
 
-    refused, identity = in_process(tmp_path, call)
+    async def session(times: int, approval_id: str | None = None) -> list[Permit | Refusal]:
+        gate = open_proxy_gate(tmp_path, "them")
+        if approval_id is not None:
+            gate.approve(approval_id, "looked at it")
+        kernel = LocalBackend(gate, agent, tmp_path)
+        try:
+            authorizer = Authorizer(kernel, PendingApprovals("mcp", kernel.location, kernel.agent_id), 30.0)
+            return [await authorizer.authorize(ProposedCall(tool, {"city": "Bonn"})) for _ in range(times)]
+        finally:
+            await kernel.close()
+
+    [refused] = anyio.run(session, 1)
     assert isinstance(refused, Refusal)
     assert refused.answer is not None
     approval_id = str(refused.answer.approval_id)
     assert f"qwed serve --data-dir {tmp_path / 'gate'}" in str(refused.suggestion)
-
-    async def again() -> list[Permit | Refusal]:
-        gate = open_proxy_gate(tmp_path, "them")
-        gate.approve(approval_id, "looked at it")
-        kernel = LocalBackend(gate, identity, tmp_path)
-        try:
-            authorizer = Authorizer(kernel, PendingApprovals("mcp", kernel.location, kernel.agent_id), 30.0)
-            return [await authorizer.authorize(ProposedCall(tool, {"city": "Bonn"})) for _ in range(2)]
-        finally:
-            await kernel.close()
-
-    assert [type(result) for result in anyio.run(again)] == [Permit, Refusal]
+    assert [type(result) for result in anyio.run(session, 2, approval_id)] == [Permit, Refusal]
 
 
 def test_what_was_approved_for_a_tool_that_stated_less_is_asked_anew_once_it_states_more() -> None:

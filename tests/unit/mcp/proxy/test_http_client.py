@@ -7,7 +7,7 @@ import anyio
 import httpx2
 import pytest
 
-from qwed.proxies.header_policy import require_private_transport
+from qwed.proxies.cli_options import require_private_transport
 from qwed_mcp.proxy.framing import MAX_MESSAGE_BYTES
 from qwed_mcp.proxy.http_client import bounded_http_client
 from qwed_sdk.errors import UsageError

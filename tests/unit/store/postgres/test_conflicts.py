@@ -1,4 +1,4 @@
-"""Two processes on one database: of two conflicting requests one wins, and the other gets stale state."""
+"""Two processes on one database: of two conflicting requests one wins, and the other gets a conflict."""
 
 import threading
 from collections.abc import Iterator
@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from qwed.model import Decision, ErrorCode, Trust
-from qwed.store.access_lists import ListEntry, ListName
-from qwed.store.agent import AgentStatus
-from qwed.store.budget import LimitExceeded, RequestCost
-from qwed.store.change_parts import (
+from qwed.domain.access_lists import ListEntry, ListName
+from qwed.domain.agent import AgentStatus
+from qwed.domain.behaviour import BehaviourFlag
+from qwed.domain.budget import LimitExceeded, RequestCost
+from qwed.domain.change_parts import (
     AgentChanged,
     ApprovalRequest,
     Conflict,
@@ -23,9 +23,10 @@ from qwed.store.change_parts import (
     ToolChanged,
     WebhookChanged,
 )
+from qwed.domain.snapshot import NO_CHAIN, StoredAnswer
+from qwed.domain.write_set import ChainLink, Committed, IdempotentAnswer, Reservation
+from qwed.model import Decision, ErrorCode, Trust
 from qwed.store.postgres.batch_transaction import BatchTransaction
-from qwed.store.protocol import STALE_STATE, ChainLink, CommitReceipt, IdempotentAnswer, Reservation
-from qwed.store.trust_degradation import BehaviourFlag
 from tests.support.manual_clock import ManualClock
 from tests.support.stores import CENT, ORGANISATION, PostgresStoreFixture, agent_of, owner_key
 from tests.unit.store.test_change_handlers import HOOK
@@ -37,9 +38,9 @@ class Two(NamedTuple):
     one: PostgresStoreFixture
     other: PostgresStoreFixture
 
-    def prefetch(self, **keys: Any) -> None:
+    def load(self) -> None:
         for store_fixture in self:
-            store_fixture.prefetch(**keys)
+            store_fixture.load()
 
 
 @pytest.fixture
@@ -57,37 +58,35 @@ def _agent(store_fixture: PostgresStoreFixture) -> Any:
 
 
 def _held(store_fixture: PostgresStoreFixture, step: int = 1, charge: RequestCost = CENT, **more: Any) -> Reservation:
-    reservation = store_fixture.reserve(_agent(store_fixture), step, **more)
+    reservation = store_fixture.reserve(_agent(store_fixture), step, charge=charge, **more)
     assert isinstance(reservation, Reservation)
-    assert store_fixture.store.reserve_budget(reservation, charge, store_fixture.manual_clock.now) is None
     return reservation
 
 
 def test_of_two_who_hold_the_same_step_one_commits_it(two: Two) -> None:
     mine, theirs = _held(two.one), _held(two.other)
-    assert isinstance(two.one.settle(_agent(two.one), mine, charge=CENT), CommitReceipt)
-    assert two.other.settle(_agent(two.other), theirs, charge=CENT) is STALE_STATE
+    assert isinstance(two.one.settle(_agent(two.one), mine, charge=CENT), Committed)
+    assert two.other.settle(_agent(two.other), theirs, charge=CENT) is Conflict.STALE
     two.other.store.release(theirs)
-    two.prefetch()
     assert two.other.reserve(_agent(two.other), 1) is ErrorCode.REPLAY
     assert two.one.spent(_agent(two.one)).cost_day == two.other.spent(_agent(two.other)).cost_day == CENT.cost
 
 
 def test_a_later_step_overtakes_an_earlier_one_wherever_it_is_committed(two: Two) -> None:
     early, late = _held(two.one, 1), _held(two.other, 2)
-    assert isinstance(two.other.settle(_agent(two.other), late, charge=CENT), CommitReceipt)
-    assert two.one.settle(_agent(two.one), early, charge=CENT) is STALE_STATE
+    assert isinstance(two.other.settle(_agent(two.other), late, charge=CENT), Committed)
+    assert two.one.settle(_agent(two.one), early, charge=CENT) is Conflict.STALE
 
 
 def test_a_denial_uses_up_no_step_and_is_not_in_the_way_of_another(two: Two) -> None:
     mine, theirs = _held(two.one), _held(two.other)
-    assert isinstance(two.one.settle(_agent(two.one), mine, Decision.DENIED, CENT), CommitReceipt)
-    assert isinstance(two.other.settle(_agent(two.other), theirs, charge=CENT), CommitReceipt)
+    assert isinstance(two.one.settle(_agent(two.one), mine, Decision.DENIED, CENT), Committed)
+    assert isinstance(two.other.settle(_agent(two.other), theirs, charge=CENT), Committed)
 
 
 @pytest.mark.parametrize("decision", [Decision.APPROVED, Decision.DENIED])
 def test_what_others_have_spent_is_not_spent_again(two: Two, decision: Decision) -> None:
-    """A decision about budget that is gone is stale, even a denial: it must say that the budget is gone."""
+    """A decision about budget that is gone is a conflict, even a denial: it must say that the budget is gone."""
     reservations = [
         _held(store_fixture, conversation=f"{name}{number}")
         for store_fixture, name in zip(two, "ab", strict=True)
@@ -97,13 +96,10 @@ def test_what_others_have_spent_is_not_spent_again(two: Two, decision: Decision)
         store_fixture.settle(_agent(store_fixture), reservation, charge=CENT)
         for store_fixture, reservation in zip((two.one, two.one, two.other), reservations, strict=False)
     ]
-    assert all(isinstance(outcome, CommitReceipt) for outcome in outcomes)
-    assert two.other.settle(_agent(two.other), reservations[3], decision, CENT) is STALE_STATE
+    assert all(isinstance(outcome, Committed) for outcome in outcomes)
+    assert two.other.settle(_agent(two.other), reservations[3], decision, CENT) is Conflict.STALE
     two.other.store.release(reservations[3])
-    two.other.prefetch()
-    again = two.other.reserve(_agent(two.other), 9, "elsewhere")
-    assert isinstance(again, Reservation)
-    exceeded = two.other.store.reserve_budget(again, CENT, two.other.manual_clock.now)
+    exceeded = two.other.reserve(_agent(two.other), 9, "elsewhere", CENT)
     assert isinstance(exceeded, LimitExceeded)
     assert (exceeded.code, exceeded.current) == (ErrorCode.COST_EXCEEDED, 30_000)
 
@@ -112,50 +108,46 @@ def _answer(store_fixture: PostgresStoreFixture, key: str = "k", body: str = "ha
     return IdempotentAnswer(key, body, lambda _settled: b"sealed", store_fixture.manual_clock.now + 60)
 
 
+def _stored(store_fixture: PostgresStoreFixture, key: str = "k") -> StoredAnswer | None:
+    return store_fixture.load(idempotency_key=key).stored_answer
+
+
 def test_the_same_key_is_answered_once(two: Two) -> None:
-    two.prefetch(key="k")
-    for store_fixture in two:
-        assert store_fixture.store.claim_key("agent_1", "k", "hash", store_fixture.manual_clock.now) == (None, None)
-    mine, theirs = _held(two.one), _held(two.other, conversation="another")
-    receipt = two.one.settle(_agent(two.one), mine, charge=CENT, memory=_answer(two.one), activity_id="act_k")
-    assert isinstance(receipt, CommitReceipt)
-    assert two.other.settle(_agent(two.other), theirs, charge=CENT, memory=_answer(two.other)) is STALE_STATE
-    two.other.store.release_key("agent_1", "k")
-    two.other.prefetch(key="k")
-    answer = two.other.store.claim_key("agent_1", "k", "hash", two.other.manual_clock.now).stored_answer
-    assert (answer.answer, answer.activity_id) == (b"sealed", "act_k")
-    two.other.prefetch(key="k")
-    refused = two.other.store.claim_key("agent_1", "k", "another", two.other.manual_clock.now).refusal
-    assert "another request" in refused
+    mine, theirs = _held(two.one, key="k"), _held(two.other, conversation="another", key="k")
+    assert two.one.load(idempotency_key="k").key_in_flight
+    committed = two.one.settle(_agent(two.one), mine, charge=CENT, memory=_answer(two.one), activity_id="act_k")
+    assert isinstance(committed, Committed)
+    assert two.other.settle(_agent(two.other), theirs, charge=CENT, memory=_answer(two.other)) is Conflict.STALE
+    two.other.store.release(theirs)
+    assert _stored(two.other) == StoredAnswer("hash", b"sealed", "act_k")
 
 
 def test_an_answer_whose_time_is_over_is_given_anew(two: Two) -> None:
     two.one.settle(_agent(two.one), _held(two.one), charge=CENT, memory=_answer(two.one))
     two.one.manual_clock.advance(61)
-    two.other.prefetch(key="k")
-    assert two.other.store.claim_key("agent_1", "k", "other", two.other.manual_clock.now) == (None, None)
+    assert _stored(two.other) is None
     again = two.other.settle(_agent(two.other), _held(two.other, 2), charge=CENT, memory=_answer(two.other, body="o"))
-    assert isinstance(again, CommitReceipt)
-    two.one.prefetch(key="k")
-    assert two.one.store.claim_key("agent_1", "k", "o", two.one.manual_clock.now).stored_answer is not None
+    assert isinstance(again, Committed)
+    stored = _stored(two.one)
+    assert stored is not None
+    assert stored.body_hash == "o"
 
 
 def test_a_loop_is_one_though_each_process_has_seen_half_of_it(two: Two) -> None:
     for step, store_fixture in ((1, two.one), (2, two.other)):
-        store_fixture.prefetch()
         reservation = _held(store_fixture, step, fingerprint="same")
-        assert isinstance(store_fixture.settle(_agent(store_fixture), reservation, charge=CENT), CommitReceipt)
+        assert isinstance(store_fixture.settle(_agent(store_fixture), reservation, charge=CENT), Committed)
     third = _held(two.one, 3, fingerprint="same")
-    assert two.one.settle(_agent(two.one), third, charge=CENT) is STALE_STATE
+    assert two.one.settle(_agent(two.one), third, charge=CENT) is Conflict.STALE
 
 
 def test_who_is_refused_because_of_what_is_stored_under_the_same_key_is_told_to_look_there(two: Two) -> None:
     two.one.settle(_agent(two.one), _held(two.one), charge=CENT, memory=_answer(two.one))
     # Its key was read before that, and its conversation after.
     refused = two.other.settle(_agent(two.other), None, Decision.DENIED, key=_answer(two.other).key)
-    assert refused is STALE_STATE
-    assert isinstance(two.other.settle(_agent(two.other), None, Decision.DENIED, key="another"), CommitReceipt)
-    assert isinstance(two.other.settle(_agent(two.other), None, Decision.DENIED), CommitReceipt)
+    assert refused is Conflict.STALE
+    assert isinstance(two.other.settle(_agent(two.other), None, Decision.DENIED, key="another"), Committed)
+    assert isinstance(two.other.settle(_agent(two.other), None, Decision.DENIED), Committed)
 
 
 def test_a_number_that_is_allotted_while_another_is_on_its_way_is_given_to_one_alone(
@@ -168,39 +160,34 @@ def test_a_number_that_is_allotted_while_another_is_on_its_way_is_given_to_one_a
         assert released.wait(30)
         real(work)
 
-    two.prefetch()
     first = _held(two.one, 0, auto_numbered=True, fingerprint="first")
     monkeypatch.setattr(BatchTransaction, "apply", late)
-    future = two.one.store.commit(two.one.commit_request(_agent(two.one), first))
+    future = two.one.store.commit(two.one.write_set(_agent(two.one), first))
     assert written.wait(30)
     # It is in the tables, and the writer has not counted it yet.
-    two.one.prefetch()
     second = _held(two.one, 0, auto_numbered=True, fingerprint="second")
     monkeypatch.setattr(BatchTransaction, "apply", real)
     released.set()
-    assert isinstance(future.wait_result(30), CommitReceipt)
-    two.other.prefetch()
+    assert isinstance(future.wait_result(30), Committed)
     theirs = _held(two.other, 0, auto_numbered=True, fingerprint="theirs")
     assert (first.step.number, second.step.number, theirs.step.number) == (1, 2, 2)
-    assert isinstance(two.other.settle(_agent(two.other), theirs), CommitReceipt)
-    assert two.one.settle(_agent(two.one), second) is STALE_STATE
+    assert isinstance(two.other.settle(_agent(two.other), theirs), Committed)
+    assert two.one.settle(_agent(two.one), second) is Conflict.STALE
     two.one.store.release(second)
-    two.one.prefetch()
     again = _held(two.one, 0, auto_numbered=True, fingerprint="second")
-    assert isinstance(two.one.settle(_agent(two.one), again), CommitReceipt)
+    assert isinstance(two.one.settle(_agent(two.one), again), Committed)
     assert again.step.number == 3
 
 
 def test_a_step_that_both_were_allotted_is_one_of_them_only(two: Two) -> None:
     reservations = [_held(store_fixture, 0, auto_numbered=True) for store_fixture in two]
     assert [reservation.step.number for reservation in reservations] == [1, 1]
-    assert isinstance(two.one.settle(_agent(two.one), reservations[0], charge=CENT), CommitReceipt)
-    assert two.other.settle(_agent(two.other), reservations[1], charge=CENT) is STALE_STATE
+    assert isinstance(two.one.settle(_agent(two.one), reservations[0], charge=CENT), Committed)
+    assert two.other.settle(_agent(two.other), reservations[1], charge=CENT) is Conflict.STALE
     two.other.store.release(reservations[1])
-    two.other.prefetch()
     again = _held(two.other, 0, auto_numbered=True)
     assert again.step.number == 2
-    assert isinstance(two.other.settle(_agent(two.other), again, charge=CENT), CommitReceipt)
+    assert isinstance(two.other.settle(_agent(two.other), again, charge=CENT), Committed)
 
 
 def test_as_many_approvals_wait_as_may_wherever_they_were_asked_for(two: Two) -> None:
@@ -209,19 +196,16 @@ def test_as_many_approvals_wait_as_may_wherever_they_were_asked_for(two: Two) ->
     reservation, now = _held(two.one, conversation="c"), two.one.manual_clock.now
     third = ApprovalRequest("apr_x", *CENT[:2], 0, now, now + 60)
     outcome = two.one.settle(_agent(two.one), reservation, Decision.PENDING, CENT, approval=third)
-    assert outcome is ErrorCode.APPROVALS_FULL
+    assert outcome is Conflict.STALE
+    assert two.one.spent(_agent(two.one)).open_approvals == 2
 
 
 def test_an_approval_is_settled_once_and_what_it_held_is_free_everywhere(two: Two) -> None:
     approval = two.one.pending(_agent(two.one), 1, charge=RequestCost(cost=30_000, requests=1))
-    two.other.prefetch()
-    full = two.other.reserve(_agent(two.other), 2)
-    assert isinstance(full, Reservation)
-    assert isinstance(two.other.store.reserve_budget(full, CENT, two.other.manual_clock.now), LimitExceeded)
+    assert isinstance(two.other.reserve(_agent(two.other), 2, charge=CENT), LimitExceeded)
     outcomes = [store_fixture.change(store_fixture.resolved(approval, "rejected")) for store_fixture in two]
     assert outcomes == [1, Conflict.RESOLVED]
-    two.other.prefetch()
-    assert two.other.store.reserve_budget(full, CENT, two.other.manual_clock.now) is None
+    assert isinstance(two.other.reserve(_agent(two.other), 2, charge=CENT), Reservation)
 
 
 def test_what_became_of_an_action_is_told_once(two: Two) -> None:
@@ -238,16 +222,15 @@ def test_the_last_owner_stays_wherever_the_others_were_revoked(two: Two) -> None
 
 
 def test_a_chain_has_one_next_link_and_whoever_is_second_is_told_where_it_ends(two: Two) -> None:
-    ends = [store_fixture.store.chain(ORGANISATION, "ch") for store_fixture in two]
-    assert ends == [(0, None), (0, None)]
+    assert [store_fixture.chain() for store_fixture in two] == [NO_CHAIN, NO_CHAIN]
     reservations = [_held(store_fixture, conversation=name) for store_fixture, name in zip(two, "ab", strict=True)]
     first = two.one.settle(_agent(two.one), reservations[0], charge=CENT, link=ChainLink("ch", 0, None, "att_a"))
-    assert isinstance(first, CommitReceipt)
+    assert isinstance(first, Committed)
     second = two.other.settle(_agent(two.other), reservations[1], charge=CENT, link=ChainLink("ch", 0, None, "att_b"))
-    assert second is ErrorCode.CONFLICT
-    assert two.other.store.chain(ORGANISATION, "ch") == (1, "att_a")
+    assert second is Conflict.STALE
+    assert two.other.chain() == (1, "att_a")
     again = two.other.settle(_agent(two.other), reservations[1], charge=CENT, link=ChainLink("ch", 1, "att_a", "att_b"))
-    assert isinstance(again, CommitReceipt)
+    assert isinstance(again, Committed)
 
 
 # A change in one process is visible in the other before its next request
@@ -263,25 +246,24 @@ def _lowered(store_fixture: PostgresStoreFixture) -> Any:
     return AgentChanged(agent, replace(agent, trust=Trust.UNTRUSTED))
 
 
-STOPS: dict[str, tuple[Any, ErrorCode]] = {
-    "the agent is suspended": (_suspended, ErrorCode.AGENT_SUSPENDED),
-    "the agent is another one": (_lowered, ErrorCode.AGENT_CHANGED),
-    "everybody is stopped": (lambda _shop: OrganisationHalted(ORGANISATION, 1.0), ErrorCode.AGENT_SUSPENDED),
+STOPS: dict[str, Any] = {
+    "the agent is suspended": _suspended,
+    "the agent is another one": _lowered,
+    "everybody is stopped": lambda _shop: OrganisationHalted(ORGANISATION, 1.0),
 }
 
 
 @pytest.mark.parametrize("stop", STOPS)
 def test_a_decision_does_not_commit_once_somebody_else_has_stopped_it(two: Two, stop: str) -> None:
-    part, code = STOPS[stop]
     reservation, agent = _held(two.other), _agent(two.other)
-    two.one.change(part(two.one))
-    assert two.other.settle(agent, reservation, charge=CENT) is code
-    assert two.other.spent(agent).cost_day == 0
+    two.one.change(STOPS[stop](two.one))
+    assert two.other.settle(agent, reservation, charge=CENT) is Conflict.STALE
     # From then on it is cached, without a request.
     assert (_agent(two.other), two.other.store.halted(ORGANISATION)) == (
         _agent(two.one),
         two.one.store.halted(ORGANISATION),
     )
+    assert two.other.spent(agent).cost_day == 0
 
 
 EVE = ListEntry(ListName.BLOCKS, "eve")
@@ -302,29 +284,29 @@ SEEN: dict[str, tuple[Any, Any]] = {
 def test_what_one_process_changes_the_other_knows_when_it_is_next_asked(two: Two, kind: str) -> None:
     part, look = SEEN[kind]
     two.one.change(KeyAdded(owner_key("key_2", prefix="b")))
-    two.prefetch()
+    two.load()
     before = look(two.other.store)
     two.one.change(part(two.one))
     assert look(two.other.store) == before
-    two.other.prefetch()
+    two.other.load()
     after = look(two.other.store)
     assert (after != before, after) == (True, look(two.one.store))
 
 
 def test_as_long_as_nothing_changes_everything_stays_the_very_same(two: Two) -> None:
     looks: list[Any] = [look for _part, look in SEEN.values()]
-    two.prefetch()
+    two.load()
     before = [_agent(two.other), *(look(two.other.store) for look in looks)]
     two.one.commit(_agent(two.one), 1)
-    two.prefetch()
+    two.load()
     after = [_agent(two.other), *(look(two.other.store) for look in looks)]
     assert all(one is other for one, other in zip(before, after, strict=True))
 
 
 def test_trust_that_is_lost_in_one_process_is_lost_in_the_other(two: Two) -> None:
-    two.prefetch()
+    two.load()
     two.one.settle(_agent(two.one), None, Decision.DENIED, mark=BehaviourFlag.VIOLATION)
-    two.other.prefetch()
+    two.other.load()
     assert _agent(two.other).trust is Trust.UNTRUSTED
     assert two.other.store.trust_evidence("agent_1") == two.one.store.trust_evidence("agent_1")
 
@@ -332,7 +314,7 @@ def test_trust_that_is_lost_in_one_process_is_lost_in_the_other(two: Two) -> Non
 def test_denials_add_up_wherever_they_were_decided(two: Two) -> None:
     for number in range(20):
         store_fixture = two[number % 2]
-        store_fixture.prefetch()
+        store_fixture.load()
         store_fixture.settle(_agent(store_fixture), None, Decision.DENIED, mark=BehaviourFlag.DENIED)
     assert _agent(store_fixture).trust is Trust.UNTRUSTED
 
@@ -357,11 +339,11 @@ def test_whoever_is_erased_in_one_process_is_forgotten_in_the_other(two: Two) ->
     calls: list[int] = []
     for number, store_fixture in enumerate(two):
         store_fixture.store.on_subject_erased = lambda number=number: calls.append(number)
-    two.prefetch()
+    two.load()
     two.one.store._write(("INSERT INTO subjects VALUES ('sub_1', 'org_1', 'n', 'key', 0, NULL)", ())).wait_result(30)
-    two.other.prefetch()
+    two.other.load()
     assert calls == []
     two.one.store._write(("UPDATE subjects SET key = NULL", ())).wait_result(30)
-    two.other.prefetch()
-    two.other.prefetch()
+    two.other.load()
+    two.other.load()
     assert calls == [1]

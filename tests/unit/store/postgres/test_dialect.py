@@ -12,13 +12,13 @@ import psycopg
 import pytest
 
 import qwed.store
+from qwed.domain import change_parts
+from qwed.domain.access_lists import ListName
 from qwed.model import Decision
 from qwed.store import (
-    attestation_chains,
     base,
     batch_job_table,
     change_handlers,
-    change_parts,
     data_subjects,
     entity_cache,
     log,
@@ -27,7 +27,6 @@ from qwed.store import (
     sql,
     token_buckets,
 )
-from qwed.store.access_lists import ListName
 from qwed.store.columns import _PRIMARY, COLUMNS, insert, select, upsert
 from qwed.store.postgres.dialect import _POSTGRES_STATEMENTS, is_storable, translate
 
@@ -40,7 +39,6 @@ MODULES = (
     outbox,
     data_subjects,
     base,
-    attestation_chains,
     token_buckets,
     entity_cache,
     snapshot_reader,

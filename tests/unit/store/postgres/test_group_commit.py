@@ -9,30 +9,25 @@ import msgspec
 import psycopg
 import pytest
 
+from qwed.domain.agent import AgentStatus
+from qwed.domain.behaviour import BehaviourFlag
+from qwed.domain.change_parts import AgentChanged, Conflict, ToolChanged
+from qwed.domain.snapshot import SnapshotKeys
+from qwed.domain.write_set import Committed, IdempotentAnswer, Reservation, WriteSet
 from qwed.ledger.sequencer import head_from
 from qwed.ledger.verifier import Tree, leaf_hash, read_head
 from qwed.model import Decision, ErrorCode, Trust
-from qwed.store.agent import Agent, AgentStatus
 from qwed.store.batch_job import BatchJob, JobItem
-from qwed.store.change_parts import AgentChanged, ToolChanged
-from qwed.store.postgres import cache_refresh, connections, group_commit
+from qwed.store.postgres import connections, group_commit, snapshot_loader
 from qwed.store.postgres import store as shared
 from qwed.store.postgres.connections import Timeouts
 from qwed.store.postgres.locks import exclusive_startup
 from qwed.store.protocol import (
-    STALE_STATE,
     ActivityQuery,
-    Change,
-    CommitReceipt,
-    CommitRequest,
     DatabaseUnreachableError,
     DataSubject,
-    IdempotentAnswer,
-    PrefetchKeys,
-    Reservation,
     StoreError,
 )
-from qwed.store.trust_degradation import BehaviourFlag, DegradationRule
 from tests.support.manual_clock import ManualClock
 from tests.support.postgres_cut_proxy import CommitCutProxy
 from tests.support.postgres_server import Postgres, database_name
@@ -52,12 +47,11 @@ def _agent(store_fixture: PostgresStoreFixture) -> Any:
     return store_fixture.store.find_agent("agent_1")
 
 
-def _walked(store_fixture: PostgresStoreFixture, step: int, **more: Any) -> CommitRequest:
-    """Return a commit request."""
-    reservation = store_fixture.reserve(_agent(store_fixture), step, f"c{step}")
+def _walked(store_fixture: PostgresStoreFixture, step: int, **more: Any) -> WriteSet:
+    """Return the write set of a decision."""
+    reservation = store_fixture.reserve(_agent(store_fixture), step, f"c{step}", CENT)
     assert isinstance(reservation, Reservation)
-    assert store_fixture.store.reserve_budget(reservation, CENT, store_fixture.manual_clock.now) is None
-    return store_fixture.commit_request(_agent(store_fixture), reservation, charge=CENT, **more)
+    return store_fixture.write_set(_agent(store_fixture), reservation, charge=CENT, **more)
 
 
 def _decided(store_fixture: PostgresStoreFixture, step: int, **more: Any) -> Any:
@@ -76,7 +70,7 @@ def test_one_that_cannot_be_written_leaves_the_others_of_its_batch(one: Postgres
     with one.stopped():
         first = _decided(one, 1)
         tickets = [_decided(one, step, subject_id="sub_nobody" if step == 4 else None) for step in range(2, 7)]
-    assert isinstance(first.wait_result(30), CommitReceipt)
+    assert isinstance(first.wait_result(30), Committed)
     with pytest.raises(StoreError, match="foreign key"):
         tickets.pop(2).wait_result(30)
     assert [ticket.wait_result(30).log_index for ticket in tickets] == [1, 2, 3, 4]
@@ -85,7 +79,7 @@ def test_one_that_cannot_be_written_leaves_the_others_of_its_batch(one: Postgres
 
 
 def test_one_whose_decision_is_surprised_leaves_the_others(one: PostgresStoreFixture) -> None:
-    def surprise(_settled: CommitReceipt) -> bytes:
+    def surprise(_settled: Committed) -> bytes:
         raise RuntimeError("surprise")
 
     with one.stopped():
@@ -130,7 +124,7 @@ def test_what_is_refused_writes_nothing_and_costs_no_place(one: PostgresStoreFix
     other = one.open_second()
     walked = [(store_fixture, _walked(store_fixture, 1)) for store_fixture in (one, other)]
     outcomes = [store_fixture.outcome(store_fixture.store.commit(request)) for store_fixture, request in walked]
-    assert outcomes.count(STALE_STATE) == 1
+    assert outcomes.count(Conflict.STALE) == 1
     assert _leaves(one) == [0]
     other.store.close()
 
@@ -142,11 +136,11 @@ def test_of_two_decisions_of_one_batch_the_second_stands_on_the_first(one: Postg
         early, late = (one.reserve(agent, step, "c") for step in (1, 2))
         assert isinstance(early, Reservation)
         assert isinstance(late, Reservation)
-        second = one.store.commit(one.commit_request(agent, late))
-        first = one.store.commit(one.commit_request(agent, early))
+        second = one.store.commit(one.write_set(agent, late))
+        first = one.store.commit(one.write_set(agent, early))
     second_step.wait_result(30)
-    assert isinstance(second.wait_result(30), CommitReceipt)
-    assert first.wait_result(30) is STALE_STATE
+    assert isinstance(second.wait_result(30), Committed)
+    assert first.wait_result(30) is Conflict.STALE
 
 
 def test_months_are_made_ahead_by_whoever_leads(one: PostgresStoreFixture) -> None:
@@ -207,7 +201,7 @@ def _tell(store_fixture: PostgresStoreFixture, word: str) -> int:
     change = store_fixture.change_of()
     activity = change.activity._replace(leaf=f'{{"word":"{word}"}}')
     index: int = (
-        store_fixture.store.change(msgspec.structs.replace(change, activity=activity)).wait_result(30).log_index
+        store_fixture.store.commit(msgspec.structs.replace(change, activity=activity)).wait_result(30).log_index
     )
     return index
 
@@ -222,7 +216,7 @@ def test_a_log_goes_on_from_the_backup_that_was_put_in_its_place(
     assert _tell(store_fixture, "lost") == 1
     own.drop(store_fixture.url)
     with pytest.raises(StoreError):
-        store_fixture.prefetch()
+        store_fixture.load()
     own.rename(backup, store_fixture.url)
     wait_for_condition(lambda: _is_back(store_fixture))
     other = store_fixture.open_second()
@@ -239,14 +233,14 @@ def test_nothing_is_believed_of_before_the_backup_that_was_put_in_its_place(
     own: Postgres, store_fixture: PostgresStoreFixture
 ) -> None:
     before = agent_of()
-    store_fixture.prefetch()
+    store_fixture.load()
     with own.closed(store_fixture.url):
         backup = own.database(like=store_fixture.url)
     wait_for_condition(lambda: _is_back(store_fixture))
     raised = [replace(before, trust=trust) for trust in (Trust.AUTONOMOUS, Trust.TRUSTED)]
     store_fixture.change(AgentChanged(before, raised[0]))
     store_fixture.change(AgentChanged(*raised))
-    store_fixture.prefetch()
+    store_fixture.load()
     store_fixture.commit(_agent(store_fixture), 1)
     reservation = store_fixture.reserve(_agent(store_fixture), 7)
     own.drop(store_fixture.url)
@@ -257,9 +251,10 @@ def test_nothing_is_believed_of_before_the_backup_that_was_put_in_its_place(
     other.change(AgentChanged(before, stopped))
     other.change(AgentChanged(stopped, replace(stopped, trust=Trust.UNTRUSTED)))
     wait_for_condition(lambda: _is_back(store_fixture))
-    store_fixture.prefetch()
+    store_fixture.load()
     assert (_agent(store_fixture).status, _agent(store_fixture).trust) == (AgentStatus.SUSPENDED, Trust.UNTRUSTED)
-    assert store_fixture.commit(_agent(store_fixture), 1, "another") is ErrorCode.AGENT_SUSPENDED
+    assert isinstance(reservation, Reservation)
+    assert store_fixture.settle(raised[1], reservation) is Conflict.STALE
     assert store_fixture.spent(_agent(store_fixture)).cost_day == 0
     # The committed step is free again, and the reserved one is still reserved.
     assert isinstance(reservation, Reservation)
@@ -275,21 +270,14 @@ def test_what_a_decision_needed_is_written_with_the_attempt_that_succeeds(
     heard: list[bool] = []
     one.store.on_write_failure = lambda: heard.append(True)
 
-    def degrade(before: Agent, after: Agent, offence: DegradationRule) -> Change:
-        # A subject whose key is made during the batch, and only once.
-        if not heard:
-            heard.append(False)
-            one.store.add_subject(DataSubject("late", ORGANISATION, "name", b"key", 0.0))
-        change = one.change_of(AgentChanged(before, after), agent_id=before.agent_id)
-        return msgspec.structs.replace(change, activity=change.activity._replace(subject_id="late"))
-
     with circling(one, circles, after=1):
         with one.stopped():
             first = _decided(one, 1)
-            violation = msgspec.structs.replace(_walked(one, 3, mark=BehaviourFlag.VIOLATION), degrade=degrade)
+            one.store.add_subject(DataSubject("late", ORGANISATION, "name", b"key", 0.0))
+            violation = _walked(one, 3, mark=BehaviourFlag.VIOLATION, subject_id="late")
             tickets = [_decided(one, 2), one.store.commit(violation)]
-        assert {type(future.wait_result(30)) for future in (first, *tickets)} == {CommitReceipt}
-    assert heard == [False]
+        assert {type(future.wait_result(30)) for future in (first, *tickets)} == {Committed}
+    assert heard == []
     assert one.store.subject("late") is not None
 
 
@@ -324,7 +312,7 @@ def test_one_that_is_only_read_from_now_on_is_away_until_it_is_written_to_again(
             store_fixture.outcome(store_fixture.store.commit(walked))
         assert not store_fixture.store.is_available()
         with pytest.raises(StoreError, match="read-only"):
-            store_fixture.prefetch()
+            store_fixture.load()
         with pytest.raises(DatabaseUnreachableError, match=r"PostgreSQL cannot be reached: .* read-only"):
             store_fixture.open_second()
         with pytest.raises(DatabaseUnreachableError, match="read-only"), exclusive_startup(store_fixture.url):
@@ -349,15 +337,15 @@ def _only_read(own: Postgres, store_fixture: PostgresStoreFixture, *, cut: bool)
 def test_while_the_database_is_away_everybody_is_refused_at_once_and_then_served_again(
     own: Postgres, store_fixture: PostgresStoreFixture
 ) -> None:
-    store_fixture.prefetch()
+    store_fixture.load()
     walked = _walked(store_fixture, 1)
     own.stop()
     try:
         with pytest.raises(StoreError, match="cannot be reached"):
-            store_fixture.prefetch()
+            store_fixture.load()
         assert store_fixture.store._connector.is_down
         for ask in (
-            store_fixture.prefetch,
+            store_fixture.load,
             lambda: store_fixture.store.commit(walked),
             lambda: store_fixture.store.usage_counters("agent_1", 0.0),
         ):
@@ -372,7 +360,7 @@ def test_while_the_database_is_away_everybody_is_refused_at_once_and_then_served
 
 def _is_back(store_fixture: PostgresStoreFixture) -> bool:
     try:
-        store_fixture.prefetch()
+        store_fixture.load()
     except StoreError:
         return False
     return True
@@ -382,12 +370,12 @@ def test_where_no_further_connection_is_to_be_had_those_that_are_there_go_on() -
     with Postgres(settings={"max_connections": "20"}) as crowded:
         store_fixture = PostgresStoreFixture(crowded.database(), ManualClock())
         store_fixture.register(agent_of())
-        store_fixture.prefetch()
+        store_fixture.load()
         _decided(store_fixture, 1).wait_result(30)
         with _crowd(crowded) as take:
             with pytest.raises(StoreError, match=r"PostgreSQL cannot be reached: .* too many clients"):
                 store_fixture.store.activities(ActivityQuery("agent_1", 10))
-            store_fixture.prefetch()
+            store_fixture.load()
             # Nor for the leader election, which has disconnected.
             wait_for_condition(lambda: not _leads_again(store_fixture, take))
             assert _decided(store_fixture, 2).wait_result(30).log_index == 1
@@ -425,8 +413,9 @@ def _crowd(own: Postgres) -> Iterator[Callable[[], None]]:
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Short timeouts."""
     short = Timeouts(0.3, 0.1, 1)
-    for module, name in ((shared, "READ_TIMEOUTS"), (cache_refresh, "READ_TIMEOUTS"), (group_commit, "WRITE_TIMEOUTS")):
-        monkeypatch.setattr(module, name, short)
+    for module in (shared, snapshot_loader):
+        monkeypatch.setattr(module, "READ_TIMEOUTS", short)
+    monkeypatch.setattr(group_commit, "WRITE_TIMEOUTS", short)
     monkeypatch.setattr(connections, "_MARGIN", 0.1)
     monkeypatch.setattr(group_commit, "PROBE_SECONDS", 0.1)
 
@@ -434,12 +423,12 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("impatient")
 def test_a_server_that_hangs_holds_nobody_up_for_long(own: Postgres, store_fixture: PostgresStoreFixture) -> None:
     _decided(store_fixture, 1).wait_result(30)
-    store_fixture.prefetch()
+    store_fixture.load()
     walked = _walked(store_fixture, 2)
     own.freeze()
     try:
         refreshed, decided = (
-            store_fixture.store.prefetch(PrefetchKeys(agent_id="agent_1")),
+            store_fixture.store.load(SnapshotKeys("agent_1")),
             store_fixture.store.commit(walked),
         )
         for ticket in (refreshed, decided):
@@ -450,7 +439,7 @@ def test_a_server_that_hangs_holds_nobody_up_for_long(own: Postgres, store_fixtu
     finally:
         own.thaw()
     wait_for_condition(lambda: not store_fixture.store._connector.is_down)
-    store_fixture.prefetch()
+    store_fixture.load()
     index = _decided(store_fixture, 3).wait_result(30).log_index
     assert _leaves(store_fixture) == list(range(index + 1))
 
@@ -463,7 +452,7 @@ def test_whoever_holds_a_log_for_ever_stops_its_batches_and_no_others(one: Postg
         with pytest.raises(StoreError, match="lock timeout"):
             _decided(one, 1).wait_result(30)
         change = one.change_of(ToolChanged("org_2", "t", b"1"), agent_id="", organisation_id="org_2")
-        assert one.outcome(one.store.change(change)).log_index == 0
+        assert one.outcome(one.store.commit(change)).log_index == 0
     receipt = one.settle(_agent(one), None, Decision.DENIED)
-    assert isinstance(receipt, CommitReceipt)
+    assert isinstance(receipt, Committed)
     assert receipt.log_index == 0

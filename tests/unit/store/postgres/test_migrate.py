@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import psycopg
 import pytest
 
+from qwed.domain.write_set import Committed
 from qwed.store.migrate import migrations
 from qwed.store.postgres import migrate as migrate_module
 from qwed.store.postgres import schema
@@ -16,7 +17,6 @@ from qwed.store.postgres.connect import DatabaseUnreachableError, open_connectio
 from qwed.store.postgres.locks import SERVERS, try_acquire_leadership
 from qwed.store.postgres.migrate import DatabaseInUseError, migrate_database
 from qwed.store.postgres.schema import migrate, version_of
-from qwed.store.protocol import CommitReceipt
 from tests.support.manual_clock import ManualClock
 from tests.support.stores import PostgresStoreFixture, agent_of
 
@@ -54,7 +54,7 @@ def test_a_later_server_does_not_start_beside_an_older_one(tables: str, monkeypa
     with _later_version(monkeypatch), pytest.raises(DatabaseUnreachableError, match=SENTENCE):
         older.open_second()
     assert _version(tables) == NEWEST
-    assert isinstance(older.commit(agent_of(), 1), CommitReceipt)
+    assert isinstance(older.commit(agent_of(), 1), Committed)
     older.store.close()
 
 

@@ -9,10 +9,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from qwed.model import Decision
-from qwed.store.access_lists import ListEntry, ListName
-from qwed.store.batch_job import BatchJob, JobItem
-from qwed.store.change_parts import (
+from qwed.domain.access_lists import ListEntry, ListName
+from qwed.domain.change_parts import (
     AttestationRevoked,
     ExecutionLogged,
     ListChanged,
@@ -21,10 +19,13 @@ from qwed.store.change_parts import (
     Webhook,
     WebhookChanged,
 )
+from qwed.domain.write_set import Committed, IdempotentAnswer, Notice
+from qwed.model import Decision
+from qwed.store.batch_job import BatchJob, JobItem
 from qwed.store.migrate import migrations
 from qwed.store.postgres.connect import Connection, open_connection
 from qwed.store.postgres.schema import has_started, migrate
-from qwed.store.protocol import CommitReceipt, DatabaseUnreachableError, DataSubject, IdempotentAnswer, Notice
+from qwed.store.protocol import DatabaseUnreachableError, DataSubject
 from tests.support.manual_clock import ManualClock
 from tests.support.postgres_binaries import installation
 from tests.support.postgres_server import Databases
@@ -74,14 +75,14 @@ def test_a_server_does_everything_as_that_role(plain: str) -> None:
     store, now = store_fixture.store, store_fixture.manual_clock.now
     agent = store_fixture.register(agent_of())
     for step in (1, 2):
-        assert isinstance(store_fixture.commit(agent, step), CommitReceipt)
+        assert isinstance(store_fixture.commit(agent, step), Committed)
     store.add_subject(DataSubject("sub_1", ORGANISATION, "name", b"key", now)).wait_result(30)
     reservation = store_fixture.reserve(agent, 3)
     answer = IdempotentAnswer("key", "hash", lambda _settled: b"answer", now + 60, "sub_1")
     receipt = store_fixture.settle(
         agent, reservation, Decision.APPROVED, CENT, memory=answer, subject_id="sub_1", attested=True
     )
-    assert isinstance(receipt, CommitReceipt)
+    assert isinstance(receipt, Committed)
     waiting = store_fixture.pending(agent, 4)
     changes: list[tuple[Any, ...]] = [
         (store_fixture.resolved(waiting),),

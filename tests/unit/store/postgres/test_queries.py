@@ -10,22 +10,24 @@ import psycopg
 import pytest
 
 from qwed.cli import main
+from qwed.domain import change_parts
+from qwed.domain.access_lists import ListEntry, ListName
+from qwed.domain.agent import AgentStatus
+from qwed.domain.change_parts import ApprovalRequest, ChangePart, Webhook
+from qwed.domain.write_set import Notice
 from qwed.futures import Future
 from qwed.ledger.keyring import open_keyring
 from qwed.ledger.sequencer import Sequencer
 from qwed.model import Decision, Trust
-from qwed.store import change_handlers, change_parts, sql, token_buckets
-from qwed.store.access_lists import ListEntry, ListName
-from qwed.store.agent import AgentStatus
+from qwed.store import change_handlers, sql, token_buckets
 from qwed.store.batch_job_table import JobTable
-from qwed.store.change_parts import ApprovalRequest, ChangePart, Webhook
 from qwed.store.copy.plan import tables as all_tables
 from qwed.store.data_subjects import SubjectTable
 from qwed.store.log import LogTable
 from qwed.store.outbox import OutboxTable
 from qwed.store.postgres.connect import open_connection
 from qwed.store.postgres.dialect import translate
-from qwed.store.protocol import ActivityQuery, ApprovalQuery, Notice
+from qwed.store.protocol import ActivityQuery, ApprovalQuery
 from qwed.store.sqlite import SqliteStore
 from tests.support.manual_clock import ManualClock
 from tests.support.postgres_server import Databases

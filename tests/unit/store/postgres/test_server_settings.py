@@ -5,13 +5,14 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 
+from qwed.domain.write_set import Committed, Reservation
 from qwed.store.migrate import migrations
 from qwed.store.postgres.connect import DatabaseUnreachableError, open_connection
 from qwed.store.postgres.health import health_of
 from qwed.store.postgres.locks import exclusive_startup
 from qwed.store.postgres.migrate import migrate_database
 from qwed.store.postgres.schema import migrate
-from qwed.store.protocol import ActivityQuery, CommitReceipt
+from qwed.store.protocol import ActivityQuery
 from tests.support.manual_clock import ManualClock
 from tests.support.postgres_server import Databases, Postgres, database_name
 from tests.support.stores import CENT, ORGANISATION, PostgresStoreFixture, agent_of
@@ -34,10 +35,10 @@ def test_of_two_who_decide_at_once_nobody_is_sent_away(tables: str, isolation: s
 
     def decide(number: int) -> int:
         store_fixture = shops[number % 2]
-        store_fixture.prefetch(conversation=f"c{number}")
-        reservation = store_fixture.reserve(store_fixture.store.find_agent("agent_1"), 1, f"c{number}")
-        receipt = store_fixture.settle(agent_of(), reservation, charge=CENT)  # type: ignore[arg-type]  # none is refused
-        assert isinstance(receipt, CommitReceipt)
+        reservation = store_fixture.reserve(agent_of(), 1, f"c{number}", CENT)
+        assert isinstance(reservation, Reservation)
+        receipt = store_fixture.settle(agent_of(), reservation, charge=CENT)
+        assert isinstance(receipt, Committed)
         return receipt.log_index
 
     with ThreadPoolExecutor(8) as threads:

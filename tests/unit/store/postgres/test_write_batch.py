@@ -9,7 +9,8 @@ import pytest
 
 from qwed.ledger.sequencer import Sequencer
 from qwed.store.columns import COLUMNS
-from qwed.store.group_commit import PendingWrite, write_batch
+from qwed.store.group_commit import LEAF_OF_ROW, PendingWrite, rows_of, write_batch
+from qwed.store.log import frontier_reader
 from qwed.store.migrate import migrate
 from qwed.store.postgres.write_batch import LOCK_LOGS, WRITE_BATCH, LogState, batch_values, locked_frontier_reader
 from tests.support.manual_clock import NOON, ManualClock
@@ -35,13 +36,14 @@ class Both(NamedTuple):
     def write(self, batch: list[PendingWrite], minds: tuple[Sequencer, Sequencer] | None = None) -> None:
         """Write with cached frontiers, or with new sequencers, as of servers that take turns."""
         mine, other = minds or (self.mind(), self.mind())
-        write_batch(self.sqlite, batch, mine)
+        rows = rows_of(batch)
+        write_batch(self.sqlite, rows, mine, frontier_reader(self.sqlite))
         with self.postgres.transaction():
             names = sorted({row[0] for write in batch for row in write.activities})
             logs = {row[0]: LogState(*row) for row in self.postgres.execute(LOCK_LOGS, (names,))}
-            leaves = [(row[0], row[1], row[6]) for write in batch for row in write.activities]
+            leaves = map(LEAF_OF_ROW, rows.activities)
             grown = other.integrate(leaves, locked_frontier_reader(logs))
-            self.postgres.execute(WRITE_BATCH, batch_values(batch, grown))
+            self.postgres.execute(WRITE_BATCH, batch_values(rows, grown))
 
     def mind(self) -> Sequencer:
         return Sequencer(KEYRING, self.clock.clock())

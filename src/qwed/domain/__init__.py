@@ -1,0 +1,1 @@
+"""Domain rules: pure functions over agents, conversations, budgets, behaviour, evidence and changes."""

@@ -1,0 +1,1 @@
+"""Outgoing HTTP of the server, with bounds on time and size, and DNS lookups that block nothing."""
