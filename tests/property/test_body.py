@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qwed.api.server.body import NEEDS_FULL_PARSE, RequestRejectedError, _parse_fast, parse_json
+from qwed.api.server.body import NEEDS_FULL_PARSE, RequestRejectedError, parse_fast, parse_json
 
 SPACES = st.sampled_from(["", "", "", " ", "\t", "\n", "\r\n", "\x0b", "\x00"])
 NUMBERS = st.sampled_from(
@@ -74,7 +74,7 @@ def _with_care(body: bytes) -> str:
 @given(st.tuples(SPACES, _object(JSON) | JSON, SPACES).map("".join), st.sampled_from(["utf-8", "latin-1", "utf-16"]))
 def test_what_is_read_quickly_is_what_is_read_with_care(text: str, encoding: str) -> None:
     body = text.encode(encoding, "surrogatepass" if encoding == "utf-8" else "replace")
-    quickly = _parse_fast(body)
+    quickly = parse_fast(body)
     assert quickly is NEEDS_FULL_PARSE or repr(quickly) == _with_care(body)
 
 
@@ -82,7 +82,7 @@ def test_what_is_read_quickly_is_what_is_read_with_care(text: str, encoding: str
     "text", ['{"a":1,"a":1}', '{"a" :1,"a" :2,"b":":x"}', '{"":{"b":1,"b":1}}', '[{"a":"a","a":"a"}]']
 )
 def test_a_key_that_stands_twice_is_never_overlooked(text: str) -> None:
-    assert _parse_fast(text.encode()) is NEEDS_FULL_PARSE
+    assert parse_fast(text.encode()) is NEEDS_FULL_PARSE
     with pytest.raises(RequestRejectedError, match="duplicate key"):
         parse_json(text.encode())
 
@@ -95,5 +95,5 @@ def test_a_key_that_stands_twice_is_never_overlooked(text: str) -> None:
 )
 def test_an_honest_body_is_read_quickly_unless_something_in_it_is_escaped(value: object) -> None:
     body = json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
-    quickly = _parse_fast(body)
+    quickly = parse_fast(body)
     assert quickly == value or (quickly is NEEDS_FULL_PARSE and b"\\" in body)

@@ -5,7 +5,7 @@ import socket
 from qwed.cli import serve
 from qwed.cli.multiprocess.process import bind_socket
 
-listen, reserve_address = serve._listen, serve._reserve_address
+listen, reserve_address = serve.listen, serve.reserve_address
 
 
 def replace_bind(buffer_bytes: int) -> None:

@@ -24,6 +24,11 @@ def cached_entities(store: Any) -> tuple[int, int]:
     return len(entities.agents), len(entities.key_rows)
 
 
+def cached_missing_entities(store: Any) -> int:
+    """Return how many names without an entity a PostgreSQL store has in memory."""
+    return len(_entities_of(store)._missing)
+
+
 def forget_entities(store: Any) -> None:
     """Drop every cached entity."""
     _entities_of(store).clear()

@@ -15,7 +15,11 @@ class StoreParts:
 
     def write(self, statement: str, *values: Any) -> Any:
         """Submit one statement to the writer; return its future."""
-        return self._store._write((statement, values))
+        return self.submit((statement, values))
+
+    def submit(self, *statements: tuple[str, tuple[Any, ...]]) -> Any:
+        """Submit statements to the writer as one write; return its future."""
+        return self._store._write(*statements)
 
     @property
     def lock(self) -> Any:
@@ -40,6 +44,21 @@ class StoreParts:
     @writer_connection.setter
     def writer_connection(self, connection: Any) -> None:
         self.writer._connection = connection
+
+    @property
+    def connector(self) -> Any:
+        """Return what connects a PostgreSQL store."""
+        return self._store._connector
+
+    @property
+    def leader_election(self) -> Any:
+        """Return the leader election of a PostgreSQL store."""
+        return self._store._leader_election
+
+    @property
+    def entities(self) -> Any:
+        """Return the cache of agents, keys and other entities."""
+        return self._store._entities
 
     @property
     def reader(self) -> Any:

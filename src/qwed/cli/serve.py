@@ -73,7 +73,7 @@ def _run(
         fail("the host is empty: leave out --host and QWED_HOST for 127.0.0.1, or give an address")
     several = settings.workers > 1
     try:
-        listening = (_reserve_address if several else _listen)(settings.host, settings.port)
+        listening = (reserve_address if several else listen)(settings.host, settings.port)
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or error
         fail(f"cannot listen on {settings.host}:{settings.port}: {reason}; choose another --host or --port")
@@ -168,16 +168,16 @@ def _connection_limit() -> int:
     return max(1, allowed - _OWN_FILES)
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
     listening = bind_socket(host, port)
     listening.listen(_LISTEN_BACKLOG)
     return listening
 
 
-def _reserve_address(host: str, port: int) -> socket.socket:
+def reserve_address(host: str, port: int) -> socket.socket:
     """Return a socket that reserves the address for the workers; raise OSError if another process has it."""
     # SO_REUSEPORT would not collide with another server that uses it; listening without it does.
-    with _listen(host, port) as probe:
+    with listen(host, port) as probe:
         port = probe.getsockname()[1]
     reserved = bind_socket(host, port, shared=True)
     # Cleared so that no other process can take the address before the workers listen. It must be set while binding:

@@ -44,7 +44,7 @@ _COLUMNS = {
     "meta": "name value",
 }
 COLUMNS: dict[str, tuple[str, ...]] = {table: tuple(names.split()) for table, names in _COLUMNS.items()}
-_PRIMARY = {
+PRIMARY_KEYS = {
     "tools": ("organisation_id", "name"),
     "conversations": ("agent_id", "conversation_id"),
     "idempotency_keys": ("agent_id", "key"),
@@ -79,7 +79,7 @@ def upsert(table: str) -> str:
 
 def on_conflict_replace(table: str) -> str:
     """Return the clause that replaces an existing row."""
-    primary = _PRIMARY[table]
+    primary = PRIMARY_KEYS[table]
     others = [_column_list([name]) for name in COLUMNS[table] if name not in primary]
     assignments = ", ".join(f"{name} = excluded.{name}" for name in others)
     return f"ON CONFLICT ({_column_list(primary)}) DO UPDATE SET {assignments}"

@@ -145,11 +145,11 @@ class SnapshotReader:
     """Reader of one snapshot: every result is from the same moment."""
 
     def __init__(self, tables: Tables) -> None:
-        self._tables = tables
+        self.tables = tables
 
     def schema_drift(self) -> list[str]:
         """Return the tables, indexes, triggers and so on that differ from this version."""
-        return self._tables.schema_drift()
+        return self.tables.schema_drift()
 
     def organisations(self) -> list[str]:
         """Return the organisation ids, oldest first."""
@@ -251,10 +251,10 @@ class SnapshotReader:
         return 0 if row is None or not str(row[0]).isdecimal() else int(row[0])
 
     def _one(self, statement: str, *values: Any) -> Row | None:
-        return self._tables.one(statement, values)
+        return self.tables.one(statement, values)
 
     def _rows(self, statement: str, *values: Any) -> Iterator[Row]:
-        return self._tables.rows(statement, values)
+        return self.tables.rows(statement, values)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ import qwed
 from qwed.cli import main
 from qwed.store.copy import CopyError, address_of, copy, open_source, open_target
 from qwed.store.copy.plan import TableSchema, chunks, tables
-from qwed.store.copy.postgres import _require_empty
+from qwed.store.copy.postgres import require_empty
 from qwed.store.copy.sqlite import UNFINISHED
 from qwed.store.data_directory import FILE_NAME
 from qwed.store.migrate import migrations
@@ -309,7 +309,7 @@ def test_one_row_in_any_table_is_not_empty(copied: str) -> None:
                 for other in set(names) - {name}:
                     connection.execute(f"DELETE FROM {other}".encode())
                 with pytest.raises(CopyError, match=f"its table `{name}` has rows"):
-                    _require_empty(connection)
+                    require_empty(connection)
 
 
 def test_a_source_that_a_server_writes_to(source: History, database: str, run: Run, tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def test_a_reader_without_a_server_leaves_the_directory_as_it_was(tmp_path: Path
 
 def deleting(directory: Path) -> None:
     with open_reader(directory) as reader:
-        tables = reader._tables
+        tables = reader.tables
         assert isinstance(tables, SqliteTables)
         tables.connection.execute("DELETE FROM activities")
 

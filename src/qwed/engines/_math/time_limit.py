@@ -73,7 +73,7 @@ def _on_timer(_signal: int, frame: FrameType | None) -> None:
 
 
 def _is_in_callback(frame: FrameType | None) -> bool:
-    """Return whether the interpreter would print the exception and go on, as it does for what the garbage collector calls.
+    """Return True where the interpreter would print the exception and go on: in what the garbage collector calls.
 
     The timer is set again, until the callback is over.
     """

@@ -46,7 +46,7 @@ class PostgresTarget:
             create_month_partition(self._connection, moment)
         self._connection.autocommit = False
         _lock(self._connection, "EXCLUSIVE")
-        _require_empty(self._connection)
+        require_empty(self._connection)
         self._connection.execute("DELETE FROM meta")
 
     def write(self, table: TableSchema, rows: Sequence[Row]) -> None:
@@ -98,7 +98,7 @@ def open_target(url: str) -> Iterator[PostgresTarget]:
     """Open an empty database and migrate it; raise CopyError if it is not empty."""
     with _copy_errors(), closing(_open_exclusive(url)) as connection:
         # Before the migration: a refused database stays at its version, for older servers.
-        _require_empty(connection)
+        require_empty(connection)
         migrate(connection)
         yield PostgresTarget(connection)
 
@@ -128,7 +128,7 @@ def _lock(connection: Connection, mode: str) -> None:
         raise CopyError("that database in PostgreSQL is in use: stop every server on it first") from None
 
 
-def _require_empty(connection: Connection) -> None:
+def require_empty(connection: Connection) -> None:
     """Raise CopyError if a table has rows. Works with any version: tables of later versions may be missing."""
     existing = {
         row[0] for row in connection.execute(_EXISTING_TABLES, ([table.name for table in tables()],)).fetchall()

@@ -22,7 +22,7 @@ _EXPIRED = (
     "DELETE FROM idempotency_keys WHERE (agent_id, key) IN (SELECT agent_id, key FROM idempotency_keys WHERE expires_at"
 )
 _JOBS = "(SELECT job_id FROM jobs WHERE expires_at <= ? ORDER BY expires_at, job_id LIMIT ? FOR UPDATE SKIP LOCKED)"
-_POSTGRES_STATEMENTS = {
+POSTGRES_STATEMENTS = {
     sql.SELECT_DUE: (
         "SELECT o.notice_id, o.organisation_id, w.url, w.secret, o.event, o.body, o.created_at, o.attempts "
         "FROM webhooks w CROSS JOIN LATERAL (SELECT d.* FROM outbox d WHERE d.organisation_id = w.organisation_id "
@@ -54,7 +54,7 @@ _JSON = re.compile(r"\b([a-z_.]+) ->> ")
 @cache
 def translate(statement: str) -> str:
     """Return the statement for PostgreSQL."""
-    text = _POSTGRES_STATEMENTS.get(statement, statement)
+    text = POSTGRES_STATEMENTS.get(statement, statement)
     return _JSON.sub(r"CAST(\1 AS JSON) ->> ", text.replace("%", "%%")).replace("?", "%s")
 
 

@@ -11,8 +11,8 @@ from qwed.store.postgres.locks import MIGRATIONS
 from qwed.store.postgres.schema_drift import TABLES
 from qwed.store.protocol import SETUP_STARTED, VAULT_ID, DatabaseUnreachableError
 
-_LOCK = f"SELECT pg_advisory_xact_lock(hashtextextended('{MIGRATIONS}', 0))"
-_VERSIONS = (
+MIGRATIONS_LOCK = f"SELECT pg_advisory_xact_lock(hashtextextended('{MIGRATIONS}', 0))"
+CREATE_VERSIONS = (
     "CREATE TABLE IF NOT EXISTS schema_versions "
     "(number BIGINT PRIMARY KEY, applied_at TIMESTAMPTZ NOT NULL DEFAULT now())"
 )
@@ -90,7 +90,7 @@ def migrate(connection: Connection, upto: int | None = None) -> int:
 def await_migration(connection: Connection) -> None:
     """Wait for a migration in progress."""
     with connection.transaction():
-        connection.execute(_LOCK)
+        connection.execute(MIGRATIONS_LOCK)
 
 
 @contextmanager
@@ -105,7 +105,7 @@ def _explain_privilege(advice: str) -> Iterator[None]:
 def _apply(connection: Connection, number: int, script: str) -> int:
     """Apply one file unless another process did; return the version of the database."""
     with connection.transaction():
-        connection.execute(_LOCK)
+        connection.execute(MIGRATIONS_LOCK)
         version = version_of(connection)
         if version >= number:
             return version
@@ -113,7 +113,7 @@ def _apply(connection: Connection, number: int, script: str) -> int:
         foreign = None if version else connection.execute(_SELECT_FOREIGN_TABLE, (TABLES,)).fetchone()
         if foreign is not None:
             raise _foreign_table_error(foreign[0])
-        connection.execute(_VERSIONS)
+        connection.execute(CREATE_VERSIONS)
         connection.execute(script.encode())
         connection.execute("INSERT INTO schema_versions (number) VALUES (%s)", (number,))
     return number

@@ -28,6 +28,7 @@ from qwed.domain.write_set import ChainLink, Committed, IdempotentAnswer, Reserv
 from qwed.model import Decision, ErrorCode, Trust
 from qwed.store.postgres.batch_transaction import BatchTransaction
 from tests.support.manual_clock import ManualClock
+from tests.support.store_parts import StoreParts
 from tests.support.stores import CENT, ORGANISATION, PostgresStoreFixture, agent_of, owner_key
 from tests.unit.store.test_change_handlers import HOOK
 
@@ -332,7 +333,9 @@ def test_logs_that_two_make_grow_have_no_gap_and_every_head_leads_on(two: Two) -
     for number in range(12):
         store_fixture = two[number % 2]
         assert store_fixture.change(ToolChanged(ORGANISATION, f"t{number}", b"1")) == number
-    assert [head[0] for head in two.one.store._all("SELECT size FROM heads ORDER BY size", ())] == list(range(1, 13))
+    assert [head[0] for head in StoreParts(two.one.store).rows("SELECT size FROM heads ORDER BY size")] == list(
+        range(1, 13)
+    )
 
 
 def test_whoever_is_erased_in_one_process_is_forgotten_in_the_other(two: Two) -> None:
@@ -340,10 +343,12 @@ def test_whoever_is_erased_in_one_process_is_forgotten_in_the_other(two: Two) ->
     for number, store_fixture in enumerate(two):
         store_fixture.store.on_subject_erased = lambda number=number: calls.append(number)
     two.load()
-    two.one.store._write(("INSERT INTO subjects VALUES ('sub_1', 'org_1', 'n', 'key', 0, NULL)", ())).wait_result(30)
+    StoreParts(two.one.store).write("INSERT INTO subjects VALUES ('sub_1', 'org_1', 'n', 'key', 0, NULL)").wait_result(
+        30
+    )
     two.other.load()
     assert calls == []
-    two.one.store._write(("UPDATE subjects SET key = NULL", ())).wait_result(30)
+    StoreParts(two.one.store).write("UPDATE subjects SET key = NULL").wait_result(30)
     two.other.load()
     two.other.load()
     assert calls == [1]

@@ -27,8 +27,8 @@ from qwed.store import (
     sql,
     token_buckets,
 )
-from qwed.store.columns import _PRIMARY, COLUMNS, insert, select, upsert
-from qwed.store.postgres.dialect import _POSTGRES_STATEMENTS, is_storable, translate
+from qwed.store.columns import COLUMNS, PRIMARY_KEYS, insert, select, upsert
+from qwed.store.postgres.dialect import POSTGRES_STATEMENTS, is_storable, translate
 
 Connection = psycopg.Connection[Any]
 MODULES = (
@@ -70,7 +70,7 @@ def _every() -> list[str]:
     statements |= {text for file in store.glob("*.py") for text in _literals(file)}
     statements |= {statement for statement, _values in _ERASURE}
     statements |= {insert(table) for table in COLUMNS} | {select(table, "") for table in COLUMNS}
-    statements |= {upsert(table) for table in _PRIMARY}
+    statements |= {upsert(table) for table in PRIMARY_KEYS}
     return sorted(text for text in statements if _STATEMENT.match(text) and not _OF_SQLITE.search(text))
 
 
@@ -95,7 +95,7 @@ def test_every_statement_is_understood(connection: Connection) -> None:
 
 
 def test_what_differs_is_a_statement_of_the_store() -> None:
-    assert set(_POSTGRES_STATEMENTS) <= set(STATEMENTS)
+    assert set(POSTGRES_STATEMENTS) <= set(STATEMENTS)
 
 
 def test_a_statement_is_translated_once() -> None:

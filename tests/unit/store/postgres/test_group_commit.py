@@ -31,6 +31,7 @@ from qwed.store.protocol import (
 from tests.support.manual_clock import ManualClock
 from tests.support.postgres_cut_proxy import CommitCutProxy
 from tests.support.postgres_server import Postgres, database_name
+from tests.support.store_parts import StoreParts
 from tests.support.stores import CENT, KEYRING, ORGANISATION, PostgresStoreFixture, agent_of, owner_key
 from tests.support.wait_until import wait_for_condition
 
@@ -60,7 +61,9 @@ def _decided(store_fixture: PostgresStoreFixture, step: int, **more: Any) -> Any
 
 
 def _leaves(store_fixture: PostgresStoreFixture) -> list[int]:
-    return [row[0] for row in store_fixture.store._all("SELECT log_index FROM activities ORDER BY log_index", ())]
+    return [
+        row[0] for row in StoreParts(store_fixture.store).rows("SELECT log_index FROM activities ORDER BY log_index")
+    ]
 
 
 # Writes that fail
@@ -144,7 +147,9 @@ def test_of_two_decisions_of_one_batch_the_second_stands_on_the_first(one: Postg
 
 
 def test_months_are_made_ahead_by_whoever_leads(one: PostgresStoreFixture) -> None:
-    partitions = one.store._all("SELECT relname FROM pg_class WHERE relname ~ '^activities_2[0-9]+_[0-9]+$'", ())
+    partitions = StoreParts(one.store).rows(
+        "SELECT relname FROM pg_class WHERE relname ~ '^activities_2[0-9]+_[0-9]+$'"
+    )
     assert len(partitions) >= 3
 
 
@@ -180,7 +185,7 @@ def test_a_batch_whose_answer_was_lost_is_looked_for(own: Postgres, when: str) -
             with pytest.raises(StoreError, match="could not write"):
                 ticket.wait_result(30)
         assert wire.cuts == 1
-        wait_for_condition(lambda: not store_fixture.store._connector.is_down)
+        wait_for_condition(lambda: not StoreParts(store_fixture.store).connector.is_down)
         assert store_fixture.spent(_agent(store_fixture)).cost_day == (2 if when == "after" else 1) * CENT.cost
         third = _decided(store_fixture, 3).wait_result(30)
         assert _leaves(store_fixture) == list(range(third.log_index + 1))
@@ -329,7 +334,7 @@ def _only_read(own: Postgres, store_fixture: PostgresStoreFixture, *, cut: bool)
     if cut:
         own.say(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'")
     else:
-        store_fixture.store._writer._connection.get().execute("SET default_transaction_read_only = on")
+        StoreParts(store_fixture.store).writer_connection.get().execute("SET default_transaction_read_only = on")
     yield
     own.say(f'ALTER DATABASE "{name}" RESET default_transaction_read_only')
 
@@ -343,7 +348,7 @@ def test_while_the_database_is_away_everybody_is_refused_at_once_and_then_served
     try:
         with pytest.raises(StoreError, match="cannot be reached"):
             store_fixture.load()
-        assert store_fixture.store._connector.is_down
+        assert StoreParts(store_fixture.store).connector.is_down
         for ask in (
             store_fixture.load,
             lambda: store_fixture.store.commit(walked),
@@ -387,7 +392,7 @@ def test_where_no_further_connection_is_to_be_had_those_that_are_there_go_on() -
 
 def _leads_again(store_fixture: PostgresStoreFixture, meanwhile: Callable[[], None]) -> bool:
     """Return True if this process becomes the leader after a reconnect."""
-    election = store_fixture.store._leader_election
+    election = StoreParts(store_fixture.store).leader_election
     election.close()
     meanwhile()
     election._heartbeat()
@@ -438,7 +443,7 @@ def test_a_server_that_hangs_holds_nobody_up_for_long(own: Postgres, store_fixtu
             store_fixture.store.usage_counters("agent_1", 0.0)
     finally:
         own.thaw()
-    wait_for_condition(lambda: not store_fixture.store._connector.is_down)
+    wait_for_condition(lambda: not StoreParts(store_fixture.store).connector.is_down)
     store_fixture.load()
     index = _decided(store_fixture, 3).wait_result(30).log_index
     assert _leaves(store_fixture) == list(range(index + 1))

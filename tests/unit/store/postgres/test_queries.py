@@ -31,6 +31,7 @@ from qwed.store.protocol import ActivityQuery, ApprovalQuery
 from qwed.store.sqlite import SqliteStore
 from tests.support.manual_clock import ManualClock
 from tests.support.postgres_server import Databases
+from tests.support.store_parts import StoreParts
 from tests.support.stores import agent_of, owner_key
 from tests.unit.cli.full_organisation import create_full_history
 
@@ -102,7 +103,7 @@ def _opened(recorded: RecordedHistory, data: Path, postgres: Databases) -> Itera
     url, clock = postgres.database(like=recorded.url), ManualClock().clock()
     here = SqliteStore(data, clock=clock, sequencer=Sequencer(open_keyring(data), clock))
     with open_connection(url) as connection:
-        read = here._all("SELECT agent_id, activity_id, organisation_id, at FROM activities", ())
+        read = StoreParts(here).rows("SELECT agent_id, activity_id, organisation_id, at FROM activities")
         columns = [sorted(set(column)) for column in zip(*read, strict=True)]
         yield Past(here, There(connection), columns[0], columns[1], columns[2], columns[3])
     here.close()
@@ -118,8 +119,8 @@ LOOKS: dict[str, Look] = {
     "log_index_of": lambda store, past: [store.log_index_of(past.organisations[0], name) for name in past.activities],
     "attestations": lambda store, _past: [
         (store.find_attestation(found), store.revoked(found))
-        for (found,) in store._all(
-            "SELECT attestation_id FROM activities WHERE attestation_id IS NOT NULL ORDER BY 1", ()
+        for (found,) in StoreParts(store).rows(
+            "SELECT attestation_id FROM activities WHERE attestation_id IS NOT NULL ORDER BY 1"
         )
     ],
     "daily totals": lambda store, past: [
@@ -142,7 +143,8 @@ LOOKS: dict[str, Look] = {
         for before in (None, "apr_f")
     ],
     "find_approval": lambda store, _past: [
-        store.find_approval(found) for (found,) in store._all("SELECT approval_id FROM approvals ORDER BY 1", ())
+        store.find_approval(found)
+        for (found,) in StoreParts(store).rows("SELECT approval_id FROM approvals ORDER BY 1")
     ],
     "entries": lambda store, past: [store.entries(name, 3, 200) for name in past.organisations],
     "heads": lambda store, past: [
@@ -156,8 +158,8 @@ LOOKS: dict[str, Look] = {
     "latest_heads": lambda store, _past: (store.latest_heads(), store.organisation_heads()),
     "subjects": lambda store, _past: [
         (store.subject(found), store.find_subject(organisation, name))
-        for found, organisation, name in store._all(
-            "SELECT subject_id, organisation_id, name FROM subjects ORDER BY 1", ()
+        for found, organisation, name in StoreParts(store).rows(
+            "SELECT subject_id, organisation_id, name FROM subjects ORDER BY 1"
         )
     ],
     "jobs": lambda store, past: (
@@ -242,31 +244,35 @@ NOTICES = (Notice("ntc_2", "pending", '{"principal_id":"ops"}'), Notice("ntc_3",
 
 
 def _changed(part: ChangePart) -> Look:
-    return lambda store, _past: store._write(*change_handlers.statements_of((part,)))
+    return lambda store, _past: StoreParts(store).submit(*change_handlers.statements_of((part,)))
 
 
 def _erased(store: Any, _past: Past) -> Any:
-    row = store._one("SELECT organisation_id, name FROM subjects WHERE key IS NOT NULL ORDER BY subject_id", ())
-    return store._write(*change_handlers.statements_of((change_parts.SubjectErased(*row, 3.5, "ops"),)))
+    row = StoreParts(store).rows(
+        "SELECT organisation_id, name FROM subjects WHERE key IS NOT NULL ORDER BY subject_id"
+    )[0]
+    return StoreParts(store).submit(*change_handlers.statements_of((change_parts.SubjectErased(*row, 3.5, "ops"),)))
 
 
 CHANGES: dict[str, Look] = {
     **{f"{type(part).__name__} {number}": _changed(part) for number, part in enumerate(PARTS)},
-    "notices": lambda store, _past: store._write(*change_handlers.notice_statements(NEW, NOTICES, 11.5)),
-    "notices of nobody": lambda store, _past: store._write(
+    "notices": lambda store, _past: StoreParts(store).submit(*change_handlers.notice_statements(NEW, NOTICES, 11.5)),
+    "notices of nobody": lambda store, _past: StoreParts(store).submit(
         *change_handlers.notice_statements("org_x", NOTICES[:1], 11.5)
     ),
-    "notices too many": lambda store, _past: store._write(
+    "notices too many": lambda store, _past: StoreParts(store).submit(
         ("UPDATE webhooks SET waiting = ? WHERE organisation_id = ?", (change_handlers.MAX_UNDELIVERED, NEW)),
         *change_handlers.notice_statements(NEW, (Notice("ntc_4", "failed", "{}"),), 12.5),
     ),
     "a subject is erased": _erased,
     "no webhook any more": _changed(change_parts.WebhookChanged(NEW, None)),
-    "full buckets": lambda store, _past: store._write(
+    "full buckets": lambda store, _past: StoreParts(store).submit(
         (token_buckets.DELETE_FULL, (1e308,)), (token_buckets.DELETE_FULL, (2e308,))
     ),
-    "a chain grows": lambda store, _past: store._write(*[(sql.PUT_CHAIN, (NEW, "c", n, "att")) for n in (1, 2)]),
-    "expired answers": lambda store, _past: store._write((sql.DELETE_SOME_EXPIRED_ANSWERS, (1.0,))),
+    "a chain grows": lambda store, _past: StoreParts(store).submit(
+        *[(sql.PUT_CHAIN, (NEW, "c", n, "att")) for n in (1, 2)]
+    ),
+    "expired answers": lambda store, _past: StoreParts(store).submit((sql.DELETE_SOME_EXPIRED_ANSWERS, (1.0,))),
     "resolutions are forgotten": lambda store, past: store.drop_content(past.moments[-1], 10_000, past.moments[-1]),
 }
 
@@ -285,7 +291,10 @@ def test_what_is_written_is_the_same(own: Past, writes: dict[str, Look]) -> None
 def _require_the_same(past: Past, when: str) -> None:
     for table in all_tables():
         statement = f"SELECT {table.column_list} FROM {table.name}"
-        assert _plain(past.there._all(statement, ())) == _plain(past.here._all(statement, ())), (when, table.name)
+        assert _plain(StoreParts(past.there).rows(statement)) == _plain(StoreParts(past.here).rows(statement)), (
+            when,
+            table.name,
+        )
 
 
 def _plain(rows: list[Row]) -> list[Any]:

@@ -46,9 +46,9 @@ def test_others_may_be_asked_while_one_is_read(filled: Connection, tables: str) 
 
 def test_it_cannot_write(filled: Connection, tables: str) -> None:
     with open_reader(NOWHERE, tables) as reader:
-        assert isinstance(reader._tables, PostgresTables)
+        assert isinstance(reader.tables, PostgresTables)
         with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
-            reader._tables.connection.execute("DELETE FROM activities")
+            reader.tables.connection.execute("DELETE FROM activities")
 
 
 def test_who_reads_keeps_nobody_from_writing(filled: Connection, tables: str) -> None:

@@ -146,7 +146,7 @@ def test_two_processes_that_start_at_once_bring_it_up_once(database: str) -> Non
 
 def test_whoever_comes_second_waits_for_the_first(database: str) -> None:
     with psycopg.connect(database) as first, psycopg.connect(database, autocommit=True) as second:
-        first.execute(schema._LOCK)
+        first.execute(schema.MIGRATIONS_LOCK)
         done: list[int] = []
         other = threading.Thread(target=lambda: done.append(migrate(second)))
         other.start()
@@ -161,8 +161,8 @@ def test_whoever_comes_second_waits_for_the_first(database: str) -> None:
 
 def test_a_newer_version_that_comes_while_one_waits_is_refused(database: str) -> None:
     with psycopg.connect(database) as first, psycopg.connect(database, autocommit=True) as second:
-        first.execute(schema._LOCK)
-        first.execute(schema._VERSIONS)
+        first.execute(schema.MIGRATIONS_LOCK)
+        first.execute(schema.CREATE_VERSIONS)
         first.execute("INSERT INTO schema_versions (number) VALUES (%s)", (NEWEST + 1,))
         refused: list[NewerDatabaseError] = []
 

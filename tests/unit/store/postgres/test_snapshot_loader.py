@@ -19,6 +19,8 @@ from qwed.store.postgres.leader_election import LEADER_TIMEOUTS
 from qwed.store.postgres.locks import try_acquire_leadership
 from qwed.store.protocol import ActivityQuery, DataSubject, RefreshKeys, StoreError
 from tests.support.manual_clock import ManualClock
+from tests.support.store_caches import cached_missing_entities
+from tests.support.store_parts import StoreParts
 from tests.support.stores import ORGANISATION, PostgresStoreFixture, agent_of, owner_key
 from tests.support.wait_until import wait_for_condition
 
@@ -52,11 +54,11 @@ def test_who_was_asked_for_is_near(one: PostgresStoreFixture) -> None:
     assert not _is_near(one, agent_id="agent_1", prefix="qwed_live_a")
     _refresh(one, agent_id="agent_1", prefix="qwed_live_a")
     assert _is_near(one, agent_id="agent_1", prefix="qwed_live_a")
-    with one.store._lock:
-        one.store._connector._down_reason = "away"
+    with StoreParts(one.store).lock:
+        StoreParts(one.store).connector._down_reason = "away"
     assert (one.store.find_agent("agent_1"), one.store.find_key("qwed_live_a")) == (agent_of(), owner_key())
     assert not one.store.halted(ORGANISATION)
-    one.store._connector._down_reason = ""
+    StoreParts(one.store).connector._down_reason = ""
 
 
 NOBODIES = {
@@ -100,7 +102,7 @@ def test_no_more_nobodies_are_kept_in_mind_than_there_may_be(
     monkeypatch.setattr(cache, "MAX_MISSING", 5)
     for number in range(20):
         one.load(f"nobody {number}", idempotency_key=f"k{number}")
-    assert len(one.store._entities._missing) == 5
+    assert cached_missing_entities(one.store) == 5
 
 
 def test_many_who_ask_at_once_all_get_their_answer(one: PostgresStoreFixture) -> None:
@@ -117,7 +119,7 @@ def test_who_cannot_be_read_is_refused_and_nobody_else_is(one: PostgresStoreFixt
     one.register(agent_of("agent_2"))
     with psycopg.connect(one.url, autocommit=True) as outside:
         outside.execute("UPDATE agents SET permissions = 'rubbish' WHERE agent_id = 'agent_2'")
-    with one.store._lock:
+    with StoreParts(one.store).lock:
         # So that they are read in one batch.
         tickets = [one.store.load(SnapshotKeys(f"agent_{number}")) for number in (1, 2, 1)]
     for ticket in tickets[::2]:
@@ -150,7 +152,7 @@ def test_an_agent_that_changes_while_it_is_met_is_not_as_it_was(
     real, first = cache.SharedEntityCache.intern_agent, [agent_of()]
 
     def late(cache_: Any, agent: Agent) -> Agent:
-        if cache_ is other.store._entities and first:
+        if cache_ is StoreParts(other.store).entities and first:
             before = first.pop()
             one.change(AgentChanged(before, replace(before, status=AgentStatus.SUSPENDED)))
             with suppress(TimeoutError):
@@ -224,14 +226,14 @@ def test_a_closed_store_answers_nobody(one: PostgresStoreFixture) -> None:
 
 def test_one_of_them_leads_and_when_it_is_gone_another(one: PostgresStoreFixture, other: PostgresStoreFixture) -> None:
     assert (one.store.is_leader(), other.store.is_leader()) == (True, False)
-    one.store._leader_election.close()
+    StoreParts(one.store).leader_election.close()
     wait_for_condition(other.store.is_leader)
     assert not one.store.is_leader()
 
 
 def test_who_leads_and_does_nothing_leads_no_longer(one: PostgresStoreFixture) -> None:
-    one.store._leader_election.close()
-    still = one.store._connector.open(LEADER_TIMEOUTS._replace(idle_session=0.5))
+    StoreParts(one.store).leader_election.close()
+    still = StoreParts(one.store).connector.open(LEADER_TIMEOUTS._replace(idle_session=0.5))
     assert try_acquire_leadership(still)
     other = one.open_second()
     wait_for_condition(other.store.is_leader)
