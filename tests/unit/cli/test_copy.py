@@ -28,10 +28,12 @@ from qwed.store.postgres.locks import try_acquire_leadership
 from qwed.store.postgres.schema import migrate, version_of
 from tests.support.postgres_server import Databases
 from tests.support.terminal import Terminal
+from tests.support.wait_until import wait_for_condition
 from tests.unit.cli.full_organisation import create_full_history
 from tests.unit.cli.history import History, open_database, tamper
 
 QWED = (sys.executable, "-m", "qwed.cli")
+_OTHER_SESSIONS = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
 
 
 class Ran(NamedTuple):
@@ -89,6 +91,12 @@ def _everything(table: TableSchema) -> str:
 
 def _sorted(rows: Iterable[Any]) -> list[Any]:
     return sorted(rows, key=repr)
+
+
+def _is_unused(url: str) -> bool:
+    with open_connection(url) as connection:
+        row = connection.execute(_OTHER_SESSIONS).fetchone()
+    return row == (0,)
 
 
 def _is_empty(url: str) -> bool:
@@ -511,6 +519,8 @@ def test_a_copy_that_is_killed_can_be_made_again_or_is_finished(
         assert process.stderr is not None
         assert any(printed.startswith(line) for printed in process.stderr)
         process.send_signal(signal.SIGKILL)
+    # PostgreSQL ends the session of a killed process a moment later, and frees its locks only then.
+    wait_for_condition(lambda: _is_unused(database if kind == "postgresql" else copied))
     finished = (new / FILE_NAME).exists() if kind == "sqlite" else not _is_empty(database)
     if finished:
         _refused(run(*command), "not empty" if kind == "postgresql" else "there is a database in")
