@@ -10,7 +10,7 @@ from qwed.store.copy.plan import CopyError, Row, TableSchema, tables
 from qwed.store.log import read_nodes
 from qwed.store.migrate import NewerDatabaseError, migrations
 from qwed.store.postgres.connect import Connection, DatabaseUnreachableError, one_line, open_connection
-from qwed.store.postgres.locks import try_acquire_leadership
+from qwed.store.postgres.locks import release_locks, try_acquire_leadership
 from qwed.store.postgres.partitions import create_month_partition
 from qwed.store.postgres.reader import PostgresTables
 from qwed.store.postgres.schema import migrate, version_of
@@ -83,7 +83,7 @@ class PostgresTarget:
 @contextmanager
 def open_source(url: str) -> Iterator[PostgresTables]:
     """Open the database, locked against servers; raise CopyError if one runs on it."""
-    with _copy_errors(), closing(_open_exclusive(url)) as connection:
+    with _copy_errors(), _open_exclusive(url) as connection:
         version, newest = version_of(connection), migrations("postgres")[-1][0]
         if version != newest:
             raise CopyError(f"the source is at version {version}, and this qwed wants {newest}: run `qwed migrate`")
@@ -96,7 +96,7 @@ def open_source(url: str) -> Iterator[PostgresTables]:
 @contextmanager
 def open_target(url: str) -> Iterator[PostgresTarget]:
     """Open an empty database and migrate it; raise CopyError if it is not empty."""
-    with _copy_errors(), closing(_open_exclusive(url)) as connection:
+    with _copy_errors(), _open_exclusive(url) as connection:
         # Before the migration: a refused database stays at its version, for older servers.
         require_empty(connection)
         migrate(connection)
@@ -113,12 +113,15 @@ def _copy_errors() -> Iterator[None]:
         raise CopyError(f"PostgreSQL says: {one_line(error)}") from error
 
 
-def _open_exclusive(url: str) -> Connection:
-    connection = open_connection(url)
-    if not try_acquire_leadership(connection):
-        connection.close()
-        raise CopyError("a server runs on that database in PostgreSQL: stop it, and copy then")
-    return connection
+@contextmanager
+def _open_exclusive(url: str) -> Iterator[Connection]:
+    with closing(open_connection(url)) as connection:
+        if not try_acquire_leadership(connection):
+            raise CopyError("a server runs on that database in PostgreSQL: stop it, and copy then")
+        try:
+            yield connection
+        finally:
+            release_locks(connection)
 
 
 def _lock(connection: Connection, mode: str) -> None:

@@ -1,7 +1,7 @@
 """Advisory locks between processes, by name."""
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 
 import psycopg
 
@@ -36,9 +36,19 @@ def without_servers(connection: Connection) -> Iterator[bool]:
         # The leader may be an older version without the second lock, or a copy.
         yield try_acquire_leadership(connection) and _try_exclude_servers(connection)
     finally:
-        # Explicitly, because PostgreSQL may notice the end of the connection after the next server starts.
-        if not connection.closed:
-            connection.execute("SELECT pg_advisory_unlock_all()")
+        release_locks(connection)
+
+
+def release_locks(connection: Connection) -> None:
+    """Roll back, and release the advisory locks of this connection before it is closed.
+
+    PostgreSQL may notice the end of the connection later than the next process asks for the lock.
+    """
+    # A connection that is lost has no locks.
+    with suppress(psycopg.OperationalError):
+        connection.rollback()
+        connection.execute("SELECT pg_advisory_unlock_all()")
+        connection.rollback()
 
 
 def _try_exclude_servers(connection: Connection) -> bool:
