@@ -61,6 +61,14 @@ class Pairs:
         """Return a text for the application on PostgreSQL."""
         return _ID.sub(lambda found: self._other.get(found[0], found[0]), text)
 
+    def translated_or_blank(self, text: str) -> str:
+        """Return a text for the application on PostgreSQL, without the ids that have no pair yet."""
+        return _ID.sub(lambda found: self._other.get(found[0], ""), text)
+
+    def paired_or_blank(self, text: str) -> str:
+        """Return a text of the application on PostgreSQL without the ids that have no pair yet."""
+        return _ID.sub(lambda found: found[0] if found[0] in self._first else "", text)
+
     def require_equal(self, one: Any, other: Any, where: str, opaque: Set[str] = frozenset()) -> None:
         """Raise DifferenceError unless both are the same but for paired ids and opaque values."""
         if isinstance(one, dict) and isinstance(other, dict):
@@ -374,9 +382,9 @@ class TwoStores:
         order = _ORDERS.get(table.name)
         ones, others = (self._rows(table, each, order) for each in (here, there))
         if order is None:
-            # By now every id has its pair.
-            ones.sort(key=lambda row: self.pairs.translate(_sort_key(row)))
-            others.sort(key=_sort_key)
+            # An id that only this table has is paired by the rest of its row.
+            ones.sort(key=lambda row: self.pairs.translated_or_blank(_sort_key(row)))
+            others.sort(key=lambda row: self.pairs.paired_or_blank(_sort_key(row)))
         self.pairs.require_equal(ones, others, table.name, _OPAQUE_IN_ROWS)
 
     def _rows(self, table: TableSchema, source: Tables, order: str | None) -> list[dict[str, Any]]:
