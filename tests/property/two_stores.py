@@ -62,12 +62,12 @@ class Pairs:
         return _ID.sub(lambda found: self._other.get(found[0], found[0]), text)
 
     def translated_or_blank(self, text: str) -> str:
-        """Return a text for the application on PostgreSQL, without the ids that have no pair yet."""
-        return _ID.sub(lambda found: self._other.get(found[0], ""), text)
+        """Return a text for the application on PostgreSQL, without the random ids that have no pair yet."""
+        return _ID.sub(lambda found: self._other.get(found[0], _without_random_id(found[0])), text)
 
     def paired_or_blank(self, text: str) -> str:
-        """Return a text of the application on PostgreSQL without the ids that have no pair yet."""
-        return _ID.sub(lambda found: found[0] if found[0] in self._first else "", text)
+        """Return a text of the application on PostgreSQL, without the random ids that have no pair yet."""
+        return _ID.sub(lambda found: found[0] if found[0] in self._first else _without_random_id(found[0]), text)
 
     def require_equal(self, one: Any, other: Any, where: str, opaque: Set[str] = frozenset()) -> None:
         """Raise DifferenceError unless both are the same but for paired ids and opaque values."""
@@ -97,6 +97,11 @@ class Pairs:
     def _require(equal: bool, one: Any, other: Any, where: str) -> None:
         if not equal:
             raise DifferenceError(f"{where}: {one!r:.500} on SQLite, {other!r:.500} on PostgreSQL")
+
+
+def _without_random_id(name: str) -> str:
+    """Return a digest, which both applications compute, and nothing for an id, which each of them draws."""
+    return "" if "_" in name else name
 
 
 class TwoStores:
