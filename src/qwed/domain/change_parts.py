@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from qwed.domain.access_lists import ListEntry
 from qwed.domain.agent import Agent, Key
+from qwed.domain.policy_set import PolicySet
 
 
 class Conflict(StrEnum):
@@ -158,6 +159,23 @@ class ToolChanged(NamedTuple):
     row: bytes
 
 
+class PolicySetChanged(NamedTuple):
+    """Policy set of an organisation before and after a change."""
+
+    organisation_id: str
+    before: PolicySet
+    after: PolicySet
+    at: float
+    changed_by: str
+
+
+class PolicySetUnchanged(NamedTuple):
+    """Condition without a change: this policy set is in force."""
+
+    organisation_id: str
+    policies: PolicySet
+
+
 class WebhookChanged(NamedTuple):
     """Webhook that was set, or removed (None) along with its queued notices."""
 
@@ -200,5 +218,7 @@ ChangePart = (
     | AttestationRevoked
     | SubjectErased
     | ToolChanged
+    | PolicySetChanged
+    | PolicySetUnchanged
     | WebhookChanged
 )

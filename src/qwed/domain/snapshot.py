@@ -13,6 +13,7 @@ from qwed.domain.access_lists import NO_LISTS, AccessLists
 from qwed.domain.agent import Agent, AgentLimits, AgentStatus, Key
 from qwed.domain.budget import EMPTY_USAGE, NO_COST, LimitExceeded, RequestCost, Usage, exceeded_limit
 from qwed.domain.conversation import EMPTY_HISTORY, ConversationHistory, ConversationStep
+from qwed.domain.policy_set import NO_POLICIES, PolicySet
 from qwed.model import ErrorCode
 
 NO_TOOLS: Mapping[str, bytes] = {}
@@ -66,6 +67,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """True if the kill switch of the organisation is on."""
     tools: Mapping[str, bytes] = NO_TOOLS
     """The organisation's own tool definitions by name."""
+    policies: PolicySet = NO_POLICIES
+    """The organisation's policy set that is in force."""
     access_lists: AccessLists = NO_LISTS
     usage: Usage = EMPTY_USAGE
     reserved: RequestCost = NO_COST

@@ -48,7 +48,9 @@ def transition_of(
     effects: DecisionEffects, current: CurrentState, at: float, *, attested: bool
 ) -> Transition | Conflict:
     """Return the state after the decision, or the conflict with what was committed since its snapshot."""
-    snapshot, history, link = current.snapshot, None, effects.link
+    snapshot, history, link, policies = current.snapshot, None, effects.link, effects.policies
+    if policies is not None and policies is not snapshot.policies and not policies.is_same_version(snapshot.policies):
+        return Conflict.STALE
     conflict = (_conflict_of if effects.decision.commits else _conflict_of_denial)(effects, current, at)
     if conflict is not None:
         return conflict

@@ -14,6 +14,7 @@ from qwed.domain.behaviour import BehaviourFlag, DegradationRule
 from qwed.domain.budget import NO_COST, NO_USAGE, RequestCost, UsageCounters
 from qwed.domain.change_parts import ApprovalRequest, ChangePart
 from qwed.domain.conversation import ConversationStep
+from qwed.domain.policy_set import PolicySet
 from qwed.model import Decision
 
 
@@ -120,6 +121,8 @@ class DecisionEffects(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Logged changes for a loss of trust, one for each rule that the decision breaks."""
     broken_rules: tuple[DegradationRule, ...] = ()
     """Rules that it breaks on the snapshot: the commit is a conflict if they are others by then."""
+    policies: PolicySet | None = None
+    """Policy set that was evaluated: the commit is a conflict if another one is in force by then."""
     pair: Pair | None = None
     """Sender and receiver of a message: the commit is a conflict if one of them was blocked meanwhile."""
     link: ChainLink | None = None

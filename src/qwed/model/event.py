@@ -27,6 +27,7 @@ class Event(StrEnum):
     KEY_ADDED = "key_added"
     KEY_REVOKED = "key_revoked"
     TOOL_CHANGED = "tool_changed"
+    POLICIES_CHANGED = "policies_changed"
     WEBHOOK_CHANGED = "webhook_changed"
     WEBHOOK_REMOVED = "webhook_removed"
     AGENT_BLOCKED = "agent_blocked"

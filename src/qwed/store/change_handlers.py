@@ -11,6 +11,7 @@ from qwed.domain.write_set import Notice
 from qwed.store import sql
 from qwed.store.columns import insert, upsert
 from qwed.store.entity_cache import EntityCache, ReadOne, Row
+from qwed.store.policy_set_rows import policy_set_row
 
 Statement = tuple[str, Row]
 MAX_UNDELIVERED = 10_000
@@ -108,6 +109,16 @@ def _apply_entry(part: change_parts.ListChanged, context: ChangeContext) -> None
     context.entities.put_access_lists(part.organisation_id, lists)
 
 
+def _refuse_other_policies(part: change_parts.PolicySetChanged, context: ChangeContext) -> Conflict | None:
+    current = context.entities.policies(part.organisation_id)
+    return None if part.before.is_same_version(current) else Conflict.STALE
+
+
+def _refuse_changed_policies(part: change_parts.PolicySetUnchanged, context: ChangeContext) -> Conflict | None:
+    current = context.entities.policies(part.organisation_id)
+    return None if part.policies.is_same_version(current) else Conflict.STALE
+
+
 def _webhook_statements(part: change_parts.WebhookChanged) -> tuple[Statement, ...]:
     if part.webhook is not None:
         return ((sql.PUT_WEBHOOK, sql.webhook_row(part.webhook)),)
@@ -197,6 +208,12 @@ PART_HANDLERS: dict[type, _PartHandler] = {
         lambda part: ((upsert("tools"), tuple(part)),),
         lambda part, desk: desk.entities.put_tool(*part),
     ),
+    change_parts.PolicySetChanged: _PartHandler(
+        _refuse_other_policies,
+        lambda part: ((sql.INSERT_POLICY_SET, policy_set_row(part)),),
+        lambda part, desk: desk.entities.put_policies(part.organisation_id, part.after),
+    ),
+    change_parts.PolicySetUnchanged: _PartHandler(_refuse_changed_policies, lambda _part: (), _never),
     change_parts.AttestationRevoked: _PartHandler(
         _refuse_second,
         lambda part: ((insert("revocations"), tuple(part)),),

@@ -16,6 +16,7 @@ _COLUMNS = {
         "created_at description framework model registered_by"
     ),
     "tools": "organisation_id name definition",
+    "policy_sets": "organisation_id version digest documents changes changed_at changed_by",
     "conversations": "agent_id conversation_id last_step steps fingerprint repeats recent_states",
     "approvals": (
         "approval_id organisation_id agent_id activity_id action_hash state cost tokens high_risk_calls created_at "

@@ -1,13 +1,15 @@
-"""Store methods for organisations, API keys, agents, tools and webhooks."""
+"""Store methods for organisations, API keys, agents, tools, policy sets and webhooks."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from qwed.domain.agent import Agent, Key
 from qwed.domain.change_parts import Webhook
+from qwed.domain.policy_set import NO_POLICIES, PolicySet, PolicySetVersion
 from qwed.futures import Future
 from qwed.store import sql
 from qwed.store.entity_cache import EntityCache
+from qwed.store.policy_set_rows import LATEST, to_policy_set, to_version
 from qwed.store.queries import StoreQueries
 
 
@@ -56,6 +58,22 @@ class EntityTable(StoreQueries):
     def tool_rows(self, organisation_id: str) -> dict[str, bytes]:
         """Return the organisation's own tool definitions by name."""
         return self._entities.tools(organisation_id)
+
+    def policies(self, organisation_id: str) -> PolicySet:
+        """Return the policy set of the organisation that is in force."""
+        return self._entities.policies(organisation_id)
+
+    def policy_set(self, organisation_id: str, version: int) -> PolicySet | None:
+        """Return one version of the organisation's policy set, or None."""
+        if version == NO_POLICIES.version:
+            return NO_POLICIES
+        row = self._one(sql.SELECT_POLICY_SET, (organisation_id, version)) if version < LATEST else None
+        return None if row is None else to_policy_set(row)
+
+    def policy_versions(self, organisation_id: str, limit: int, before: int | None) -> Sequence[PolicySetVersion]:
+        """Return a page of the versions of the organisation's policy set, newest first."""
+        values = (organisation_id, LATEST if before is None else before, limit)
+        return [to_version(row) for row in self._all(sql.SELECT_POLICY_VERSIONS, values)]
 
     def webhook(self, organisation_id: str) -> Webhook | None:
         """Return the webhook of the organisation, or None."""

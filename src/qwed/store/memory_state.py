@@ -101,9 +101,11 @@ class MemoryState:
             if is_held and not is_reserved:
                 reserved = self._reservations.cost_of_others(reservation)
         halted = self._entities.halted_organisations.get(organisation_id)
+        policies = self._entities.policy_sets.get(organisation_id)
         snapshot = Snapshot(
             agent=self._entities.agents.get(agent_id) or self._entities.agent(agent_id),
             halted=self._entities.halted(organisation_id) if halted is None else halted,
+            policies=self._entities.policies(organisation_id) if policies is None else policies,
             access_lists=NO_LISTS if effects.pair is None else self._entities.access_lists(organisation_id),
             usage=self.usages.get(agent_id) or self.usage(agent_id),
             reserved=reserved,

@@ -13,6 +13,7 @@ from qwed.domain.agent import Agent, Key
 from qwed.domain.budget import UsageCounters
 from qwed.domain.change_parts import AttestationRevoked, Conflict, Webhook
 from qwed.domain.evidence import TrustEvidence
+from qwed.domain.policy_set import PolicySet, PolicySetVersion
 from qwed.domain.snapshot import ChainEnd, Snapshot, SnapshotKeys
 from qwed.domain.write_set import Committed, Reservation, WriteSet
 from qwed.futures import CallScheduler, Future
@@ -210,6 +211,12 @@ class Store(Protocol):
     def halted(self, organisation_id: str) -> bool: ...
 
     def tool_rows(self, organisation_id: str) -> dict[str, bytes]: ...
+
+    def policies(self, organisation_id: str) -> PolicySet: ...
+
+    def policy_set(self, organisation_id: str, version: int) -> PolicySet | None: ...
+
+    def policy_versions(self, organisation_id: str, limit: int, before: int | None) -> Sequence[PolicySetVersion]: ...
 
     def access_lists(self, organisation_id: str) -> AccessLists: ...
 

@@ -72,6 +72,16 @@ class RevocationRow(NamedTuple):
     at: float
 
 
+class PolicySetRow(NamedTuple):
+    """Version of a policy set as stored, with its documents in JSON."""
+
+    version: int
+    digest: str
+    documents: str
+    changed_at: float
+    changed_by: str
+
+
 class ActivityLocation(NamedTuple):
     """Log position of an activity."""
 
@@ -91,6 +101,7 @@ _APPROVALS = _select(ApprovalRow, "approvals", "organisation_id = ? ORDER BY app
 _APPROVAL_OF = _select(ApprovalRow, "approvals", "activity_id = ?")
 _REVOCATIONS = _select(RevocationRow, "revocations", "organisation_id = ? ORDER BY attestation_id")
 _REVOCATION = _select(RevocationRow, "revocations", "attestation_id = ?")
+_POLICY_SETS = _select(PolicySetRow, "policy_sets", "organisation_id = ? ORDER BY version")
 _SCHEMA = "SELECT type || ' `' || name || '`', sql FROM sqlite_master WHERE name NOT LIKE 'sqlite@_%' ESCAPE '@'"
 _EXECUTIONS = (
     "SELECT e.activity_id FROM executions e JOIN activities a USING (activity_id) WHERE a.organisation_id = ? "
@@ -234,6 +245,10 @@ class SnapshotReader:
         """Return every key in order of creation, and whether it is revoked."""
         statement = "SELECT key_id, revoked_at IS NOT NULL FROM keys WHERE organisation_id = ? ORDER BY created_at"
         return {row[0]: bool(row[1]) for row in self._rows(statement, organisation_id)}
+
+    def policy_sets(self, organisation_id: str) -> Iterator[PolicySetRow]:
+        """Yield every version of the policy set of an organisation, in order."""
+        return map(PolicySetRow._make, self._rows(_POLICY_SETS, organisation_id))
 
     def erased(self, organisation_id: str) -> dict[str, str]:
         """Return the names of the erased subjects by id."""

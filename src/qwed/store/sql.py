@@ -57,6 +57,14 @@ DELETE_SOME_EXPIRED_ANSWERS = (
     "DELETE FROM idempotency_keys WHERE (agent_id, key) IN "
     "(SELECT agent_id, key FROM idempotency_keys WHERE expires_at < ? LIMIT 16)"
 )
+INSERT_POLICY_SET = insert("policy_sets")
+_POLICY_SET = "SELECT version, digest, documents FROM policy_sets WHERE organisation_id = ? "
+SELECT_POLICIES = _POLICY_SET + "ORDER BY version DESC LIMIT 1"
+SELECT_POLICY_SET = _POLICY_SET + "AND version = ?"
+SELECT_POLICY_VERSIONS = (
+    "SELECT version, digest, changes, changed_at, changed_by FROM policy_sets "
+    "WHERE organisation_id = ? AND version < ? ORDER BY version DESC LIMIT ?"
+)
 SELECT_LISTS = "SELECT list, sender, receiver FROM message_lists WHERE organisation_id = ?"
 DELETE_ENTRY = "DELETE FROM message_lists WHERE organisation_id = ? AND list = ? AND sender = ? AND receiver = ?"
 SELECT_USAGE = select("usage", "WHERE agent_id = ?")

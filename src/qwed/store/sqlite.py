@@ -168,6 +168,7 @@ class SqliteStore(BaseStore):
             organisation_id, conversation_id = agent.organisation_id, keys.conversation_id
             is_halted = entities.halted_organisations.get(organisation_id)
             tools = entities.tool_definitions.get(organisation_id)
+            policies = entities.policy_sets.get(organisation_id)
             usage = state.usages.get(agent_id) or state.usage(agent_id)
             history, steps, reserved = EMPTY_HISTORY, NO_STEPS, NO_COST
             if conversation_id is not None:
@@ -181,6 +182,7 @@ class SqliteStore(BaseStore):
                 key=key,
                 halted=entities.halted(organisation_id) if is_halted is None else is_halted,
                 tools=entities.tools(organisation_id) if tools is None else tools,
+                policies=entities.policies(organisation_id) if policies is None else policies,
                 usage=usage,
                 reserved=reserved,
                 history=history,

@@ -25,11 +25,14 @@ from qwed.domain.change_parts import (
     OrganisationActive,
     OrganisationAdded,
     OrganisationHalted,
+    PolicySetChanged,
+    PolicySetUnchanged,
     SubjectErased,
     ToolChanged,
     Webhook,
     WebhookChanged,
 )
+from qwed.domain.policy_set import NO_POLICIES, PolicyDocument
 from qwed.domain.write_set import Notice
 from qwed.model import Decision, Trust
 from qwed.store.change_handlers import PART_HANDLERS
@@ -38,6 +41,7 @@ from tests.support.manual_clock import NOON, ManualClock
 from tests.support.stores import ORGANISATION, StoreFixture, agent_of, owner_key
 
 SECOND = owner_key("key_2", prefix="qwed_live_b")
+POLICIES = NO_POLICIES.with_documents([PolicyDocument("refunds", "policy: refunds\n")])
 HOOK = Webhook(ORGANISATION, "https://example.com/", ("pending",), "s", 1.0)
 REVOKED = AttestationRevoked("att_1", ORGANISATION, "act_revoked", 9.0)
 SOMEBODY = DataSubject("sub_1", ORGANISATION, "keyed name", b"wrapped", 1.0)
@@ -134,6 +138,16 @@ _KINDS: dict[str, Kind] = {
     ),
     "tool": Kind(
         lambda _shop: (ToolChanged(ORGANISATION, "t", b"1"),), lambda s: s.store.tool_rows(ORGANISATION), {"t": b"1"}
+    ),
+    "policies": Kind(
+        lambda _shop: (PolicySetChanged(ORGANISATION, NO_POLICIES, POLICIES, 9.0, "key_1"),),
+        lambda s: s.store.policies(ORGANISATION),
+        POLICIES,
+    ),
+    "policies that nobody has changed": Kind(
+        lambda _shop: (PolicySetUnchanged(ORGANISATION, NO_POLICIES),),
+        lambda s: s.store.policies(ORGANISATION),
+        NO_POLICIES,
     ),
     "an entry put on a list": Kind(
         lambda _shop: (ListChanged(ORGANISATION, EVE, present=True),),

@@ -33,6 +33,7 @@ _UNCACHED_PARTS = (
     change_parts.OrganisationActive,
     change_parts.ExecutionLogged,
     change_parts.AttestationRevoked,
+    change_parts.PolicySetUnchanged,
 )
 """Parts that change nothing in the entity cache."""
 

@@ -1,10 +1,10 @@
 """Lock order of a batch, so that no two batches deadlock. Every batch locks in this order:
 
 1. the state of its organisations: shared for decisions, exclusive for changes of it (the kill switch, keys, tools,
-lists, webhooks, erasures). Advisory locks, in the order of their ids; 2. the attestation chains that it extends:
-advisory locks, in the order of their ids; 3. the rows of its agents, in the order of their ids. An agent's row also
-protects its counters, conversations, stored answers, approvals and executions; 4. the rows of its logs, in the order of
-their organisations: the holder is the sequencer; 5. everything it writes. Those rows are protected by the locks above;
+policies, lists, webhooks, erasures). Advisory locks, in the order of their ids; 2. the attestation chains that it
+extends: advisory locks, in the order of their ids; 3. the rows of its agents, in the order of their ids. An agent's row
+also protects its counters, conversations, stored answers, approvals and executions; 4. the rows of its logs, in the
+order of their organisations: the holder is the sequencer; 5. everything it writes. Those rows are protected by the locks above;
 the others (expired answers and batches, full token buckets) are skipped where another transaction holds them.
 
 Single statements about the outbox and about batch jobs are transactions of their own, which lock the webhook before its
@@ -33,6 +33,7 @@ ORGANISATION_PARTS = (
     change_parts.KeyAdded,
     change_parts.KeyRevoked,
     change_parts.ToolChanged,
+    change_parts.PolicySetChanged,
     change_parts.ListChanged,
     change_parts.WebhookChanged,
     change_parts.SubjectErased,

@@ -13,6 +13,7 @@ from typing import Any
 from qwed.domain.access_lists import NO_LISTS
 from qwed.domain.budget import EMPTY_USAGE, Usage
 from qwed.domain.conversation import EMPTY_HISTORY, ConversationHistory
+from qwed.domain.policy_set import NO_POLICIES
 from qwed.domain.snapshot import NO_CHAIN, ChainEnd, Snapshot
 from qwed.domain.transition import CommitLimits, CurrentState, Transition
 from qwed.domain.write_set import DecisionEffects, Reservation
@@ -117,6 +118,7 @@ class LockedRows:
         snapshot = Snapshot(
             agent=self.entities.agent(agent.agent_id),
             halted=self.entities.halted(agent.organisation_id),
+            policies=NO_POLICIES if effects.policies is None else self.entities.policies(agent.organisation_id),
             access_lists=NO_LISTS if effects.pair is None else self.entities.access_lists(agent.organisation_id),
             usage=self.usage(agent.agent_id),
             history=EMPTY_HISTORY if reservation is None or is_plain else self._history(reservation),

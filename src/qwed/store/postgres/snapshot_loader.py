@@ -327,6 +327,7 @@ class SnapshotLoader:
             key=snapshot.key,
             halted=self._entities.halted(organisation_id),
             tools=self._entities.tools(organisation_id),
+            policies=self._entities.policies(organisation_id),
             access_lists=NO_LISTS if receiver_id is None else self._entities.access_lists(organisation_id),
             usage=usage,
             reserved=self._reservations.cost_of(agent_id),

@@ -112,6 +112,7 @@ RAISES = (
     "UPDATE agents SET status = 'suspended'",
     "UPDATE agents SET token_digest = 'x'",
     "UPDATE tools SET definition = 'x'",
+    "INSERT INTO policy_sets VALUES ('org_1', 1, 'd', '[]', '[]', 0, 'key_1')",
     "INSERT INTO message_lists VALUES ('org_1', 'trusted', 'a', '')",
     "DELETE FROM message_lists",
     "UPDATE webhooks SET url = 'v'",
