@@ -98,6 +98,9 @@ class ErrorCode(Enum):
     CONFLICT = _Row("QWED-REQ-009", 409, "not possible in the current state", True, "state_allows",
         "read the current state and try again")
 
+    VERSION_CHANGED = _Row("QWED-REQ-010", 412, "it was changed meanwhile", False, "version_current",
+        "read the present version, and send it in If-Match")
+
     NO_CREDENTIAL = _Row("QWED-AUTH-001", 401, "no credential", True, "credential_given",
         "send an organisation key in X-API-Key")
     UNKNOWN_CREDENTIAL = _Row("QWED-AUTH-002", 401, "unknown or revoked credential", True, "credential_valid",
@@ -144,6 +147,8 @@ class ErrorCode(Enum):
         "try again after Retry-After seconds")
     DEPENDENCY_DOWN = _Row("QWED-SYS-002", 503, "a dependency is down", False, "dependency_up",
         "try again after Retry-After seconds")
+    POLICIES_DAMAGED = _Row("QWED-SYS-003", 503, "the organisation's policies cannot be read", False,
+        "policies_readable", "an owner puts a readable set in force: PUT /policies, or POST /policies/rollback")
     SERVER_ERROR = _Row("QWED-SYS-004", 500, "the request could not be answered", False, "request_answered",
         "try again; if it happens twice, the server's log says why")
     OVERLOADED = _Row("QWED-SYS-003", 503, "too many requests at once", False, "capacity_left",

@@ -14,7 +14,9 @@ import msgspec
 import qwed
 from qwed.futures import run_in_thread
 from qwed.gate import Gate
+from qwed.domain.policy_set import PolicyDocument
 from qwed.kernel.admin.organisations import add_key, add_organisation, revoke_key
+from qwed.kernel.admin.policy_sets import replace_policies
 from qwed.kernel.audit_change import GATE, Actor
 from qwed.kernel.bootstrap import OpenedServices
 from qwed.ledger.keyring import Keyring, fresh_keyring
@@ -123,6 +125,8 @@ def _administration(gate: Gate) -> None:
     attested = next(activity for activity in gate.get_agent_activity(agent, 100) if activity.attestation_id is not None)
     gate.revoke_attestation(attested.attestation_id, "a drill")
     gate.rotate_signing_key("a drill")
+    for documents in ([PolicyDocument("mail", "policy: mail\n")], []):
+        run_in_thread(replace_policies(documents, None, owner, services), 30)
 
 
 def _decisions_after_erasure(gate: Gate) -> None:

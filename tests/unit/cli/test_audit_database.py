@@ -72,6 +72,11 @@ TAMPERED = {
     "UPDATE agents SET trust = 3 WHERE name = 'letters'": "agent",
     "UPDATE keys SET revoked_at = NULL": "key",
     "DELETE FROM executions WHERE success = 0": "execut",
+    "UPDATE policy_sets SET documents = '[]'": "policy set 1: version 1 is damaged",
+    "UPDATE policy_sets SET changed_by = 'key_x'": "policy set 1: the log has another digest, author or time for it",
+    "DELETE FROM policy_sets WHERE version = 2": "policy set 2: the log put it in force, but it is missing",
+    "INSERT INTO policy_sets SELECT organisation_id, 3, digest, documents, changes, changed_at, changed_by "
+    "FROM policy_sets WHERE version = 2": "policy set 3: no entry of the log put it in force",
     "UPDATE approvals SET state = 'approved' WHERE state = 'rejected'": "approval",
     _MADE: "no entry of a log created it",
     "ALTER TABLE activities DISABLE TRIGGER grow_logs": (

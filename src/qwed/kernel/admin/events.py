@@ -44,6 +44,7 @@ TYPES_OF: dict[str, Types] = {
     Event.KEY_ADDED: (ORGANISATION,),
     Event.KEY_REVOKED: (ORGANISATION,),
     Event.TOOL_CHANGED: (ORGANISATION,),
+    Event.POLICIES_CHANGED: (ORGANISATION,),
     Event.WEBHOOK_CHANGED: (ORGANISATION,),
     Event.WEBHOOK_REMOVED: (ORGANISATION,),
     Event.AGENT_BLOCKED: (ORGANISATION,),
@@ -90,6 +91,10 @@ class EventData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     level_after: int | None = None
     success: bool | None = None
     self_approved: bool = False
+    policies: tuple[str, ...] = ()
+    policy: str | None = None
+    policy_rule: str | None = None
+    policy_version: int | None = None
     repeats: int = 0
 
 

@@ -4,8 +4,9 @@
 policies, lists, webhooks, erasures). Advisory locks, in the order of their ids; 2. the attestation chains that it
 extends: advisory locks, in the order of their ids; 3. the rows of its agents, in the order of their ids. An agent's row
 also protects its counters, conversations, stored answers, approvals and executions; 4. the rows of its logs, in the
-order of their organisations: the holder is the sequencer; 5. everything it writes. Those rows are protected by the locks above;
-the others (expired answers and batches, full token buckets) are skipped where another transaction holds them.
+order of their organisations: the holder is the sequencer; 5. everything it writes. Those rows are protected by the
+locks above; the others (expired answers and batches, full token buckets) are skipped where another transaction holds
+them.
 
 Single statements about the outbox and about batch jobs are transactions of their own, which lock the webhook before its
 notices. If a deadlock happens all the same, PostgreSQL ends it and the batch is retried.
