@@ -14,6 +14,7 @@ from qwed.domain.agent import Agent, AgentLimits, AgentStatus, Key
 from qwed.domain.budget import EMPTY_USAGE, NO_COST, LimitExceeded, RequestCost, Usage, exceeded_limit
 from qwed.domain.conversation import EMPTY_HISTORY, ConversationHistory, ConversationStep
 from qwed.domain.policy_set import NO_POLICIES, PolicySet
+from qwed.domain.usage_window import NO_USAGE_VALUES, UsageKey, UsageValues
 from qwed.model import ErrorCode
 
 NO_TOOLS: Mapping[str, bytes] = {}
@@ -55,6 +56,8 @@ class SnapshotKeys(NamedTuple):
     organisation_id: str | None = None
     """Organisation of a sender that is not a registered agent."""
     now: float = 0.0
+    usage: tuple[UsageKey, ...] = ()
+    """Values of rolling usage that policies read about this call."""
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -71,6 +74,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The organisation's policy set that is in force."""
     access_lists: AccessLists = NO_LISTS
     usage: Usage = EMPTY_USAGE
+    usage_values: UsageValues = NO_USAGE_VALUES
+    """Rolling usage, without this call; a value for every key that was asked for."""
     reserved: RequestCost = NO_COST
     """Cost that requests of this agent in flight have reserved."""
     history: ConversationHistory = EMPTY_HISTORY

@@ -28,6 +28,9 @@ _COLUMNS = {
         "pending_tokens pending_high_risk open_approvals recent_flags denial_cooldown exceeded_times level_since "
         "actions denied attestations"
     ),
+    "usage_series": "owner_id tool argument total held last",
+    "usage_entries": "owner_id tool argument at total_before",
+    "usage_holds": "approval_id owner_id tool argument amount",
     "executions": "activity_id success result_hash at",
     "webhooks": "organisation_id url events secret changed_at delivered given_up delivered_at last_error waiting",
     "outbox": "notice_id organisation_id event body created_at due_at attempts",
@@ -49,6 +52,7 @@ _PRIMARY = {
     "tools": ("organisation_id", "name"),
     "conversations": ("agent_id", "conversation_id"),
     "idempotency_keys": ("agent_id", "key"),
+    "usage_series": ("owner_id", "tool", "argument"),
     "webhooks": ("organisation_id",),
     "attestation_chains": ("organisation_id", "chain_id"),
     "token_buckets": ("organisation_id", "pair"),

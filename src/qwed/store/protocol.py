@@ -15,6 +15,7 @@ from qwed.domain.change_parts import AttestationRevoked, Conflict, Webhook
 from qwed.domain.evidence import TrustEvidence
 from qwed.domain.policy_set import PolicySet, PolicySetVersion
 from qwed.domain.snapshot import ChainEnd, Snapshot, SnapshotKeys
+from qwed.domain.usage_window import UsageKey, UsageValues, Use
 from qwed.domain.write_set import Committed, Reservation, WriteSet
 from qwed.futures import CallScheduler, Future
 from qwed.store.batch_job import BatchJob, JobItem
@@ -279,6 +280,12 @@ class Store(Protocol):
     def durable(self) -> Future[None]: ...
 
     def usage_counters(self, agent_id: str, now: float) -> UsageCounters: ...
+
+    def usage_values(
+        self, agent_id: str, organisation_id: str, keys: Sequence[UsageKey], now: float
+    ) -> UsageValues: ...
+
+    def held_uses(self, approval_id: str) -> tuple[Use, ...]: ...
 
     def trust_evidence(self, agent_id: str) -> TrustEvidence: ...
 

@@ -18,6 +18,7 @@ from qwed.domain.conversation import EMPTY_HISTORY
 from qwed.domain.evidence import TrustEvidence
 from qwed.domain.snapshot import NO_CHAIN, NO_STEPS, ChainEnd, Snapshot, SnapshotKeys, StoredAnswer
 from qwed.domain.transition import CommitLimits
+from qwed.domain.usage_window import UsageKey, UsageValues, usage_values
 from qwed.domain.write_set import Committed, Reservation, WriteSet
 from qwed.futures import CallScheduler, Future, completed, notify
 from qwed.model.clock import Clock
@@ -70,7 +71,12 @@ class SqliteStore(BaseStore):
         self.next_expiry = 0.0
         self._entities = EntityCache(self._lock, self._one, self._some)
         self._state = MemoryState(
-            self._entities, self.reservations, self._one, self.leaves, CommitLimits(max_steps, max_open_approvals)
+            self._entities,
+            self.reservations,
+            self._one,
+            self._some,
+            self.leaves,
+            CommitLimits(max_steps, max_open_approvals),
         )
         self._buckets = TokenBuckets(self._load_bucket)
         # Last, because it locks the directory: a constructor that failed afterwards could not release the lock.
@@ -188,6 +194,9 @@ class SqliteStore(BaseStore):
                 history=history,
                 reserved_steps=steps,
             )
+            if keys.usage:
+                values = usage_values(keys.usage, agent_id, organisation_id, state, keys.now)
+                snapshot = replace(snapshot, usage_values=values)
             if keys.idempotency_key is None and keys.chain_id is None and keys.receiver_id is None:
                 return snapshot
             return self._with_rest(snapshot, keys, organisation_id)
@@ -238,7 +247,7 @@ class SqliteStore(BaseStore):
                 plan = plan_decision(write_set, effects, self._state)
             if isinstance(plan, Conflict):
                 return completed(plan)
-            write, log_ends, after, usage = plan
+            write, log_ends, after, usage, series = plan
             durable = self._writer.written
             if self._buckets.changed:
                 write.statements += self._buckets.statements(self._submitted + 1, durable, write_set.activity.at)
@@ -254,6 +263,7 @@ class SqliteStore(BaseStore):
                 self.next_expiry = 0.0  # it may have added an approval; changes are rare, so reading again is cheap
                 if usage is not None:
                     self._state.usages[write_set.agent_id] = usage
+            self._state.usage_series.apply(series, self._submitted, durable)
             if effects is None or effects.degradations:
                 apply_plan_parts(write_set, self._change_context())
             future: Future[Committed | Conflict] = write.future
@@ -284,6 +294,10 @@ class SqliteStore(BaseStore):
     def usage_counters(self, agent_id: str, now: float) -> UsageCounters:
         with self._lock:
             return self._state.usage(agent_id).counters.at(now)
+
+    def usage_values(self, agent_id: str, organisation_id: str, keys: Sequence[UsageKey], now: float) -> UsageValues:
+        with self._lock:
+            return usage_values(keys, agent_id, organisation_id, self._state, now)
 
     def expired_approvals(self, now: float, limit: int) -> Sequence[ApprovalRecord]:
         if now < self.next_expiry:
