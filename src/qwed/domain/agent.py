@@ -71,6 +71,8 @@ class Agent:
     model: str | None = None
     registered_by: str | None = None
     """Key that registered the agent; None for an agent stored before keys were recorded."""
+    registered_trust: Trust = Trust.TRUSTED
+    """Level of the registration: at a lower level no policy allows anything."""
 
     @cached_property
     def allowed_engines(self) -> frozenset[str] | None:
@@ -145,3 +147,5 @@ class Key:
     digest: bytes
     created_at: float
     revoked_at: float | None = None
+    approver_groups: tuple[str, ...] = ()
+    """Groups in whose name the key approves, sorted."""

@@ -32,6 +32,7 @@ class Endpoint(Enum):
     ADD_KEY = "POST", "/keys"
     LIST_KEYS = "GET", "/keys"
     GET_OWN_KEY = "GET", "/keys/self"
+    CHANGE_KEY = "PATCH", "/keys/{key_id}"
     REVOKE_KEY = "DELETE", "/keys/{key_id}"
     LIST_CHANGES = "GET", "/changes"
     PUT_WEBHOOK = "PUT", "/webhook"

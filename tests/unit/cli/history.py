@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 import qwed
+from qwed.domain.policy_set import PolicyDocument
 from qwed.futures import run_in_thread
 from qwed.gate import Gate
-from qwed.domain.policy_set import PolicyDocument
 from qwed.kernel.admin.organisations import add_key, add_organisation, revoke_key
 from qwed.kernel.admin.policy_sets import replace_policies
 from qwed.kernel.audit_change import GATE, Actor

@@ -34,6 +34,7 @@ _UNCACHED_PARTS = (
     change_parts.ExecutionLogged,
     change_parts.AttestationRevoked,
     change_parts.PolicySetUnchanged,
+    change_parts.GroupApproved,
 )
 """Parts that change nothing in the entity cache."""
 
