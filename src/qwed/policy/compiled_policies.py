@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from qwed.policy.argument_types import ArgumentTypes
 from qwed.policy.condition import Condition
-from qwed.policy.document import Policy, PolicyMode, Rule, UsageKey
+from qwed.policy.document import Policy, PolicyRule, UsageKey
 from qwed.policy.facts_schema import GROUPS
 from qwed.policy.policy_input import PolicyInput
 
@@ -18,15 +18,12 @@ class CompiledPolicy:
     agents: Condition | None
     tool_types: Mapping[str, ArgumentTypes]
     """Types of the arguments of the tools that have a schema."""
-
-    @property
-    def is_shadow(self) -> bool:
-        """True if it decides nothing."""
-        return self.policy.mode is PolicyMode.SHADOW
+    types: ArgumentTypes
+    """Types of the arguments of all other tools; equal ones are the same object in all policies of a set."""
 
     def argument_types(self, tool: str) -> ArgumentTypes:
         """Return the types of the arguments of a tool."""
-        return self.tool_types.get(tool, self.policy.args)
+        return self.tool_types.get(tool, self.types)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -34,10 +31,12 @@ class CompiledRule:
     """A rule with its checked condition."""
 
     owner: CompiledPolicy
-    rule: Rule
+    rule: PolicyRule
     condition: Condition
     broken_tools: Mapping[str, str] = field(default_factory=dict)
     """Tools whose schema the condition does not fit, with the reason; calls of them are denied."""
+    is_shadow: bool = False
+    """True if it decides nothing."""
 
     @property
     def key(self) -> tuple[str, str]:

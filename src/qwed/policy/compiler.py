@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from qwed.policy.argument_types import ArgumentTypes, types_from_schema
+from qwed.policy.argument_types import ArgumentType, ArgumentTypes, types_from_schema
 from qwed.policy.compiled_policies import CompiledPolicies, CompiledPolicy, CompiledRule
 from qwed.policy.condition import (
     Condition,
@@ -12,7 +12,7 @@ from qwed.policy.condition import (
     compile_condition,
     position_in,
 )
-from qwed.policy.document import ConditionText, Policy, PolicySource, Rule
+from qwed.policy.document import ConditionText, Policy, PolicyMode, PolicyRule, PolicySource
 from qwed.policy.document_reader import read_policy
 from qwed.policy.problem import PolicyProblem, Position, shown
 
@@ -43,6 +43,7 @@ class _Compiler:
     def __init__(self, tool_schemas: Mapping[str, Mapping[str, Any]]) -> None:
         self._tool_types = {name: types_from_schema(schema) for name, schema in tool_schemas.items()}
         self._files: dict[str, str] = {}
+        self._types: dict[tuple[tuple[str, ArgumentType], ...], ArgumentTypes] = {}
         self.policies: list[CompiledPolicy] = []
         self.rules: list[CompiledRule] = []
         self.problems: list[PolicyProblem] = []
@@ -64,26 +65,33 @@ class _Compiler:
         self._compile(policy)
 
     def _compile(self, policy: Policy) -> None:
-        types = {name: {**policy.args, **self._tool_types[name]} for name in policy.tools if name in self._tool_types}
+        known = [name for name in policy.tools if name in self._tool_types]
+        types = {name: self._shared({**policy.args, **self._tool_types[name]}) for name in known}
         agents = None
         if policy.agents is not None:
             agents = self._checked(policy, None, policy.agents)
-        owner = CompiledPolicy(policy, agents, types)
+        owner = CompiledPolicy(policy, agents, types, self._shared(policy.args))
         self.policies.append(owner)
         for rule in policy.rules:
             if (compiled := self._rule(owner, rule)) is not None:
                 self.rules.append(compiled)
 
-    def _rule(self, owner: CompiledPolicy, rule: Rule) -> CompiledRule | None:
+    def _shared(self, types: ArgumentTypes) -> ArgumentTypes:
+        """Return the one object for these types, so that the arguments of a call are bound once for all policies."""
+        return self._types.setdefault(tuple(sorted(types.items())), types)
+
+    def _rule(self, owner: CompiledPolicy, rule: PolicyRule) -> CompiledRule | None:
         policy = owner.policy
         conditions, broken = _compile_by_tool(rule.when.text, owner.tool_types)
         if not conditions or any(name not in owner.tool_types for name in policy.tools):
             condition = self._checked(policy, rule, rule.when)
         else:
             condition = conditions[0]
-        return None if condition is None else CompiledRule(owner, rule, condition, broken)
+        if condition is None:
+            return None
+        return CompiledRule(owner, rule, condition, broken, policy.mode is PolicyMode.SHADOW)
 
-    def _checked(self, policy: Policy, rule: Rule | None, text: ConditionText) -> Condition | None:
+    def _checked(self, policy: Policy, rule: PolicyRule | None, text: ConditionText) -> Condition | None:
         try:
             return compile_agent_condition(text.text) if rule is None else compile_condition(text.text, policy.args)
         except ConditionError as error:

@@ -45,7 +45,7 @@ class ConditionText:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Rule:
+class PolicyRule:
     """One rule of a policy."""
 
     rule_id: str
@@ -101,5 +101,5 @@ class Policy:
     """Condition over the agent; None for all."""
     args: Mapping[str, ArgumentType]
     mode: PolicyMode = PolicyMode.ENFORCE
-    rules: tuple[Rule, ...]
+    rules: tuple[PolicyRule, ...]
     tests: tuple[PolicyTest, ...] = ()

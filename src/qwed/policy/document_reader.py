@@ -7,7 +7,7 @@ from typing import Any
 from qwed.model.facts import FACTS_VERSION
 from qwed.model.suggestions import did_you_mean
 from qwed.policy.argument_types import IDENTIFIER, SCALARS, ArgumentType
-from qwed.policy.document import ConditionText, Policy, PolicyAnswer, PolicyMode, PolicySource, Rule
+from qwed.policy.document import ConditionText, Policy, PolicyAnswer, PolicyMode, PolicyRule, PolicySource
 from qwed.policy.example_reader import ExampleReader
 from qwed.policy.problem import MAX_PROBLEMS, PolicyProblem, Position, SourceText, one_of, shown
 from qwed.policy.yaml_reader import Entry, Value, read_yaml
@@ -203,8 +203,8 @@ class _PolicyReader(FieldReader):
         self.refuse(value.at, one_of(value.content, (*SCALARS, "[string]"), "type"))
         return None
 
-    def _rules(self, entries: Mapped) -> tuple[Rule, ...]:
-        rules: dict[str, Rule] = {}
+    def _rules(self, entries: Mapped) -> tuple[PolicyRule, ...]:
+        rules: dict[str, PolicyRule] = {}
         values = self.items(entries, "rules", MAX_RULES)
         if not values and not self.problems:
             self.refuse(entries["rules"].value.at, "`rules` is empty: add a rule with `id`, `when` and `then`")
@@ -218,7 +218,7 @@ class _PolicyReader(FieldReader):
         self.rule_id = ""
         return tuple(rules.values())
 
-    def _rule(self, value: Value) -> Rule | None:
+    def _rule(self, value: Value) -> PolicyRule | None:
         entries = self.mapping(value, "a rule", RULE_KEYS, ("id", "when", "then"))
         if entries is None:
             return None
@@ -232,7 +232,7 @@ class _PolicyReader(FieldReader):
         self._check_only(entries, then, PolicyAnswer.ALLOW, ("min_trust",))
         if when is None:
             return None
-        return Rule(
+        return PolicyRule(
             rule_id=self.rule_id,
             at=value.at,
             when=when,
