@@ -3,7 +3,7 @@
 from types import TracebackType
 from typing import Self
 
-from qwed_sdk.operations import a2a, admin, agents, audit, engines
+from qwed_sdk.operations import a2a, admin, agents, audit, engines, policies
 from qwed_sdk.sync_async import AsyncDriver, SyncDriver, client_method
 
 
@@ -52,12 +52,22 @@ class ClientMethods:
     reject = client_method(admin.reject)
     create_organisation = client_method(admin.create_organisation)
     create_key = client_method(admin.create_key)
+    change_key_groups = client_method(admin.change_key_groups)
     list_keys = client_method(admin.list_keys)
     get_own_key = client_method(admin.get_own_key)
     revoke_key = client_method(admin.revoke_key)
     list_changes = client_method(admin.list_changes)
     list_tools = client_method(admin.list_tools)
     put_tool = client_method(admin.put_tool)
+    get_policies = client_method(policies.get_policies)
+    apply_policies = client_method(policies.apply_policies)
+    check_policies = client_method(policies.check_policies)
+    explain_action = client_method(policies.explain_action)
+    get_policy = client_method(policies.get_policy)
+    put_policy = client_method(policies.put_policy)
+    delete_policy = client_method(policies.delete_policy)
+    roll_back_policies = client_method(policies.roll_back_policies)
+    list_policy_versions = client_method(policies.list_policy_versions)
     set_webhook = client_method(admin.set_webhook)
     get_webhook = client_method(admin.get_webhook)
     delete_webhook = client_method(admin.delete_webhook)

@@ -281,11 +281,26 @@ class StoreFixture:
             before = after
         return tuple(changes)
 
-    def pending(self, agent: Agent, step: int, conversation: str = "c", charge: RequestCost = CENT) -> ApprovalRequest:
+    def pending(
+        self,
+        agent: Agent,
+        step: int,
+        conversation: str = "c",
+        charge: RequestCost = CENT,
+        approver_groups: tuple[str, ...] = (),
+    ) -> ApprovalRequest:
         """Commit an action that waits for approval, and reserves its cost."""
         number = next(_numbers)
         now = self.manual_clock.now
-        approval = ApprovalRequest(f"apr_{number:06}", *charge[:2], charge.high_risk_calls, now, now + 60, "key_9")
+        approval = ApprovalRequest(
+            f"apr_{number:06}",
+            *charge[:2],
+            charge.high_risk_calls,
+            now,
+            now + 60,
+            "key_9",
+            approver_groups=approver_groups,
+        )
         reservation = self.reserve(agent, step, conversation, charge)
         assert isinstance(reservation, Reservation), reservation
         outcome = self.settle(

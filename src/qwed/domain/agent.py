@@ -71,6 +71,8 @@ class Agent:
     model: str | None = None
     registered_by: str | None = None
     """Key that registered the agent; None for an agent stored before keys were recorded."""
+    registered_trust: Trust = Trust.TRUSTED
+    """Level of the registration: at a lower level no policy allows anything."""
 
     @cached_property
     def allowed_engines(self) -> frozenset[str] | None:
@@ -115,21 +117,27 @@ class Agent:
         return any(name.startswith(f"mcp__{server}__") for server in self._blocked_servers)
 
     @cached_property
-    def _policy_hashes(self) -> dict[str, tuple[msgspec.Struct, str]]:
+    def _policy_hashes(self) -> dict[str, tuple[msgspec.Struct, str | None, str]]:
         return {}
 
-    def policy_hash(self, tool: str, tool_row: msgspec.Struct, settings_version: str) -> str:
-        """Return the SHA-256 of the policy this agent is judged by (DESIGN 7); cached per tool definition."""
-        row, digest = self._policy_hashes.get(tool, (None, ""))
-        if row != tool_row:
+    def policy_hash(
+        self, tool: str, tool_row: msgspec.Struct, settings_version: str, policies: str | None = None
+    ) -> str:
+        """Return the SHA-256 of all that this agent is judged by (DESIGN 7); cached per tool definition.
+
+        `policies` is the digest of the organisation's policy set, None without one.
+        """
+        row, of_policies, digest = self._policy_hashes.get(tool, (None, None, ""))
+        if row != tool_row or of_policies != policies:
             policy = {
                 "permissions": msgspec.to_builtins(self.permissions),
                 "trust_level": int(self.trust),
                 "tool": msgspec.to_builtins(tool_row),
                 "settings": settings_version,
+                **({} if policies is None else {"policies": policies}),
             }
             digest = sha256_of(policy)
-            self._policy_hashes[tool] = (tool_row, digest)
+            self._policy_hashes[tool] = (tool_row, policies, digest)
         return digest
 
 
@@ -145,3 +153,5 @@ class Key:
     digest: bytes
     created_at: float
     revoked_at: float | None = None
+    approver_groups: tuple[str, ...] = ()
+    """Groups in whose name the key approves, sorted."""

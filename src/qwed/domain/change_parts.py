@@ -36,6 +36,8 @@ class ApprovalRequest(NamedTuple):
     kind: str = "action"
     request: str | None = None
     """Requested change, for approvals that are not about an action: sealed JSON."""
+    approver_groups: tuple[str, ...] = ()
+    """Groups that must each approve; empty where one approver of any group may decide."""
 
 
 class Webhook(NamedTuple):
@@ -105,6 +107,24 @@ class ApprovalResolved(NamedTuple):
     at: float
 
 
+class GroupApproval(NamedTuple):
+    """Approval by one key, in the name of its groups, of a request that several groups must approve."""
+
+    key_id: str
+    groups: tuple[str, ...]
+    activity_id: str
+    at: float
+
+
+class GroupApproved(NamedTuple):
+    """One more approval of a request that several groups must approve."""
+
+    approval_id: str
+    agent_id: str
+    before: tuple[GroupApproval, ...]
+    approval: GroupApproval
+
+
 class ExecutionLogged(NamedTuple):
     """Result of a permitted action."""
 
@@ -126,6 +146,13 @@ class KeyRevoked(NamedTuple):
 
     key: Key
     at: float
+
+
+class KeyChanged(NamedTuple):
+    """Key before and after a change of its groups."""
+
+    before: Key
+    after: Key
 
 
 class OrganisationHalted(NamedTuple):
@@ -209,9 +236,11 @@ ChangePart = (
     | AgentUnchanged
     | ElevationRequested
     | ApprovalResolved
+    | GroupApproved
     | ExecutionLogged
     | KeyAdded
     | KeyRevoked
+    | KeyChanged
     | OrganisationHalted
     | OrganisationActive
     | ListChanged

@@ -43,13 +43,18 @@ class GateBase:
 
     def _call(self, operation: Operation, path: Mapping[str, str] | None = None, **fields: Any) -> Reply:
         """Call an operation of the API as the owner, and return its answer, or raise GateError."""
-        services, path = self.services, path or {}
-        call: Call | AgentCall = Call(self._owner, services, path)
+        return self._run(operation, path or {}, without_none(fields))
+
+    def _run(
+        self, operation: Operation, path: Mapping[str, str], fields: Mapping[str, Any], if_match: str | None = None
+    ) -> Reply:
+        services = self.services
+        call: Call | AgentCall = Call(self._owner, services, path, if_match)
         if operation.access in (Access.AGENT, Access.OWN_AGENT):
             call = AgentCall(self._owner, services, path, self._agent(path["agent_id"]))
         arguments: list[Any] = [call]
         if operation.request is not None:
-            arguments.append(unwrap(operation.parse(without_none(fields))))
+            arguments.append(unwrap(operation.parse(fields)))
         if is_coroutine(operation):
             return Reply(self._act(operation.run(*arguments)))
         return Reply(unwrap(operation.run(*arguments)))

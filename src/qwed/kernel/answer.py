@@ -57,6 +57,18 @@ class PolicyCheck(msgspec.Struct, gc=False, frozen=True):
     passed: bool
 
 
+class DecidingRule(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=True):
+    """Rule of the organisation's policies that decided, and the version of the policy set it is from."""
+
+    policy: str
+    rule: str
+    then: str
+    version: int
+    message: str = ""
+    approvers: tuple[str, ...] = ()
+    """Groups of which one key each must approve."""
+
+
 class Remaining(msgspec.Struct, gc=False, frozen=True, kw_only=True):
     """Remaining budget; null is no limit (spec 4.2, `budget_remaining`)."""
 
@@ -80,6 +92,7 @@ class Answer(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=
     tool_name: str | None = None
     risk_assessment: RiskAssessment | None = None
     policy_checks: tuple[PolicyCheck, ...] | None = None
+    policy: DecidingRule | None = None
 
     @property
     def permits(self) -> bool:

@@ -9,10 +9,11 @@ import msgspec
 from qwed.domain.agent import Agent, Key
 from qwed.domain.budget import NO_COST, RequestCost
 from qwed.domain.conversation import ConversationStep
+from qwed.domain.policy_set import PolicySet
 from qwed.domain.snapshot import NO_TOOLS, StoredAnswer
 from qwed.domain.write_set import Reservation
 from qwed.kernel.analysis.content_scan import EMPTY_SCAN, ContentScan
-from qwed.kernel.answer import Answer, Factor, PolicyCheck
+from qwed.kernel.answer import Answer, DecidingRule, Factor, PolicyCheck
 from qwed.kernel.request import NO_OPTIONS, Action, ActionOptions, Context
 from qwed.kernel.tools import ResolvedAction
 from qwed.model import Decision, Risk, Verdict
@@ -97,6 +98,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     corrected: Mapping[str, Any] | None = None
     executable: Action | None = None
     """The repaired action, where a repair was offered and verified."""
+    original_verdict: Verdict | None = None
+    """Verdict on the action as it was sent, where a repaired one takes its place."""
     cacheable: bool = True
     """True if the same action would get the same verdict next time."""
     # assess_risk
@@ -107,6 +110,13 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     decision: Decision = Decision.DENIED
     # result of all stages since check_permissions, new or cached
     assessment: "Assessment | None" = None
+    # policies
+    policy_set: PolicySet | None = None
+    """Policy set that was evaluated; None where none was."""
+    deciding_rule: DecidingRule | None = None
+    """Rule of it that decided."""
+    shadow: tuple[DecidingRule, ...] = ()
+    """Rules of policies in shadow that would have decided."""
 
 
 replace = msgspec.structs.replace

@@ -11,14 +11,16 @@ from qwed.domain.budget import NO_COST, RequestCost, exceeded_limit
 from qwed.domain.snapshot import Snapshot
 from qwed.kernel.admission import admit, refuse_budget
 from qwed.kernel.analysis.assessment import Assessment
-from qwed.kernel.answer import HTTP, Answer, Problem, denied
+from qwed.kernel.answer import HTTP, Answer, DecidingRule, Problem, denied
 from qwed.kernel.case import Case, replace
+from qwed.kernel.policies.judge import judge
 from qwed.ledger.attest import Chain
 from qwed.model import Decision, ErrorCode, Risk
 from qwed.settings import Settings
 
 _PENDING, _DENIED, _BUDGET_EXCEEDED = Decision.PENDING, Decision.DENIED, Decision.BUDGET_EXCEEDED
 _HIGH = Risk.HIGH
+_POLICY_CODES = frozenset({ErrorCode.POLICY_DENIED.code, ErrorCode.POLICY_FAILED.code})
 _APPROVALS_LEFT = ErrorCode.APPROVALS_FULL.check
 
 
@@ -32,6 +34,8 @@ class Outcome(NamedTuple):
     chain: Chain | None = None
     """Position of its attestation in a chain."""
     behaviour_flag: BehaviourFlag = BehaviourFlag.NONE
+    rule: DecidingRule | None = None
+    """Rule of the organisation's policies that decided."""
     broken_rules: tuple[DegradationRule, ...] = ()
     """Rules of spec 8.3 that it breaks, which lower the agent's trust."""
 
@@ -45,8 +49,19 @@ def decide(case: Case, snapshot: Snapshot, assessment: Assessment, settings: Set
     """Return the decision about a request with this assessment."""
     case, refusal = admit(case, snapshot, settings)
     if refusal is None:
-        case = replace(case, assessment=assessment)
+        case = apply_policies(replace(case, assessment=assessment), snapshot, case.now)
     return case, conclude(case, snapshot, refusal, settings, case.now)
+
+
+def apply_policies(case: Case, snapshot: Snapshot, now: float) -> Case:
+    """Return an assessed case with what the organisation's policies make of it; raise PolicySetError for a set that
+    cannot be evaluated."""
+    assessment, policies = case.assessment, snapshot.policies
+    if assessment is None or assessment.basis is None:
+        return case
+    if policies.is_empty:
+        return replace(case, policy_set=policies)
+    return judge(case, assessment, assessment.basis, policies, now)
 
 
 def conclude(case: Case, snapshot: Snapshot, refusal: Answer | None, settings: Settings, now: float) -> Outcome:
@@ -69,6 +84,7 @@ def conclude(case: Case, snapshot: Snapshot, refusal: Answer | None, settings: S
         refusal.error,
         NO_COST if exceeded else case.charge,
         behaviour_flag=flag,
+        rule=case.deciding_rule if assessment is not None and refusal is assessment.refusal else None,
         broken_rules=() if flag is BehaviourFlag.NONE else snapshot.usage.behaviour.after(flag, now)[1],
     )
 
@@ -85,7 +101,7 @@ def _approved(case: Case, assessment: Assessment, charge: RequestCost, snapshot:
     if is_attested and options.chain_id is not None:
         chain = Chain(id=options.chain_id, index=snapshot.chain.links, previous=snapshot.chain.last)
     rules = snapshot.usage.behaviour.after(flag, now)[1]
-    return Outcome(decision, None, charge, is_attested, chain, flag, rules)
+    return Outcome(decision, None, charge, is_attested, chain, flag, case.deciding_rule, rules)
 
 
 def _with_high_risk_call(case: Case, snapshot: Snapshot, now: float) -> tuple[RequestCost, Answer | None]:
@@ -108,7 +124,7 @@ def _flag_of(case: Case, refusal: Answer) -> BehaviourFlag:
         return BehaviourFlag.EXCEEDED
     if refusal.decision is not _DENIED or error is None:
         return BehaviourFlag.CLEAN
-    if not error.final or HTTP[error.code] != 200:
+    if not error.final or HTTP[error.code] != 200 or error.code in _POLICY_CODES:
         return BehaviourFlag.NONE
     violated = case.assessment is not None and case.assessment.violation
     return BehaviourFlag.VIOLATION if violated else BehaviourFlag.DENIED

@@ -19,8 +19,9 @@ from qwed.kernel.analysis.assess import assess
 from qwed.kernel.analysis.assessment import Assessment
 from qwed.kernel.answer import Answer, Problem, denied, problem
 from qwed.kernel.case import Case, replace
-from qwed.kernel.decision import conclude
+from qwed.kernel.decision import apply_policies, conclude
 from qwed.kernel.idempotency import stored_answer
+from qwed.kernel.policies.compiled_sets import PolicySetError
 from qwed.kernel.record import RecordedDecision, answer_of, proof_of, record_decision
 from qwed.kernel.services import Services
 from qwed.model import Decision, ErrorCode
@@ -96,6 +97,8 @@ class Run:
         services, now = self.services, self.services.clock.now()
         if self.case.chain_id is not None:
             snapshot = self._with_newest_chain(snapshot, self.case.chain_id)
+        if refusal is None:
+            self.case = apply_policies(self.case, snapshot, now)
         outcome = conclude(self.case, snapshot, refusal, services.settings, now)
         is_in_the_way = snapshot.usage.counters.open_approvals and outcome.may_pass_after_expiry
         if is_in_the_way and await expire_of(self.case.agent, services, now):
@@ -167,14 +170,23 @@ async def decide_durably(
                 return problem(ErrorCode.DEPENDENCY_DOWN, _CONFLICTED, retry_after=1)
             finally:
                 run.release()
-        except (StoreError, TimeoutError) as error:
-            run.services.log.error("store failed: %s", error, extra={"agent_id": run.case.agent_id})
-            return problem(ErrorCode.DEPENDENCY_DOWN, _STORE_FAILED, retry_after=1)
+        except (StoreError, TimeoutError, PolicySetError) as error:
+            return _refuse_outage(error, run)
         except Exception:  # the kernel's one broad except: an unexpected failure is a refusal
             run.services.log.exception("pipeline failed; request denied", extra={"agent_id": run.case.agent_id})
             if is_failed:
                 return problem(ErrorCode.INTERNAL)
             is_failed = True
+
+
+def _refuse_outage(error: Exception, run: Run) -> Problem:
+    """Log and return why no decision is given."""
+    about = {"agent_id": run.case.agent_id}
+    if isinstance(error, PolicySetError):
+        run.services.log.error("policies unreadable; no decision given: %s", error, extra=about)
+        return problem(ErrorCode.POLICIES_DAMAGED)
+    run.services.log.error("store failed: %s", error, extra=about)
+    return problem(ErrorCode.DEPENDENCY_DOWN, _STORE_FAILED, retry_after=1)
 
 
 def _parse(run: Run) -> None:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -20,13 +20,14 @@ from qwed.domain.write_set import (
 from qwed.kernel.agents.trust import degradation_change
 from qwed.kernel.analysis.assessment import Assessment
 from qwed.kernel.analysis.content_scan import scan_content
-from qwed.kernel.answer import Answer, Problem, Remaining, problem
+from qwed.kernel.answer import Answer, DecidingRule, Problem, Remaining, problem
 from qwed.kernel.audit.issue import attestation_of, receipt_of
 from qwed.kernel.audit_change import GATE, agent_notices
 from qwed.kernel.case import Case
 from qwed.kernel.decision import Outcome
 from qwed.kernel.privacy.payload import (
     Payload,
+    PolicyMembers,
     encode_payload,
     masked_name,
     redacted_action,
@@ -42,6 +43,7 @@ from qwed.ledger.subject_encryption import SubjectKey
 from qwed.model import Decision, ErrorCode, Status, usd_from
 from qwed.model.clock import rfc3339
 from qwed.model.ids import timed_id
+from qwed.policy import PolicyAnswer
 
 _encode = msgspec.json.Encoder().encode
 _replace = msgspec.structs.replace
@@ -59,6 +61,8 @@ class DecisionRecord(NamedTuple):
     attestation_id: str | None = None
     chain: Chain | None = None
     """Position of its attestation in a chain."""
+    rule: DecidingRule | None = None
+    """Rule of the organisation's policies that decided."""
 
 
 class RecordedDecision(NamedTuple):
@@ -108,6 +112,7 @@ def record_decision(case: Case, outcome: Outcome, services: Services, now: float
         behaviour_flag=outcome.behaviour_flag,
         broken_rules=outcome.broken_rules,
         degradations=_degradations_of(case, outcome, record, services, now) if outcome.broken_rules else (),
+        policies=case.policy_set,
         pair=None if case.message is None else (case.message.sender, case.message.receiver),
         link=link,
     )
@@ -125,7 +130,7 @@ def record_decision(case: Case, outcome: Outcome, services: Services, now: float
 
 
 def _record_of(case: Case, outcome: Outcome, services: Services, now: float) -> DecisionRecord:
-    activity_id = timed_id("act", now)
+    activity_id, rule = timed_id("act", now), outcome.rule
     if outcome.decision is _PENDING and case.assessment is not None:
         approval = ApprovalRequest(
             approval_id=timed_id("apr", now),
@@ -135,18 +140,23 @@ def _record_of(case: Case, outcome: Outcome, services: Services, now: float) -> 
             created_at=now,
             expires_at=now + services.settings.approval_ttl_seconds,
             requested_by=actor_of(case),
+            approver_groups=() if rule is None else rule.approvers,
         )
-        return DecisionRecord(_PENDING, _needs_approval(case.assessment, approval), activity_id, approval)
+        error = _needs_approval(case.assessment, approval, rule)
+        return DecisionRecord(_PENDING, error, activity_id, approval, rule=rule)
     attestation_id = timed_id("att", now) if outcome.is_attested else None
-    return DecisionRecord(outcome.decision, outcome.error, activity_id, None, attestation_id, outcome.chain)
+    return DecisionRecord(outcome.decision, outcome.error, activity_id, None, attestation_id, outcome.chain, rule)
 
 
-def _needs_approval(assessment: Assessment, approval: ApprovalRequest) -> Problem:
-    return problem(
-        ErrorCode.NEEDS_APPROVAL,
-        f"a person must approve this {assessment.risk.word} risk action",
-        details={"approval_id": approval.approval_id, "expires_at": rfc3339(approval.expires_at)},
-    )
+def _needs_approval(assessment: Assessment, approval: ApprovalRequest, rule: DecidingRule | None) -> Problem:
+    message = f"a person must approve this {assessment.risk.word} risk action"
+    details: dict[str, Any] = {"approval_id": approval.approval_id, "expires_at": rfc3339(approval.expires_at)}
+    if rule is not None and rule.then == PolicyAnswer.ASK:
+        message = rule.message or f"{message}: the rule `{rule.rule}` of the policy `{rule.policy}` asks for it"
+        details |= {"policy": rule.policy, "rule": rule.rule, "version": rule.version}
+        if rule.approvers:
+            details["approvers"] = [*rule.approvers]
+    return problem(ErrorCode.NEEDS_APPROVAL, message, details=details)
 
 
 def _degradations_of(
@@ -218,6 +228,7 @@ def answer_of(case: Case, record: DecisionRecord, committed: Committed) -> Answe
         tool_name=assessment.tool_name,
         risk_assessment=assessment.risk_assessment,
         policy_checks=assessment.policy_checks,
+        policy=record.rule,
     )
 
 
@@ -257,6 +268,7 @@ def _leaf_of(case: Case, record: DecisionRecord, commitment: str, now: float) ->
     permitted = record.decision.permits
     # Only a known type: a leaf is never erased.
     is_known = case.message is not None or (case.action is not None and case.action.type in KNOWN_TYPES)
+    rule, policies = record.rule, case.policy_set
     return leaf.Leaf(
         v=leaf.VERSION,
         about=None if case.message is None else case.message.trace_id,
@@ -273,7 +285,10 @@ def _leaf_of(case: Case, record: DecisionRecord, commitment: str, now: float) ->
         risk_level=verification.risk_level if verification is not None and case.message is None else None,
         cost_micros=case.charge.cost if permitted else 0,
         tokens=case.charge.tokens if permitted else 0,
+        policy=None if rule is None else rule.policy,
         policy_hash=assessment.policy_hash if assessment is not None else None,
+        policy_rule=None if rule is None else rule.rule,
+        policy_version=None if policies is None or policies.is_empty else policies.version,
         attestation_id=record.attestation_id,
         repeats=case.coalesced_refusals,
         time_ms=int(now * 1000),
@@ -290,7 +305,8 @@ def payload_of(case: Case, record: DecisionRecord) -> str:
     if assessment is not None and not has_statements and not assessment.has_secret:
         as_assessed = None if assessment.refusal is None else assessment.refusal.error
         if record.error is as_assessed:
-            return with_members(assessment.encoded_payload, conversation_id, record.chain)
+            members = PolicyMembers(record.rule, case.shadow) if record.rule is not None or case.shadow else None
+            return with_members(assessment.encoded_payload, conversation_id, record.chain, members)
     secret = _has_secret(case)
     redactor = Redactor(case.action) if secret and (assessment is None or has_statements) else None
     payload = assessment.payload if assessment is not None else _unassessed_payload(case, redactor)
@@ -302,7 +318,15 @@ def payload_of(case: Case, record: DecisionRecord) -> str:
         "justification": redacted_text(case.justification, redactor),
     }
     return encode_payload(
-        _replace(payload, error=record.error, conversation_id=conversation_id, chain=record.chain, **statements)
+        _replace(
+            payload,
+            error=record.error,
+            conversation_id=conversation_id,
+            chain=record.chain,
+            policy=record.rule,
+            shadow=case.shadow,
+            **statements,
+        )
     )
 
 

@@ -79,6 +79,11 @@ class ErrorCode(Enum):
         "too many actions of this agent wait for a person", False, "approvals_left",
         "wait until a person has decided about some of them")
 
+    POLICY_DENIED = _Row("QWED-AGENT-POLICY-001", 200, "denied by a policy", True, "policies_allow",
+        "do what the policy in `details` allows, or ask an owner to change it")
+    POLICY_FAILED = _Row("QWED-AGENT-POLICY-002", 200, "a policy could not be evaluated", True, "policies_evaluated",
+        "an owner corrects the rule in `details`; `qwed policy test` shows what it does")
+
     MALFORMED = _Row("QWED-REQ-001", 400, "malformed request", True, "request_well_formed",
         "send what GET /openapi.json describes")
     TOO_LARGE = _Row("QWED-REQ-002", 413, "request too large", True, "request_within_size",
@@ -98,8 +103,10 @@ class ErrorCode(Enum):
     CONFLICT = _Row("QWED-REQ-009", 409, "not possible in the current state", True, "state_allows",
         "read the current state and try again")
 
-    VERSION_CHANGED = _Row("QWED-REQ-010", 412, "it was changed meanwhile", False, "version_current",
-        "read the present version, and send it in If-Match")
+    POLICY_REFUSED = _Row("QWED-REQ-011", 400, "a policy document is refused", True, "policies_valid",
+        "correct what `details.problems` names; `qwed policy check` finds it without a server")
+    PRECONDITION_FAILED = _Row("QWED-REQ-010", 412, "it was changed since it was read", True, "etag_current",
+        "read it again, and send its new ETag in If-Match")
 
     NO_CREDENTIAL = _Row("QWED-AUTH-001", 401, "no credential", True, "credential_given",
         "send an organisation key in X-API-Key")

@@ -66,6 +66,18 @@ def _apply_resolution(part: change_parts.ApprovalResolved, context: ChangeContex
         context.entities.put_open_elevation(part.agent_id, False)
 
 
+def _refuse_group(part: change_parts.GroupApproved, context: ChangeContext) -> Conflict | None:
+    row = context.one("SELECT state, group_approvals FROM approvals WHERE approval_id = ?", (part.approval_id,))
+    if row is None or row[0] != "pending" or context.entities.is_claimed(part.approval_id):
+        return Conflict.RESOLVED
+    before = sql.group_approvals_text(part.before) if part.before else None
+    return Conflict.STALE if row[1] != before or context.entities.is_claimed(_claim_of(part)) else None
+
+
+def _claim_of(part: change_parts.GroupApproved) -> str:
+    return f"{part.approval_id} {len(part.before)}"
+
+
 def _refuse_execution(part: change_parts.ExecutionLogged, context: ChangeContext) -> Conflict | None:
     row = context.one("SELECT 1 FROM executions WHERE activity_id = ?", (part.activity_id,))
     return Conflict.EXECUTED if row is not None or context.entities.is_claimed(part.activity_id) else None
@@ -77,6 +89,11 @@ def _refuse_revocation(part: change_parts.KeyRevoked, context: ChangeContext) ->
         return Conflict.REVOKED
     others = [key for key in active if key.role == "owner" and key.key_id != part.key.key_id]
     return Conflict.LAST_OWNER if part.key.role == "owner" and not others else None
+
+
+def _refuse_key(part: change_parts.KeyChanged, context: ChangeContext) -> Conflict | None:
+    current = next((key for key in context.entities.keys(part.before.organisation_id) if key == part.before), None)
+    return Conflict.STALE if current is None else None
 
 
 def _refuse_second(part: change_parts.AttestationRevoked, context: ChangeContext) -> Conflict | None:
@@ -183,6 +200,13 @@ PART_HANDLERS: dict[type, _PartHandler] = {
         lambda part: ((sql.RESOLVE_APPROVAL, (part.state, part.resolution, part.resolved_in, part.approval_id)),),
         _apply_resolution,
     ),
+    change_parts.GroupApproved: _PartHandler(
+        _refuse_group,
+        lambda part: (
+            (sql.PUT_GROUP_APPROVALS, (sql.group_approvals_text((*part.before, part.approval)), part.approval_id)),
+        ),
+        lambda part, desk: desk.entities.claim(_claim_of(part), desk.write, desk.durable),
+    ),
     change_parts.ExecutionLogged: _PartHandler(
         _refuse_execution,
         lambda part: ((insert("executions"), tuple(part)),),
@@ -193,6 +217,11 @@ PART_HANDLERS: dict[type, _PartHandler] = {
         _refuse_revocation,
         lambda part: (("UPDATE keys SET revoked_at = ? WHERE key_id = ?", (part.at, part.key.key_id)),),
         lambda part, desk: desk.entities.put_key(replace(part.key, revoked_at=part.at)),
+    ),
+    change_parts.KeyChanged: _PartHandler(
+        _refuse_key,
+        lambda part: ((sql.UPDATE_KEY, sql.changed_key_row(part.after)),),
+        lambda part, desk: desk.entities.put_key(part.after),
     ),
     change_parts.OrganisationHalted: _PartHandler(
         _never,

@@ -10,17 +10,17 @@ from functools import cache
 
 _COLUMNS = {
     "organisations": "organisation_id name created_at",
-    "keys": "key_id organisation_id name role prefix digest created_at revoked_at",
+    "keys": "key_id organisation_id name role prefix digest created_at revoked_at approver_groups",
     "agents": (
         "agent_id organisation_id name type principal_id trust status permissions limits token_prefix token_digest "
-        "created_at description framework model registered_by"
+        "created_at description framework model registered_by registered_trust"
     ),
     "tools": "organisation_id name definition",
     "policy_sets": "organisation_id version digest documents changes changed_at changed_by",
     "conversations": "agent_id conversation_id last_step steps fingerprint repeats recent_states",
     "approvals": (
         "approval_id organisation_id agent_id activity_id action_hash state cost tokens high_risk_calls created_at "
-        "expires_at kind requested_by request"
+        "expires_at kind requested_by request approver_groups"
     ),
     "idempotency_keys": "agent_id key body_hash activity_id answer expires_at subject_id",
     "usage": (

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 from qwed.domain.access_lists import AccessLists
 from qwed.domain.agent import Agent, Key
 from qwed.domain.budget import UsageCounters
-from qwed.domain.change_parts import AttestationRevoked, Conflict, Webhook
+from qwed.domain.change_parts import AttestationRevoked, Conflict, GroupApproval, Webhook
 from qwed.domain.evidence import TrustEvidence
 from qwed.domain.policy_set import PolicySet, PolicySetVersion
 from qwed.domain.snapshot import ChainEnd, Snapshot, SnapshotKeys
@@ -111,6 +111,10 @@ class ApprovalRecord(NamedTuple):
     leaf: str
     payload: str
     subject_id: str | None = None
+    approver_groups: tuple[str, ...] = ()
+    """Groups that must each approve."""
+    group_approvals: tuple[GroupApproval, ...] = ()
+    """Approvals that they have given so far."""
 
     def state_at(self, now: float) -> str:
         """Return its state at `now`: pending past its time is expired, even if that is not written yet."""

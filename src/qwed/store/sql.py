@@ -7,12 +7,12 @@ import msgspec
 from qwed.domain.agent import Agent, AgentLimits, AgentStatus, Key, Permissions
 from qwed.domain.behaviour import BehaviourWindow
 from qwed.domain.budget import Usage, UsageCounters
-from qwed.domain.change_parts import ApprovalRequest, Webhook
+from qwed.domain.change_parts import ApprovalRequest, GroupApproval, Webhook
 from qwed.domain.evidence import TrustEvidence
 from qwed.domain.write_set import Activity, Committed, IdempotentAnswer
 from qwed.model import Trust
 from qwed.store.columns import insert, on_conflict_replace, select, table_columns, upsert
-from qwed.store.protocol import ActivityQuery, ApprovalQuery
+from qwed.store.protocol import ActivityQuery, ApprovalQuery, ApprovalRecord
 
 Row = tuple[Any, ...]
 
@@ -20,11 +20,15 @@ INSERT_ORGANISATION = insert("organisations")
 INSERT_KEY = insert("keys")
 INSERT_AGENT = insert("agents")
 UPDATE_AGENT = "UPDATE agents SET trust = ?, status = ?, token_prefix = ?, token_digest = ? WHERE agent_id = ?"
-INSERT_APPROVAL = f"INSERT INTO {table_columns('approvals')} VALUES (?, ?, ?, ?, '', 'pending', ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - constants
+INSERT_APPROVAL = (
+    f"INSERT INTO {table_columns('approvals')} VALUES (?, ?, ?, ?, '', 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - constants
+)
 RESOLVE_APPROVAL = (
     "UPDATE approvals SET state = ?, resolution = ?, resolved_in = ? WHERE approval_id = ? AND state = 'pending'"
 )
+PUT_GROUP_APPROVALS = "UPDATE approvals SET group_approvals = ? WHERE approval_id = ? AND state = 'pending'"
 SELECT_ELEVATION = "SELECT 1 FROM approvals WHERE agent_id = ? AND kind = 'trust_elevation' AND state = 'pending'"
+UPDATE_KEY = "UPDATE keys SET approver_groups = ? WHERE key_id = ?"
 SELECT_KEYS = select("keys", "WHERE organisation_id = ? ORDER BY created_at, rowid")
 SELECT_KEY = select("keys", "WHERE prefix = ?")
 SELECT_AGENT = select("agents", "WHERE agent_id = ?")
@@ -108,11 +112,15 @@ _APPROVAL_COLUMNS = (
     "p.high_risk_calls, p.created_at, p.expires_at, p.kind, p.requested_by, p.request, p.resolution, "
 )
 _APPROVAL = (
-    _APPROVAL_COLUMNS + "a.leaf, a.payload, a.subject_id FROM approvals p JOIN activities a USING (activity_id) "
+    _APPROVAL_COLUMNS
+    + "a.leaf, a.payload, a.subject_id, p.approver_groups, p.group_approvals "
+    + "FROM approvals p JOIN activities a USING (activity_id) "
 )
 SELECT_APPROVAL = _APPROVAL + "WHERE p.approval_id = ?"
 # Without their content, which resolving them does not need.
-_EXPIRED_APPROVAL = _APPROVAL_COLUMNS + "'', '', a.subject_id FROM approvals p JOIN activities a USING (activity_id) "
+_EXPIRED_APPROVAL = _APPROVAL_COLUMNS + (
+    "'', '', a.subject_id, p.approver_groups, p.group_approvals FROM approvals p JOIN activities a USING (activity_id) "
+)
 SELECT_EXPIRED = _EXPIRED_APPROVAL + "WHERE p.state = 'pending' AND p.expires_at <= ? ORDER BY p.expires_at LIMIT ?"
 SELECT_EXPIRED_OF = _EXPIRED_APPROVAL + "WHERE p.agent_id = ? AND p.state = 'pending' AND p.expires_at <= ?"
 SELECT_NEXT_EXPIRY = "SELECT min(expires_at) FROM approvals WHERE state = 'pending' AND expires_at > ?"
@@ -136,6 +144,8 @@ AFTER_LAST = (END, 2**62)
 """Times before and after all stored activities."""
 
 _permissions = msgspec.json.Decoder(Permissions)
+_names = msgspec.json.Decoder(tuple[str, ...])
+_group_approvals = msgspec.json.Decoder(tuple[GroupApproval, ...])
 _limits = msgspec.json.Decoder(AgentLimits)
 
 
@@ -150,12 +160,13 @@ def key_row(key: Key) -> Row:
         key.digest,
         key.created_at,
         key.revoked_at,
+        _list_text(key.approver_groups),
     )
 
 
 def to_key(row: Row) -> Key:
     """Return the API key in a row."""
-    key_id, organisation_id, name, role, prefix, digest, created_at, revoked_at = row
+    key_id, organisation_id, name, role, prefix, digest, created_at, revoked_at, approver_groups = row
     return Key(
         key_id=key_id,
         organisation_id=organisation_id,
@@ -165,7 +176,21 @@ def to_key(row: Row) -> Key:
         digest=digest,
         created_at=created_at,
         revoked_at=revoked_at,
+        approver_groups=_list_in(approver_groups),
     )
+
+
+def changed_key_row(key: Key) -> Row:
+    """Return the values of UPDATE_KEY: the fields of a key that can change."""
+    return (_list_text(key.approver_groups), key.key_id)
+
+
+def _list_text(names: tuple[str, ...]) -> str | None:
+    return msgspec.json.encode(names).decode() if names else None
+
+
+def _list_in(text: str | None) -> tuple[str, ...]:
+    return () if text is None else _names.decode(text)
 
 
 def agent_row(agent: Agent) -> Row:
@@ -187,6 +212,7 @@ def agent_row(agent: Agent) -> Row:
         agent.framework,
         agent.model,
         agent.registered_by,
+        int(agent.registered_trust),
     )
 
 
@@ -209,6 +235,7 @@ def to_agent(row: Row) -> Agent:
         framework=row[13],
         model=row[14],
         registered_by=row[15],
+        registered_trust=Trust(row[16]),
     )
 
 
@@ -237,7 +264,20 @@ def approval_row(organisation_id: str, agent_id: str, activity_id: str, approval
         approval.kind,
         approval.requested_by,
         approval.request,
+        _list_text(approval.approver_groups),
     )
+
+
+def to_approval(row: Row) -> ApprovalRecord:
+    """Return the approval in a row."""
+    *columns, approver_groups, group_approvals = row
+    given = () if group_approvals is None else _group_approvals.decode(group_approvals)
+    return ApprovalRecord._make((*columns, _list_in(approver_groups), given))
+
+
+def group_approvals_text(approvals: tuple[GroupApproval, ...]) -> str:
+    """Return the stored form of the approvals that groups have given."""
+    return msgspec.json.encode(approvals).decode()
 
 
 def webhook_row(webhook: Webhook) -> Row:

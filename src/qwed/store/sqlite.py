@@ -303,7 +303,7 @@ class SqliteStore(BaseStore):
         if now < self.next_expiry:
             return ()
         with self._lock:
-            approvals = [ApprovalRecord(*row) for row in self._some(sql.SELECT_EXPIRED, (now, limit))]
+            approvals = [sql.to_approval(row) for row in self._some(sql.SELECT_EXPIRED, (now, limit))]
             # Not before they are resolved: the caller may fail to do it.
             self.next_expiry = now if approvals else self._expiry_after(now)
             return [approval for approval in approvals if not self._entities.is_claimed(approval.approval_id)]
@@ -314,7 +314,7 @@ class SqliteStore(BaseStore):
                 agent_id
             ):
                 return ()
-            approvals = [ApprovalRecord(*row) for row in self._some(sql.SELECT_EXPIRED_OF, (agent_id, now))]
+            approvals = [sql.to_approval(row) for row in self._some(sql.SELECT_EXPIRED_OF, (agent_id, now))]
             return [approval for approval in approvals if not self._entities.is_claimed(approval.approval_id)]
 
     def _expiry_after(self, now: float) -> float:

@@ -20,6 +20,7 @@ from qwed.domain.change_parts import (
     ElevationRequested,
     ExecutionLogged,
     KeyAdded,
+    KeyChanged,
     KeyRevoked,
     ListChanged,
     OrganisationActive,
@@ -139,6 +140,12 @@ _KINDS: dict[str, Kind] = {
     "tool": Kind(
         lambda _shop: (ToolChanged(ORGANISATION, "t", b"1"),), lambda s: s.store.tool_rows(ORGANISATION), {"t": b"1"}
     ),
+    "groups of a key": Kind(
+        lambda _shop: (KeyChanged(SECOND, replace(SECOND, approver_groups=("finance",))),),
+        lambda s: [key.approver_groups for key in s.store.list_keys(ORGANISATION)],
+        [(), ("finance",)],
+        before=lambda store_fixture: store_fixture.change(KeyAdded(SECOND)),
+    ),
     "policies": Kind(
         lambda _shop: (PolicySetChanged(ORGANISATION, NO_POLICIES, POLICIES, 9.0, "key_1"),),
         lambda s: s.store.policies(ORGANISATION),
@@ -204,7 +211,8 @@ kinds = pytest.mark.parametrize("kind", _KINDS.values(), ids=_KINDS)
 def test_every_kind_of_part_has_a_row_and_a_test() -> None:
     assert set(PART_HANDLERS) == set(get_args(change_parts.ChangePart))
     kinds = {type(part) for kind in _KINDS.values() for part in _made(kind)}
-    assert kinds | {change_parts.ApprovalResolved} == set(PART_HANDLERS)
+    elsewhere = {change_parts.ApprovalResolved, change_parts.GroupApproved}
+    assert kinds | elsewhere == set(PART_HANDLERS)
 
 
 def _made(kind: Kind) -> tuple[change_parts.ChangePart, ...]:

@@ -27,6 +27,7 @@ TAGS: tuple[Tag, ...] = (
     Tag("agents", ("agents",), "Register agents, verify their actions and read their activity."),
     Tag("approvals", ("approvals",), "Approve or reject pending actions."),
     Tag("tools", ("tools",), "Register tools and their risk levels."),
+    Tag("policies", ("policies",), "Put an organisation's own rules in force, and read their versions."),
     Tag(
         "organisation",
         ("organisations", "keys", "webhook", "suspend-all", "reactivate-all", "changes"),
@@ -66,6 +67,7 @@ PATH_PARAMETERS: dict[str, ParameterDoc] = {
     ),
     "job_id": ParameterDoc(_id("job"), "Id of the job, from the response to the batch."),
     "key_id": ParameterDoc(_id("key"), "Id of the key, from the list of keys."),
+    "policy_id": ParameterDoc({**_TEXT, "maxLength": 64}, "Name of the policy, as its text states it."),
     "tool": ParameterDoc({**_TEXT, "maxLength": 128}, "Name of the tool."),
     "name": ParameterDoc({**_TEXT, "maxLength": 128}, "Name of the tool, in lower case."),
 }
@@ -86,6 +88,10 @@ SENDER = ParameterDoc(
     "only authenticated callers may send them.",
 )
 
+IF_MATCH = ParameterDoc(
+    {"type": "string"},
+    'ETag that the caller has read, such as `"3"`: the request is refused with 412 if it has changed since.',
+)
 HEADER_PARAMETERS: dict[str, dict[str, ParameterDoc]] = {
     "/events": {"Last-Event-ID": LAST_EVENT_ID},
     "/a2a/intercept": {"QWED-Agent-Id": SENDER},

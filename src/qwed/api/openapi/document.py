@@ -13,6 +13,7 @@ from qwed.api.openapi.descriptions import (
     HEADER_PARAMETERS,
     HEADERS,
     IDEMPOTENCY_KEY,
+    IF_MATCH,
     PATH_ERRORS,
     PATH_PARAMETERS,
     RATE_HEADERS,
@@ -145,6 +146,8 @@ def _parameters(route: Route) -> list[Schema]:
     ]
     query = [_parameter(route, name, "query", doc) for name, doc in _query_docs(route).items()]
     header = [_parameter_object("Idempotency-Key", "header", IDEMPOTENCY_KEY)] if route.is_decision else []
+    if route.conditional:
+        header.append(_parameter_object("If-Match", "header", IF_MATCH))
     own = HEADER_PARAMETERS.get(route.path, {})
     return path + query + header + [_parameter_object(name, "header", doc) for name, doc in own.items()]
 

@@ -110,7 +110,9 @@ async def receive_disconnect() -> dict[str, Any]:
     return {"type": "http.disconnect"}
 
 
-_SINGLE_VALUE_HEADERS = frozenset({b"x-api-key", b"authorization", SENDER_HEADER, b"idempotency-key", b"last-event-id"})
+_SINGLE_VALUE_HEADERS = frozenset(
+    {b"x-api-key", b"authorization", SENDER_HEADER, b"idempotency-key", b"last-event-id", b"if-match"}
+)
 
 
 def _reject_repeated_headers(headers: list[tuple[bytes, bytes]]) -> None:
@@ -268,9 +270,10 @@ def _bearer(header: str | None) -> str | None:
     return token.strip() if scheme.lower() == "bearer" else None
 
 
-def json_response(value: Any, status: int = 200) -> Response:
+def json_response(value: Any, status: int = 200, etag: str | None = None) -> Response:
     """Return `value` as a JSON response."""
-    return Response(status, _encode(value))
+    headers = (JSON_HEADER,) if etag is None else (JSON_HEADER, (b"etag", etag.encode()))
+    return Response(status, _encode(value), headers)
 
 
 def stream_response(chunks: Chunks, *headers: tuple[bytes, bytes]) -> Response:

@@ -267,6 +267,7 @@ _CHECKS_BY_EVENT: dict[str, tuple[_Check, ...]] = {
     Event.TRUST_RAISED: (TableCheck._check_link, TableCheck._check_resolution, TableCheck._record_agent),
     Event.EXECUTED: (TableCheck._check_link, TableCheck._check_execution),
     Event.EXECUTED_UNPERMITTED: (TableCheck._check_link,),
+    Event.GROUP_APPROVED: (TableCheck._check_link,),
     Event.ATTESTATION_REVOKED: (TableCheck._check_revocation,),
     Event.ERASED: (TableCheck._check_erasure,),
     Event.ORGANISATION_ADDED: (TableCheck._check_organisation,),

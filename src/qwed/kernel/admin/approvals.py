@@ -14,6 +14,7 @@ from qwed.domain.agent import Agent
 from qwed.domain.change_parts import AgentChanged, AgentUnchanged, ApprovalResolved, ChangePart, Conflict
 from qwed.domain.write_set import Committed, WriteSet
 from qwed.futures import Future
+from qwed.kernel.admin.approver_groups import GroupStep, next_step
 from qwed.kernel.agents.trust import ELEVATION, evidence_of, refuse_evidence
 from qwed.kernel.answer import Answer, Problem, problem
 from qwed.kernel.audit.issue import proven_head
@@ -78,23 +79,71 @@ async def approve(
     if isinstance(approval, Problem):
         return approval
     own = approval.requested_by == actor.actor_id
-    if own and _has_other_key(actor, services):
+    outcome = _refuse_approver(approval, actor, services) or _outcome_of(approval, actor, services)
+    if isinstance(outcome, Problem):
+        return outcome
+    activity_id, now = timed_id("act", services.clock.now()), services.clock.now()
+    if approval.approver_groups:
+        step = next_step(approval, actor, activity_id, now, services)
+        if isinstance(step, Problem):
+            return step
+        if step.missing:
+            return await _commit_resolution(approval, _group_change(approval, step, comment, actor, services), services)
+        outcome = outcome._replace(parts=(step.part, *outcome.parts))
+    event = Event.TRUST_RAISED if approval.kind == ELEVATION else Event.APPROVED
+    change = _resolution_change(
+        approval,
+        APPROVED,
+        event,
+        comment,
+        actor.actor_id,
+        services,
+        outcome,
+        self_approved=own,
+        activity_id=activity_id,
+    )
+    return await _commit_resolution(approval, change, services)
+
+
+def _refuse_approver(approval: ApprovalRecord, actor: Actor, services: Services) -> Problem | None:
+    if approval.requested_by == actor.actor_id and _has_other_key(actor, services):
         return problem(
             ErrorCode.OWN_REQUEST, "this key made the request: another owner or approver key must approve it"
         )
-    if not _is_in_log(approval, services):
-        return _unreadable(TAMPERED)
+    return None if _is_in_log(approval, services) else _unreadable(TAMPERED)
+
+
+def _outcome_of(approval: ApprovalRecord, actor: Actor, services: Services) -> ApprovalOutcome | Problem:
+    """Return what the approval would do now, or why it would be refused."""
     agent = services.store.find_agent(approval.agent_id)
     if agent is None or services.stopped(agent):
         return problem(ErrorCode.CONFLICT, "the agent is suspended: reactivate it first", final=False)
-    outcome = _GRANTS[approval.kind](approval, agent, actor, services)
-    if isinstance(outcome, Problem):
-        return outcome
-    event = Event.TRUST_RAISED if approval.kind == ELEVATION else Event.APPROVED
-    change = _resolution_change(
-        approval, APPROVED, event, comment, actor.actor_id, services, outcome, self_approved=own
+    return _GRANTS[approval.kind](approval, agent, actor, services)
+
+
+def _group_change(
+    approval: ApprovalRecord, step: GroupStep, comment: ApprovalComment, actor: Actor, services: Services
+) -> WriteSet:
+    """Return the change that records the approval of one group; the request stays pending."""
+    given = step.part.approval
+    return build_change(
+        Event.GROUP_APPROVED,
+        actor.actor_id,
+        approval.organisation_id,
+        given.at,
+        services,
+        key=services.vault.key_about(approval.subject_id, approval.organisation_id),
+        activity_id=given.activity_id,
+        agent_id=approval.agent_id,
+        about=approval.activity_id,
+        content={
+            "reason": comment.reason,
+            "approver": comment.approver,
+            "approval_id": approval.approval_id,
+            "groups": given.groups,
+        },
+        parts=(step.part,),
     )
-    return await _commit_resolution(approval, change, services)
 
 
 async def reject(
@@ -269,9 +318,10 @@ def _resolution_change(
     outcome: ApprovalOutcome,
     *,
     self_approved: bool = False,
+    activity_id: str | None = None,
 ) -> WriteSet:
     now = services.clock.now()
-    activity_id = timed_id("act", now)
+    activity_id = activity_id or timed_id("act", now)
     key = services.vault.key_about(approval.subject_id, approval.organisation_id)
     comment_text = msgspec.json.encode(ResolutionText(comment.reason, comment.approver)).decode()
     resolution = StoredResolution(

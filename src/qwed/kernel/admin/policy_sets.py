@@ -69,7 +69,7 @@ def _change_of(before: PolicySet, after: PolicySet, actor: Actor, services: Serv
 def refuse_version(present: PolicySet) -> Problem:
     """Return the problem with a change of a version that is not in force any more."""
     return problem(
-        ErrorCode.VERSION_CHANGED,
+        ErrorCode.PRECONDITION_FAILED,
         f"version {present.version} of the policies is in force",
         details={"version": present.version, "digest": present.digest},
     )

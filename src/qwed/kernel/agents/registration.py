@@ -265,6 +265,7 @@ async def register(request: RegisterRequest, actor: Actor, services: Services) -
         token_digest=token.digest,
         created_at=now,
         registered_by=actor.actor_id,
+        registered_trust=trust,
         name=mask(request.name),
         # A masked id would be another id.
         principal_id=request.principal_id,

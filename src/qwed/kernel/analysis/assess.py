@@ -15,14 +15,14 @@ from qwed.kernel.analysis.content_scan import scan_content
 from qwed.kernel.analysis.executable_text import value_at
 from qwed.kernel.analysis.tool_analyzers import SECRET_EXFILTRATION, SECRET_IN_PARAMETERS
 from qwed.kernel.answer import Answer, PolicyCheck, Problem, RiskAssessment, Verification, printable
-from qwed.kernel.case import Case
+from qwed.kernel.case import Case, Credentials, replace
 from qwed.kernel.privacy.masking import mask_value
 from qwed.kernel.privacy.payload import Payload, encode_payload, redacted_action
 from qwed.kernel.privacy.redaction import Redactor
 from qwed.kernel.services import Services
 from qwed.kernel.stages.assess_risk import assess_risk
 from qwed.kernel.stages.check_permissions import check_permissions
-from qwed.kernel.stages.decide import decide
+from qwed.kernel.stages.decide import decide, status_decision
 from qwed.kernel.stages.run_engine import run_engine
 from qwed.kernel.tools import TOOL, TOOL_CALL, text_of
 from qwed.model import Decision, ErrorCode, Status, Verdict
@@ -35,6 +35,10 @@ ASSESSMENT_STAGES: tuple[AssessmentStage, ...] = (check_permissions, run_engine,
 
 _ALWAYS_NAMED = ("agent_active", "within_budget", "trust_level_sufficient")
 """Checks outside the engine that every answer names if they passed."""
+_TRUST_CHECK = "trust_level_sufficient"
+_DECISION_CHECKS = frozenset({_TRUST_CHECK, ErrorCode.POLICY_DENIED.check, ErrorCode.POLICY_FAILED.check})
+"""Checks outside the engine that an answer names if they refuse."""
+_NO_CREDENTIALS = Credentials()
 MAX_PAYLOAD_LENGTH = 4_096
 """Larger assessments are not cached: all agents share the memory of one cache."""
 _CACHEABLE_ERRORS = frozenset({ErrorCode.TOOL_NOT_ALLOWED.code, ErrorCode.UNKNOWN_ACTION_TYPE.code})
@@ -54,9 +58,9 @@ def assess(
         if isinstance(outcome, CoroutineType):
             return _assess_later(case, outcome, services, stages[index + 1 :])
         if isinstance(outcome, Answer):
-            return _assessment_of(case, outcome)
+            return build_assessment(case, outcome)
         case = outcome
-    return _assessment_of(case, None)
+    return build_assessment(case, None)
 
 
 async def _assess_later(
@@ -67,12 +71,12 @@ async def _assess_later(
 ) -> Assessment:
     outcome = await pending
     if isinstance(outcome, Answer):
-        return _assessment_of(case, outcome)
+        return build_assessment(case, outcome)
     assessment = assess(outcome, services, stages)
     return assessment if isinstance(assessment, Assessment) else await assessment
 
 
-def _assessment_of(case: Case, refusal: Answer | None) -> Assessment:
+def build_assessment(case: Case, refusal: Answer | None) -> Assessment:
     """Return the assessment of a case that has passed the cacheable stages."""
     decision = case.decision if refusal is None else refusal.decision
     error = None if refusal is None else refusal.error
@@ -119,7 +123,29 @@ def _assessment_of(case: Case, refusal: Answer | None) -> Assessment:
         policy_checks=policies,
         payload=payload,
         encoded_payload=encoded_payload,
+        basis=_basis_of(case),
         cacheable=len(encoded_payload) <= MAX_PAYLOAD_LENGTH and _is_repeatable(case, error),
+    )
+
+
+def _basis_of(case: Case) -> Case | None:
+    """Return the analyzed case without what belongs to one request, or None where a hard limit refuses it."""
+    if case.verdict is None or status_decision(case) is Decision.DENIED:
+        return None
+    return replace(
+        case,
+        credentials=_NO_CREDENTIALS,
+        action_raw=None,
+        context_raw=None,
+        options_raw=None,
+        justification=None,
+        idempotency_key=None,
+        context=None,
+        step=None,
+        key=None,
+        reservation=None,
+        decision=Decision.DENIED,
+        checks_passed=tuple([name for name in case.checks_passed if name != _TRUST_CHECK]),
     )
 
 
@@ -149,13 +175,13 @@ def _verification_of(case: Case, error: Problem | None) -> Verification | None:
     verdict = case.verdict or _refused_by_permission(case, error)
     if verdict is None:
         return None
-    refused_by_trust = error is not None and error.check == "trust_level_sufficient"
+    refused_by = (error.check,) if error is not None and error.check in _DECISION_CHECKS else ()
     return Verification(
         status=verdict.status.on_agent_wire,
         engine=verdict.engine,
         risk_level=case.risk.word,
         checks_passed=(*verdict.checks_passed, *filter(_ALWAYS_NAMED.__contains__, case.checks_passed)),
-        checks_failed=(*verdict.checks_failed, "trust_level_sufficient") if refused_by_trust else verdict.checks_failed,
+        checks_failed=(*verdict.checks_failed, *refused_by) if refused_by else verdict.checks_failed,
         effects=tuple([{"effect": effect.kind, "target": effect.target} for effect in verdict.effects]),
         message=verdict.message if verdict.message.isprintable() else printable(verdict.message),
     )

@@ -39,6 +39,8 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
     payload: Payload
     encoded_payload: str
     """The encoded payload for a request without further statements."""
+    basis: Case | None = None
+    """The analyzed action, on which policies are evaluated; None where a hard limit refuses it whatever they say."""
     cacheable: bool = False
     """True if the same action would get the same assessment next time."""
 

@@ -76,6 +76,8 @@ class Call(NamedTuple):
     actor: Actor
     services: Services
     path: Mapping[str, str] = {}
+    if_match: str | None = None
+    """ETag of what the caller has read, from the header If-Match."""
 
 
 class AgentCall(NamedTuple):
@@ -106,6 +108,10 @@ class Operation(NamedTuple):
     """Further statuses with the same response."""
     status_of: Callable[[Any], int] | None = None
     """Chooses among the statuses by the response."""
+    conditional: bool = False
+    """True if it takes the header If-Match."""
+    etag_of: Callable[[Any], str] | None = None
+    """Returns the ETag of the response."""
     uploads: bool = False
     """True if it accepts a file, in a form or in base64."""
     large_message: bool = False

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from qwed.guards.secrets import mask
-from qwed.kernel.answer import Problem, Verification
+from qwed.kernel.answer import DecidingRule, Problem, Verification
 from qwed.kernel.privacy.masking import mask_value
 from qwed.kernel.privacy.redaction import Redactor
 from qwed.kernel.request import Action
@@ -28,6 +28,17 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Hash of the action that may be executed."""
     conversation_id: str | None = None
     chain: Chain | None = None
+    policy: DecidingRule | None = None
+    """Rule of the organisation's policies that decided."""
+    shadow: tuple[DecidingRule, ...] = ()
+    """Rules of policies in shadow that would have decided."""
+
+
+class PolicyMembers(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Members of a payload about policies, which differ between requests for one assessment."""
+
+    policy: DecidingRule | None = None
+    shadow: tuple[DecidingRule, ...] = ()
 
 
 _encode = msgspec.json.Encoder().encode
@@ -38,12 +49,16 @@ def encode_payload(payload: Payload) -> str:
     return _encode(payload).decode()
 
 
-def with_members(text: str, conversation_id: str | None, chain: Chain | None) -> str:
+def with_members(
+    text: str, conversation_id: str | None, chain: Chain | None, policies: PolicyMembers | None = None
+) -> str:
     """Return an encoded payload with the members that differ on every request."""
     if conversation_id is not None:
         text = f'{text[:-1]},"conversation_id":{_encode(conversation_id).decode()}}}'
     if chain is not None:
         text = f'{text[:-1]},"chain":{_encode(chain).decode()}}}'
+    if policies is not None:
+        text = f"{text[:-1]},{_encode(policies).decode()[1:]}"
     return text
 
 

@@ -139,8 +139,10 @@ async def _try_repair(case: Case, verdict: Verdict, services: Services) -> Case:
         checks_passed=tuple(check for check in repair_verdict.checks_passed if check not in verdict.checks_failed),
         checks_failed=verdict.checks_failed,
         result=verdict.result,
+        facts=repair_verdict.facts,
     )
-    return _with_verdict(replace(case, corrected=corrected, executable=action), corrected_verdict)
+    repaired = replace(case, corrected=corrected, executable=action, original_verdict=verdict)
+    return _with_verdict(repaired, corrected_verdict)
 
 
 def _with_correction(case: Case, fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -86,6 +86,14 @@ class ActivityView(View, frozen=True, kw_only=True):
     """`kept`; `erased` with its subject; `expired` after its retention; or `tampered`."""
 
 
+class GroupApprovalView(View, frozen=True, kw_only=True):
+    """Approval of one key in the name of its groups."""
+
+    key: str
+    groups: list[str]
+    at: str
+
+
 class ApprovalView(View, frozen=True, kw_only=True):
     """One approval: `kind` is `action` (then `action_id` waits) or `trust_elevation` (then `request` waits)."""
 
@@ -103,6 +111,9 @@ class ApprovalView(View, frozen=True, kw_only=True):
     justification: str | None
     request: dict[str, Any] | None
     requested_by: str
+    approvers: list[str]
+    """Groups of which one key each must approve; empty where any approver may decide."""
+    approved_by: list[GroupApprovalView]
     created_at: str
     expires_at: str
     resolution: Resolution | None
@@ -321,6 +332,11 @@ def approval_view(approval: ApprovalRecord, services: Services) -> ApprovalView:
         justification=content.get("justification"),
         request=request_of(approval, services),
         requested_by=approval.requested_by,
+        approvers=[*approval.approver_groups],
+        approved_by=[
+            GroupApprovalView(key=given.key_id, groups=[*given.groups], at=rfc3339(given.at))
+            for given in approval.group_approvals
+        ],
         created_at=rfc3339(approval.created_at),
         expires_at=rfc3339(approval.expires_at),
         resolution=_approval_resolution(approval, state, services),

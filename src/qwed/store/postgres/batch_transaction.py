@@ -35,6 +35,7 @@ _UNCACHED_PARTS = (
     change_parts.ExecutionLogged,
     change_parts.AttestationRevoked,
     change_parts.PolicySetUnchanged,
+    change_parts.GroupApproved,
 )
 """Parts that change nothing in the entity cache."""
 

@@ -35,6 +35,7 @@ ORGANISATION_PARTS = (
     change_parts.OrganisationHalted,
     change_parts.KeyAdded,
     change_parts.KeyRevoked,
+    change_parts.KeyChanged,
     change_parts.ToolChanged,
     change_parts.PolicySetChanged,
     change_parts.ListChanged,
@@ -111,7 +112,7 @@ def _agents_of(part: ChangePart) -> set[str]:
             return {before.agent_id}
         case change_parts.AgentAdded(agent) | change_parts.AgentUnchanged(agent):
             return {agent.agent_id}
-        case change_parts.ElevationRequested() | change_parts.ApprovalResolved():
+        case change_parts.ElevationRequested() | change_parts.ApprovalResolved() | change_parts.GroupApproved():
             return {part.agent_id}
     return set()
 
@@ -119,4 +120,6 @@ def _agents_of(part: ChangePart) -> set[str]:
 def _organisations_of(part: ChangePart) -> set[str]:
     if isinstance(part, change_parts.KeyAdded | change_parts.KeyRevoked):
         return {part.key.organisation_id}
+    if isinstance(part, change_parts.KeyChanged):
+        return {part.before.organisation_id}
     return {getattr(part, "organisation_id", "")} - {""}
