@@ -11,7 +11,7 @@ from qwed.domain.budget import NO_COST, RequestCost
 from qwed.domain.conversation import ConversationStep
 from qwed.domain.policy_set import PolicySet
 from qwed.domain.snapshot import NO_TOOLS, StoredAnswer
-from qwed.domain.write_set import Reservation
+from qwed.domain.write_set import Reservation, UsageEffects
 from qwed.kernel.analysis.content_scan import EMPTY_SCAN, ContentScan
 from qwed.kernel.answer import Answer, DecidingRule, Factor, PolicyCheck
 from qwed.kernel.request import NO_OPTIONS, Action, ActionOptions, Context
@@ -117,6 +117,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Rule of it that decided."""
     shadow: tuple[DecidingRule, ...] = ()
     """Rules of policies in shadow that would have decided."""
+    usage: UsageEffects | None = None
+    """Rolling usage that it was decided on, and that it adds to."""
 
 
 replace = msgspec.structs.replace

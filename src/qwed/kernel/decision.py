@@ -61,7 +61,7 @@ def apply_policies(case: Case, snapshot: Snapshot, now: float) -> Case:
         return case
     if policies.is_empty:
         return replace(case, policy_set=policies)
-    return judge(case, assessment, assessment.basis, policies, now)
+    return judge(case, assessment, assessment.basis, policies, now, snapshot.usage_values)
 
 
 def conclude(case: Case, snapshot: Snapshot, refusal: Answer | None, settings: Settings, now: float) -> Outcome:

@@ -113,6 +113,7 @@ def record_decision(case: Case, outcome: Outcome, services: Services, now: float
         broken_rules=outcome.broken_rules,
         degradations=_degradations_of(case, outcome, record, services, now) if outcome.broken_rules else (),
         policies=case.policy_set,
+        usage=case.usage,
         pair=None if case.message is None else (case.message.sender, case.message.receiver),
         link=link,
     )

@@ -6,6 +6,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
+from qwed.domain.usage_window import UsageKey
 from qwed.policy.argument_types import ArgumentType
 from qwed.policy.problem import Position, SourceText
 
@@ -59,20 +60,6 @@ class PolicyRule:
     min_trust: int | None = None
     """Trust from which an allow applies, in place of the agent's level of registration."""
     message: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class UsageKey:
-    """A counter that a rule reads: calls of a tool, or the sum of an argument, within the last seconds."""
-
-    scope: str
-    """`agent` or `organisation`."""
-    measure: str
-    """`count` or `sum`."""
-    tool: str
-    argument: str
-    """Empty for a count."""
-    seconds: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from qwed.domain.agent import Agent
+from qwed.domain.usage_window import NO_USAGE_VALUES, UsageValues
 from qwed.kernel.case import Case
 from qwed.kernel.request import Action
 from qwed.kernel.tools import TOOL_CALL
@@ -17,14 +18,14 @@ from qwed.policy import PolicyAgent, PolicyInput, PolicyTool
 _TEXT_FIELDS = ("query", "code", "target")
 
 
-def policy_input(case: Case, now: float) -> PolicyInput:
+def policy_input(case: Case, now: float, usage: UsageValues = NO_USAGE_VALUES) -> PolicyInput:
     """Return the input for what would be executed: the repaired action, where there is one."""
-    return _input_of(case, case.executable or case.action, _verdict_of(case), now)
+    return _input_of(case, case.executable or case.action, _verdict_of(case), now, usage)
 
 
-def original_input(case: Case, now: float) -> PolicyInput:
+def original_input(case: Case, now: float, usage: UsageValues = NO_USAGE_VALUES) -> PolicyInput:
     """Return the input for the action as it was sent, before its repair."""
-    return _input_of(case, case.action, case.original_verdict or _verdict_of(case), now)
+    return _input_of(case, case.action, case.original_verdict or _verdict_of(case), now, usage)
 
 
 def _verdict_of(case: Case) -> Verdict:
@@ -33,7 +34,7 @@ def _verdict_of(case: Case) -> Verdict:
     return case.verdict
 
 
-def _input_of(case: Case, action: Action, verdict: Verdict, now: float) -> PolicyInput:
+def _input_of(case: Case, action: Action, verdict: Verdict, now: float, usage: UsageValues) -> PolicyInput:
     return PolicyInput(
         action_type=action.type,
         tool=_tool_of(case, action),
@@ -44,6 +45,7 @@ def _input_of(case: Case, action: Action, verdict: Verdict, now: float) -> Polic
         facts=verdict.facts,
         agent=_agent_of(case.agent),
         now=datetime.fromtimestamp(now, UTC),
+        usage=usage,
     )
 
 
@@ -58,12 +60,17 @@ def arguments_of(action: Action) -> Mapping[str, Any]:
     return {**texts, **parameters}
 
 
-def _tool_of(case: Case, action: Action) -> PolicyTool:
+def tool_name_of(case: Case, action: Action) -> str:
+    """Return the name of the tool that is called, or an empty string for an action without one."""
     resolved = case.resolved_action
-    if not resolved.is_tool and action.type != TOOL_CALL:
+    return resolved.name if resolved.is_tool or action.type == TOOL_CALL else ""
+
+
+def _tool_of(case: Case, action: Action) -> PolicyTool:
+    name = tool_name_of(case, action)
+    if not name:
         return PolicyTool()
-    name = resolved.name
-    return PolicyTool(name=name, server=server_of(name) or "", registered=not resolved.custom)
+    return PolicyTool(name=name, server=server_of(name) or "", registered=not case.resolved_action.custom)
 
 
 def _agent_of(agent: Agent) -> PolicyAgent:

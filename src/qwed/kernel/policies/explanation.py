@@ -13,6 +13,7 @@ from qwed.kernel.case import Case, Credentials, replace
 from qwed.kernel.policies.action_input import policy_input
 from qwed.kernel.policies.compiled_sets import compiled_set
 from qwed.kernel.policies.judge import ruling_of
+from qwed.kernel.policies.usage import usage_of_call
 from qwed.kernel.request import NO_OPTIONS, read_action, read_options
 from qwed.kernel.services import Services
 from qwed.kernel.views.agent_views import View
@@ -60,8 +61,11 @@ async def explain_action(
     basis = assessment.basis
     if basis is None or policies.is_empty:
         return _explanation(assessment, None, policies.version, [])
-    (ruled, refusal, rule), _shadow = ruling_of(basis, policies, now)
-    results = explain(compiled_set(policies), policy_input(basis, now)).results
+    compiled = compiled_set(policies)
+    keys = usage_of_call(compiled, basis).all_read
+    usage = services.store.usage_values(agent.agent_id, agent.organisation_id, keys, now)
+    (ruled, refusal, rule), _shadow = ruling_of(basis, policies, now, usage)
+    results = explain(compiled, policy_input(basis, now, usage)).results
     decided = replace(ruled, assessment=None)
     explained = _explanation(assessment, rule, policies.version, [_rule(result) for result in results], decided)
     decision = decided.decision if refusal is None else refusal.decision

@@ -23,7 +23,7 @@ def check_documents(
     compiled = compile_policies(sources)
     if not isinstance(compiled, CompiledPolicies):
         return compiled
-    problems = (*_reserved(compiled), *_usage(compiled), *_groups(compiled, organisation_id, services))
+    problems = (*_reserved(compiled), *_groups(compiled, organisation_id, services))
     return problems or compiled
 
 
@@ -36,12 +36,6 @@ def _reserved(compiled: CompiledPolicies) -> Iterator[PolicyProblem]:
     for one in compiled.policies:
         if one.policy.policy_id in RESERVED_IDS:
             yield _problem(f"the name `{one.policy.policy_id}` is reserved: give it another", one.policy.source.file)
-
-
-def _usage(compiled: CompiledPolicies) -> Iterator[PolicyProblem]:
-    for rule in compiled.rules:
-        if rule.condition.usage:
-            yield _problem_of(rule, "usage is not available yet: remove `usage` from the condition")
 
 
 def _groups(compiled: CompiledPolicies, organisation_id: str, services: Services) -> Iterator[PolicyProblem]:
