@@ -20,6 +20,9 @@ EXTRA_ROWS = (
     "INSERT INTO job_items VALUES ('job_1', 1, '', 'sql', '{}', 'completed', 'r', '', 0.25)",
     f"INSERT INTO attestation_chains VALUES ({ORGANISATION}, 'chain', 2, 'att_1')",
     f"INSERT INTO message_lists VALUES ({ORGANISATION}, 'blocks', 'a', '')",
+    f"INSERT INTO usage_series VALUES ({AGENT}, '{ODD}', '', '{'9' * 60}.5', '0', 9223372036854775807)",
+    f"INSERT INTO usage_entries VALUES ({AGENT}, '{ODD}', '', 9223372036854775807, '1E-20')",
+    f"INSERT INTO usage_holds VALUES ('apr_1', {ORGANISATION}, '', 'amount', '0.10')",
     f"INSERT INTO token_buckets VALUES ({ORGANISATION}, 'pair', 0.1, 1790000000.123457, 1.7976931348623157e308)",
 )
 

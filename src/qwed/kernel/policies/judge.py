@@ -90,7 +90,7 @@ def outcome_of(
 def _assessment_under(assessment: Assessment, ruling: PolicyRuling, policies: PolicySet) -> Assessment:
     basis = ruling.case
     decision = basis.decision if ruling.refusal is None else ruling.refusal.decision
-    if decision is not assessment.decision or (ruling.refusal is not None and ruling.rule is not None):
+    if decision is not assessment.decision or ruling.refusal != assessment.refusal:
         assessment = build_assessment(basis, ruling.refusal)
     resolved = basis.resolved_action
     policy_hash = basis.agent.policy_hash(resolved.name, resolved.tool, SETTINGS_VERSION, policies.digest)

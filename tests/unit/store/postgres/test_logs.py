@@ -123,6 +123,9 @@ RAISES = (
 LEAVES = (
     "UPDATE webhooks SET delivered = 5, delivered_at = 1, waiting = 7, last_error = 'x', given_up = 1",
     "INSERT INTO usage VALUES ('agent_1', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', 0, '', 0, 0, 0, 0)",
+    "INSERT INTO usage_series VALUES ('agent_1', 'refund', 'amount', '1', '0', 0)",
+    "INSERT INTO usage_entries VALUES ('agent_1', 'refund', 'amount', 0, '0')",
+    "INSERT INTO usage_holds VALUES ('apr_1', 'org_1', 'refund', 'amount', '1')",
     "INSERT INTO outbox VALUES ('ntc_1', 'org_1', 'e', '{}', 0, 0, 0)",
     "INSERT INTO subjects VALUES ('sub_1', 'org_1', 'n', '', 0)",
 )
