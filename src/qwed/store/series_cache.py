@@ -18,8 +18,8 @@ from qwed.store.usage_rows import SELECT_FIRST_USE, SELECT_NEWEST_USES, SELECT_S
 
 Row = tuple[Any, ...]
 
-MAX_CACHED_SERIES = 10_000
-MAX_CACHED_USES = 1_024
+MAX_CACHED_SERIES = 5_000
+MAX_CACHED_USES = 64
 """Uses of one series that are kept in memory; twice as many before the older half is dropped."""
 _BEFORE_ALL = -(2**62)
 _at = itemgetter(0)

@@ -82,6 +82,29 @@ class PolicySetRow(NamedTuple):
     changed_by: str
 
 
+class SeriesRow(NamedTuple):
+    """Series of rolling usage; amounts are decimals as text."""
+
+    owner_id: str
+    tool: str
+    argument: str
+    total: str
+    held: str
+    last: int
+
+
+class HoldRow(NamedTuple):
+    """Use that an approval holds, with the state and kind of the approval, or None where it is missing."""
+
+    approval_id: str
+    owner_id: str
+    tool: str
+    argument: str
+    amount: str
+    state: str | None
+    kind: str | None
+
+
 class ActivityLocation(NamedTuple):
     """Log position of an activity."""
 
@@ -102,6 +125,13 @@ _APPROVAL_OF = _select(ApprovalRow, "approvals", "activity_id = ?")
 _REVOCATIONS = _select(RevocationRow, "revocations", "organisation_id = ? ORDER BY attestation_id")
 _REVOCATION = _select(RevocationRow, "revocations", "attestation_id = ?")
 _POLICY_SETS = _select(PolicySetRow, "policy_sets", "organisation_id = ? ORDER BY version")
+_OWNED = "owner_id = ? OR owner_id IN (SELECT agent_id FROM agents WHERE organisation_id = ?)"
+_SERIES = _select(SeriesRow, "usage_series", f"{_OWNED} ORDER BY owner_id, tool, argument")
+_HOLDS = (
+    "SELECT h.approval_id, owner_id, tool, argument, amount, p.state, p.kind FROM usage_holds h "  # noqa: S608 - constants
+    f"LEFT JOIN approvals p ON p.approval_id = h.approval_id WHERE {_OWNED} ORDER BY h.approval_id, owner_id, tool"
+)
+_TOTALS = "SELECT total_before FROM usage_entries WHERE owner_id = ? AND tool = ? AND argument = ? ORDER BY at"
 _SCHEMA = "SELECT type || ' `' || name || '`', sql FROM sqlite_master WHERE name NOT LIKE 'sqlite@_%' ESCAPE '@'"
 _EXECUTIONS = (
     "SELECT e.activity_id FROM executions e JOIN activities a USING (activity_id) WHERE a.organisation_id = ? "
@@ -249,6 +279,18 @@ class SnapshotReader:
     def policy_sets(self, organisation_id: str) -> Iterator[PolicySetRow]:
         """Yield every version of the policy set of an organisation, in order."""
         return map(PolicySetRow._make, self._rows(_POLICY_SETS, organisation_id))
+
+    def usage_series(self, organisation_id: str) -> Iterator[SeriesRow]:
+        """Yield the series of rolling usage of an organisation and its agents."""
+        return map(SeriesRow._make, self._rows(_SERIES, organisation_id, organisation_id))
+
+    def usage_totals(self, owner_id: str, tool: str, argument: str) -> Iterator[str]:
+        """Yield the total of a series before each of its uses, in order."""
+        return (row[0] for row in self._rows(_TOTALS, owner_id, tool, argument))
+
+    def usage_holds(self, organisation_id: str) -> Iterator[HoldRow]:
+        """Yield the uses of an organisation and its agents that approvals hold."""
+        return map(HoldRow._make, self._rows(_HOLDS, organisation_id, organisation_id))
 
     def erased(self, organisation_id: str) -> dict[str, str]:
         """Return the names of the erased subjects by id."""

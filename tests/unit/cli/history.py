@@ -30,6 +30,19 @@ EMAIL = {"type": "send_email", "parameters": {"to": "user@example.com", "body": 
 ATTACK = {"type": "execute_code", "code": "import os\nos.system('rm -rf /')"}
 GENEROUS: Any = {"trust_min_days": 0, "trust_min_actions": 0, "trust_max_denial_rate": 1.0}
 DAY = 86_400
+_COUNT_LETTERS = """\
+policy: letters
+facts: 1
+applies_to:
+  tools: [send_email]
+rules:
+  - id: few
+    when: usage.count("send_email", duration("24h")) < 2 && usage.org.count("send_email", duration("1h")) < 2
+    then: allow
+  - id: many
+    when: usage.count("send_email", duration("24h")) >= 2
+    then: ask
+"""
 
 
 class History(NamedTuple):
@@ -113,8 +126,18 @@ def _approvals_and_changes(gate: Gate, manual_clock: ManualClock) -> None:
         settle(gate.request_trust_change(careful, level, "it is").approval_id, reason="as you say")
 
 
+def _count_letters(gate: Gate, owner: Actor) -> None:
+    """Commit calls that a policy counts: two that may run, and one that waits for a person."""
+    run_in_thread(replace_policies([PolicyDocument("letters", _COUNT_LETTERS)], None, owner, gate.services), 30)
+    agent = gate.register_agent(name="counted", principal_id="bob", trust_level=2).agent_id
+    for number, decision in enumerate(("APPROVED", "APPROVED", "PENDING")):
+        place = {"conversation_id": f"counted letter {number}", "step_number": 1}
+        assert gate.verify_action(agent, EMAIL, place).decision == decision
+
+
 def _administration(gate: Gate) -> None:
     owner, services = Actor(GATE, gate.organisation_id, "owner"), gate.services
+    _count_letters(gate, owner)
     gate.suspend_all("a drill")
     gate.reactivate_all("over")
     second = run_in_thread(add_key("second", "approver", owner, services), 30)

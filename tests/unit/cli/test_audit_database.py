@@ -75,8 +75,16 @@ TAMPERED = {
     "UPDATE policy_sets SET documents = '[]'": "policy set 1: version 1 is damaged",
     "UPDATE policy_sets SET changed_by = 'key_x'": "policy set 1: the log has another digest, author or time for it",
     "DELETE FROM policy_sets WHERE version = 2": "policy set 2: the log put it in force, but it is missing",
-    "INSERT INTO policy_sets SELECT organisation_id, 3, digest, documents, changes, changed_at, changed_by "
-    "FROM policy_sets WHERE version = 2": "policy set 3: no entry of the log put it in force",
+    "INSERT INTO policy_sets SELECT organisation_id, 4, digest, documents, changes, changed_at, changed_by "
+    "FROM policy_sets WHERE version = 2": "policy set 4: no entry of the log put it in force",
+    "UPDATE usage_series SET total = '0'": "its uses do not add up to its total `0`",
+    "UPDATE usage_series SET total = 'many'": "`many` or `1` is not an amount",
+    "UPDATE usage_series SET held = '0'": "it says that `0` is held, but open approvals hold `1`",
+    "UPDATE usage_entries SET total_before = '2'": "its uses do not add up to its total `2`",
+    "DELETE FROM usage_series": "approvals hold uses of it, but it is missing",
+    "DELETE FROM usage_holds": "it says that `1` is held, but open approvals hold `0`",
+    "UPDATE usage_holds SET amount = '-1'": "`-1` is not an amount",
+    "UPDATE usage_holds SET approval_id = 'apr_x'": "use held by `apr_x`: no open approval of an action holds it",
     "UPDATE approvals SET state = 'approved' WHERE state = 'rejected'": "approval",
     _MADE: "no entry of a log created it",
     "ALTER TABLE activities DISABLE TRIGGER grow_logs": (

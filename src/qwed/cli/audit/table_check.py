@@ -1,5 +1,5 @@
 """Check of the tables that accompany a log against its leaves: approvals, executions, revocations, erasures, agents,
-keys, policy sets.
+keys, policy sets, rolling usage.
 
 The server trusts these tables; a row without a leaf was inserted from outside.
 """
@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from qwed.cli.audit.row_check import FindingCollector, is_same_time, parse_leaf
+from qwed.cli.audit.usage_check import usage_mismatches
 from qwed.ledger.leaf import Leaf
 from qwed.model import Decision, Event
 from qwed.store.policy_set_rows import to_policy_set
@@ -69,6 +70,7 @@ class TableCheck:
             self._status_mismatches,
             self._key_mismatches,
             self._policy_mismatches,
+            lambda: usage_mismatches(self._reader, self._log_id),
         )
         for check in tables:
             for where, problem in check():
