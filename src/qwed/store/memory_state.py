@@ -143,6 +143,8 @@ class MemoryState:
         """Apply a decision that was submitted as this write. It cannot fail, so memory is never ahead of the writer."""
         self.usages[effects.agent.agent_id] = after.usage
         self._durable = durable
+        if after.series:
+            self.usage_series.apply(after.series, write, durable)
         reservation = effects.reservation
         if reservation is not None:
             if after.history is not None:

@@ -261,9 +261,9 @@ class SqliteStore(BaseStore):
                     self.next_expiry = min(self.next_expiry, effects.approval.expires_at)
             else:
                 self.next_expiry = 0.0  # it may have added an approval; changes are rare, so reading again is cheap
+                self._state.usage_series.apply(series, self._submitted, durable)
                 if usage is not None:
                     self._state.usages[write_set.agent_id] = usage
-            self._state.usage_series.apply(series, self._submitted, durable)
             if effects is None or effects.degradations:
                 apply_plan_parts(write_set, self._change_context())
             future: Future[Committed | Conflict] = write.future
