@@ -17,7 +17,7 @@ from qwed.kernel.analysis.tool_analyzers import SECRET_EXFILTRATION, SECRET_IN_P
 from qwed.kernel.answer import Answer, PolicyCheck, Problem, RiskAssessment, Verification, printable
 from qwed.kernel.case import Case, Credentials, replace
 from qwed.kernel.privacy.masking import mask_value
-from qwed.kernel.privacy.payload import Payload, encode_payload, redacted_action
+from qwed.kernel.privacy.payload import OriginalFindings, Payload, encode_payload, redacted_action
 from qwed.kernel.privacy.redaction import Redactor
 from qwed.kernel.services import Services
 from qwed.kernel.stages.assess_risk import assess_risk
@@ -102,6 +102,7 @@ def build_assessment(case: Case, refusal: Answer | None) -> Assessment:
         # An action with a secret leaves no hash, unless it may be executed.
         action_hash=None if secret else case.action_hash,
         sub=f"sha256:{executable.hash}" if decision.commits else None,
+        **_findings_of(case, redactor) if decision is Decision.PENDING else {},
     )
     encoded_payload = encode_payload(payload)
     return Assessment(
@@ -126,6 +127,19 @@ def build_assessment(case: Case, refusal: Answer | None) -> Assessment:
         basis=_basis_of(case),
         cacheable=len(encoded_payload) <= MAX_PAYLOAD_LENGTH and _is_repeatable(case, error),
     )
+
+
+def _findings_of(case: Case, redactor: Redactor | None) -> dict[str, Any]:
+    """Return the members of the payload from which policies are evaluated again, without secrets."""
+    verdict, original = case.verdict, case.original_verdict
+    if verdict is None:
+        return {}
+    findings: dict[str, Any] = {"facts": verdict.facts}
+    if original is not None:
+        findings["original"] = OriginalFindings(effects=original.effects, facts=original.facts)
+    if redactor is None:
+        return findings
+    return {name: redactor.value(mask_value(msgspec.to_builtins(value))) for name, value in findings.items()}
 
 
 def _basis_of(case: Case) -> Case | None:

@@ -12,6 +12,14 @@ from qwed.kernel.privacy.masking import mask_value
 from qwed.kernel.privacy.redaction import Redactor
 from qwed.kernel.request import Action
 from qwed.ledger.attest import Chain
+from qwed.model import Effect, Facts
+
+
+class OriginalFindings(msgspec.Struct, frozen=True, kw_only=True):
+    """Findings in an action as it was sent, where a repaired one takes its place."""
+
+    effects: tuple[Effect, ...]
+    facts: Facts
 
 
 class Payload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -28,6 +36,10 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Hash of the action that may be executed."""
     conversation_id: str | None = None
     chain: Chain | None = None
+    facts: Any = None
+    """Facts of an action that waits for approval: policies are evaluated on them again when it is approved."""
+    original: Any = None
+    """OriginalFindings of a repaired action that waits for approval."""
     policy: DecidingRule | None = None
     """Rule of the organisation's policies that decided."""
     shadow: tuple[DecidingRule, ...] = ()
