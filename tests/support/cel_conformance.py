@@ -69,7 +69,8 @@ def read_cases(name: str) -> list[ConformanceCase]:
     """Return the cases of a file."""
     text = (DIRECTORY / f"{name}.textproto").read_text(encoding="utf-8")
     # The parser knows neither the constant nor this escape.
-    text = re.sub(r"null_value: ?(NULL_VALUE|0)", 'null_value: ""', text).replace(r" \? ", " ? ")
+    text = re.sub(r"null_value: ?(NULL_VALUE|0)", 'null_value: ""', text)
+    text = re.sub(r"(?<!\\)((?:\\\\)*)\\\?", r"\1?", text)
     parsed = text_format.Parse(text, _file_class()(), allow_unknown_field=True)
     return [_case(section.name, test) for section in parsed.section for test in section.test]
 
