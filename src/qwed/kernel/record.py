@@ -31,6 +31,7 @@ from qwed.kernel.privacy.payload import (
     encode_payload,
     masked_name,
     redacted_action,
+    redacted_facts,
     redacted_text,
     with_members,
 )
@@ -40,7 +41,7 @@ from qwed.kernel.tools import KNOWN_TYPES
 from qwed.ledger import leaf
 from qwed.ledger.attest import AttestationExtras, Chain, Receipt
 from qwed.ledger.subject_encryption import SubjectKey
-from qwed.model import Decision, ErrorCode, Status, usd_from
+from qwed.model import Decision, ErrorCode, Facts, Status, usd_from
 from qwed.model.clock import rfc3339
 from qwed.model.ids import timed_id
 from qwed.policy import PolicyAnswer
@@ -112,7 +113,7 @@ def record_decision(case: Case, outcome: Outcome, services: Services, now: float
         behaviour_flag=outcome.behaviour_flag,
         broken_rules=outcome.broken_rules,
         degradations=_degradations_of(case, outcome, record, services, now) if outcome.broken_rules else (),
-        policies=case.policy_set,
+        policies=outcome.policies,
         pair=None if case.message is None else (case.message.sender, case.message.receiver),
         link=link,
     )
@@ -229,7 +230,12 @@ def answer_of(case: Case, record: DecisionRecord, committed: Committed) -> Answe
         risk_assessment=assessment.risk_assessment,
         policy_checks=assessment.policy_checks,
         policy=record.rule,
+        facts=_shown_facts(case, assessment) if case.options.include_facts else None,
     )
+
+
+def _shown_facts(case: Case, assessment: Assessment) -> Facts:
+    return redacted_facts(assessment.facts, Redactor(case.action) if assessment.has_secret else None)
 
 
 def _remaining(case: Case, committed: Committed) -> Remaining:
@@ -268,7 +274,7 @@ def _leaf_of(case: Case, record: DecisionRecord, commitment: str, now: float) ->
     permitted = record.decision.permits
     # Only a known type: a leaf is never erased.
     is_known = case.message is not None or (case.action is not None and case.action.type in KNOWN_TYPES)
-    rule, policies = record.rule, case.policy_set
+    rule, judgement = record.rule, case.judgement
     return leaf.Leaf(
         v=leaf.VERSION,
         about=None if case.message is None else case.message.trace_id,
@@ -288,7 +294,7 @@ def _leaf_of(case: Case, record: DecisionRecord, commitment: str, now: float) ->
         policy=None if rule is None else rule.policy,
         policy_hash=assessment.policy_hash if assessment is not None else None,
         policy_rule=None if rule is None else rule.rule,
-        policy_version=None if policies is None or policies.is_empty else policies.version,
+        policy_version=None if judgement is None else judgement.policies.version,
         attestation_id=record.attestation_id,
         repeats=case.coalesced_refusals,
         time_ms=int(now * 1000),
@@ -305,7 +311,7 @@ def payload_of(case: Case, record: DecisionRecord) -> str:
     if assessment is not None and not has_statements and not assessment.has_secret:
         as_assessed = None if assessment.refusal is None else assessment.refusal.error
         if record.error is as_assessed:
-            members = PolicyMembers(record.rule, case.shadow) if record.rule is not None or case.shadow else None
+            members = None if case.judgement is None else PolicyMembers(record.rule, case.judgement.shadow)
             return with_members(assessment.encoded_payload, conversation_id, record.chain, members)
     secret = _has_secret(case)
     redactor = Redactor(case.action) if secret and (assessment is None or has_statements) else None
@@ -324,7 +330,7 @@ def payload_of(case: Case, record: DecisionRecord) -> str:
             conversation_id=conversation_id,
             chain=record.chain,
             policy=record.rule,
-            shadow=case.shadow,
+            shadow=() if case.judgement is None else case.judgement.shadow,
             **statements,
         )
     )

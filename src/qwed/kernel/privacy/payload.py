@@ -36,10 +36,10 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Hash of the action that may be executed."""
     conversation_id: str | None = None
     chain: Chain | None = None
-    facts: Any = None
-    """Facts of an action that waits for approval: policies are evaluated on them again when it is approved."""
-    original: Any = None
-    """OriginalFindings of a repaired action that waits for approval."""
+    facts: Facts | None = None
+    """What was found in an action that waits for a person: policies are evaluated on it again when it is approved."""
+    original: OriginalFindings | None = None
+    """What was found in it before its repair."""
     policy: DecidingRule | None = None
     """Rule of the organisation's policies that decided."""
     shadow: tuple[DecidingRule, ...] = ()
@@ -69,7 +69,7 @@ def with_members(
         text = f'{text[:-1]},"conversation_id":{_encode(conversation_id).decode()}}}'
     if chain is not None:
         text = f'{text[:-1]},"chain":{_encode(chain).decode()}}}'
-    if policies is not None:
+    if policies is not None and (policies.policy is not None or policies.shadow):
         text = f"{text[:-1]},{_encode(policies).decode()[1:]}"
     return text
 
@@ -79,6 +79,11 @@ def redacted_action(action: Action, redactor: Redactor | None) -> Any:
     if redactor is None:
         return msgspec.Raw(action.canonical)
     return redactor.value(mask_value(msgspec.json.decode(action.canonical)))
+
+
+def redacted_facts(facts: Facts, redactor: Redactor | None) -> Facts:
+    """Return the facts as they are shown and stored, without the secrets of the action."""
+    return facts if redactor is None else msgspec.convert(redactor.found_value(msgspec.to_builtins(facts)), Facts)
 
 
 @lru_cache(maxsize=4096)
