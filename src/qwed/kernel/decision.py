@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from qwed.domain.behaviour import BehaviourFlag, DegradationRule
 from qwed.domain.budget import NO_COST, RequestCost, exceeded_limit
-from qwed.domain.policy_set import PolicySet
+from qwed.domain.policy_set import NO_POLICIES, PolicySet
 from qwed.domain.snapshot import Snapshot
 from qwed.kernel.admission import admit, refuse_budget
 from qwed.kernel.analysis.assessment import Assessment
@@ -60,16 +60,9 @@ def apply_policies(case: Case, snapshot: Snapshot, now: float) -> Case:
     """Return an assessed case with what the organisation's policies make of it; raise PolicySetError for a set that
     cannot be evaluated."""
     assessment, policies = case.assessment, snapshot.policies
-    if policies.is_empty or assessment is None or assessment.basis is None:
+    if policies is NO_POLICIES or assessment is None or assessment.basis is None or policies.is_empty:
         return case
     return judge(case, assessment, assessment.basis, policies, now)
-
-
-def _policies_of(case: Case, snapshot: Snapshot) -> PolicySet | None:
-    """Return the policy set that the decision depends on; None for one that no policy could change."""
-    if case.judgement is not None:
-        return case.judgement.policies
-    return None if case.assessment is None or case.assessment.basis is None else snapshot.policies
 
 
 def conclude(case: Case, snapshot: Snapshot, refusal: Answer | None, settings: Settings, now: float) -> Outcome:
@@ -94,7 +87,7 @@ def conclude(case: Case, snapshot: Snapshot, refusal: Answer | None, settings: S
         NO_COST if exceeded else case.charge,
         behaviour_flag=flag,
         rule=case.judgement.rule if case.judgement is not None and assessed is refusal else None,
-        policies=_policies_of(case, snapshot),
+        policies=None if assessment is None or assessment.is_final else snapshot.policies,
         broken_rules=() if flag is BehaviourFlag.NONE else snapshot.usage.behaviour.after(flag, now)[1],
     )
 
@@ -112,7 +105,8 @@ def _approved(case: Case, assessment: Assessment, charge: RequestCost, snapshot:
         chain = Chain(id=options.chain_id, index=snapshot.chain.links, previous=snapshot.chain.last)
     rules = snapshot.usage.behaviour.after(flag, now)[1]
     rule = None if case.judgement is None else case.judgement.rule
-    return Outcome(decision, None, charge, is_attested, chain, flag, rules, rule, _policies_of(case, snapshot))
+    policies = None if assessment.is_final else snapshot.policies
+    return Outcome(decision, None, charge, is_attested, chain, flag, rules, rule, policies)
 
 
 def _with_high_risk_call(case: Case, snapshot: Snapshot, now: float) -> tuple[RequestCost, Answer | None]:

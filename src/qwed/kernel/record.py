@@ -23,7 +23,7 @@ from qwed.kernel.analysis.content_scan import scan_content
 from qwed.kernel.answer import Answer, DecidingRule, Problem, Remaining, problem
 from qwed.kernel.audit.issue import attestation_of, receipt_of
 from qwed.kernel.audit_change import GATE, agent_notices
-from qwed.kernel.case import Case
+from qwed.kernel.case import Case, PolicyJudgement
 from qwed.kernel.decision import Outcome
 from qwed.kernel.privacy.payload import (
     Payload,
@@ -274,8 +274,7 @@ def _leaf_of(case: Case, record: DecisionRecord, commitment: str, now: float) ->
     permitted = record.decision.permits
     # Only a known type: a leaf is never erased.
     is_known = case.message is not None or (case.action is not None and case.action.type in KNOWN_TYPES)
-    rule, judgement = record.rule, case.judgement
-    return leaf.Leaf(
+    entry = leaf.Leaf(
         v=leaf.VERSION,
         about=None if case.message is None else case.message.trace_id,
         activity_id=record.activity_id,
@@ -291,14 +290,22 @@ def _leaf_of(case: Case, record: DecisionRecord, commitment: str, now: float) ->
         risk_level=verification.risk_level if verification is not None and case.message is None else None,
         cost_micros=case.charge.cost if permitted else 0,
         tokens=case.charge.tokens if permitted else 0,
-        policy=None if rule is None else rule.policy,
         policy_hash=assessment.policy_hash if assessment is not None else None,
-        policy_rule=None if rule is None else rule.rule,
-        policy_version=None if judgement is None else judgement.policies.version,
         attestation_id=record.attestation_id,
         repeats=case.coalesced_refusals,
         time_ms=int(now * 1000),
         latency_us=int((time.perf_counter() - case.started) * 1e6),
+    )
+    return entry if case.judgement is None else _with_policy(entry, case.judgement, record.rule)
+
+
+def _with_policy(entry: leaf.Leaf, judgement: PolicyJudgement, rule: DecidingRule | None) -> leaf.Leaf:
+    """Return the leaf with the version of the policy set, and the rule that decided."""
+    return _replace(
+        entry,
+        policy=None if rule is None else rule.policy,
+        policy_rule=None if rule is None else rule.rule,
+        policy_version=judgement.policies.version,
     )
 
 

@@ -108,7 +108,7 @@ def build_assessment(case: Case, refusal: Answer | None) -> Assessment:
         facts=redacted_facts(facts, redactor) if decision is Decision.PENDING else None,
         original=_original_findings(case, redactor) if decision is Decision.PENDING else None,
     )
-    encoded_payload = encode_payload(payload)
+    encoded_payload, basis = encode_payload(payload), _basis_of(case)
     return Assessment(
         decision=decision,
         refusal=refusal,
@@ -129,7 +129,8 @@ def build_assessment(case: Case, refusal: Answer | None) -> Assessment:
         facts=facts,
         payload=payload,
         encoded_payload=encoded_payload,
-        basis=_basis_of(case),
+        basis=basis,
+        is_final=basis is None,
         cacheable=_is_small(payload, encoded_payload) and is_small(facts) and _is_repeatable(case, error),
     )
 

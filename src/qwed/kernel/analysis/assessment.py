@@ -40,7 +40,9 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
     encoded_payload: str
     """The encoded payload for a request without further statements."""
     basis: Case | None = None
-    """The analyzed action, on which policies are evaluated; None where a hard limit refuses it whatever they say."""
+    """The analyzed action, on which policies are evaluated; None for one that is final, or that they have judged."""
+    is_final: bool = True
+    """True if no policy can change it: a hard limit refuses the action, or it is a message."""
     facts: Facts = NO_FACTS
     """What was found in the action, in the form that policies read; its secrets are not masked."""
     cacheable: bool = False
