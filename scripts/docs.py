@@ -4,12 +4,17 @@ A table is between `<!-- generated: name -->` and `<!-- end -->`; conformance.md
 completely. Run by `make docs` and by the tests.
 """
 
+import ast
+import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields, is_dataclass
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, get_args, get_origin
 
 import sdk_reference
 
@@ -26,7 +31,7 @@ from qwed.kernel.decision_matrix import STATUS_MATRIX, TRUST_MATRIX
 from qwed.kernel.stages.assess_risk import WEIGHTS
 from qwed.kernel.tool_verbs import verbs_by_meaning
 from qwed.kernel.tools import ACTION_TYPES, TOOLS, Tool
-from qwed.model import EffectKind, ErrorCode, Risk
+from qwed.model import Effect, EffectKind, ErrorCode, Risk, facts
 from qwed.model.effect import RISK_OF
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -220,6 +225,50 @@ def _secret_kinds() -> str:
     return _table(["recognised", "kinds of findings"], rows)
 
 
+def _facts() -> str:
+    """Return a table of the fields of each group of facts, from the docstrings of the types."""
+    described = _described_fields(facts)
+    groups = {item.name: item.type for item in fields(facts.Facts)}
+    parts = []
+    for name, hint in groups.items():
+        kind = next(part for part in get_args(hint) if is_dataclass(part))
+        parts.append(f"### `{name}`\n\n{kind.__doc__}\n\n{_field_table(kind, described)}")
+    note = f"### Entries of `shell.commands`\n\n{facts.ShellCommand.__doc__}\n\n"
+    return "\n" + "\n".join([*parts, note + _field_table(facts.ShellCommand, described)]) + "\n"
+
+
+def _field_table(kind: Any, described: dict[tuple[str, str], str]) -> str:
+    rows = (
+        [f"`{item.name}`", _type_name(item.type), _cell(described[kind.__name__, item.name])] for item in fields(kind)
+    )
+    return _table(["field", "type", "meaning"], rows)
+
+
+def _type_name(hint: Any) -> str:
+    """Return the type of a fact as a rule sees it."""
+    inner = [part for part in get_args(hint) if part not in (Ellipsis, type(None))]
+    if get_origin(hint) is tuple:
+        return f"list of {_type_name(inner[0])}"
+    if inner:
+        return f"{_type_name(inner[0])}, or absent"
+    names = {str: "text", bool: "true or false", int: "integer", Effect: "effect", facts.ShellCommand: "command"}
+    return names[hint]
+
+
+def _described_fields(module: ModuleType) -> dict[tuple[str, str], str]:
+    """Return the docstring below each field of each class."""
+    described = {}
+    for kind in ast.parse(inspect.getsource(module)).body:
+        for item, below in pairwise(kind.body) if isinstance(kind, ast.ClassDef) else ():
+            if (
+                isinstance(item, ast.AnnAssign)
+                and isinstance(below, ast.Expr)
+                and isinstance(below.value, ast.Constant)
+            ):
+                described[kind.name, ast.unparse(item.target)] = str(below.value.value)
+    return described
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "secret_kinds": _secret_kinds,
     "errors": _errors,
@@ -230,6 +279,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "trust": _trust,
     "status": _status,
     "effects": _effects,
+    "facts": _facts,
     "factors": _factors,
     "commands": _commands,
     "questions": _questions,

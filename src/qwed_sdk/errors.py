@@ -109,6 +109,7 @@ ERROR_CLASSES: dict[int, type[QWEDError]] = {
     403: QWEDAuthError,
     404: QWEDNotFoundError,
     409: QWEDConflictError,
+    412: QWEDConflictError,
     429: QWEDRateLimitError,
 }
 

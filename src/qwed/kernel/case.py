@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -37,6 +37,18 @@ class Credentials(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The key behind `api_key`, where the API has verified it already."""
     proven_agent: Agent | None = None
     """The agent that the token belongs to, where the API has verified it already."""
+
+
+class PolicyJudgement(NamedTuple):
+    """What a policy set says of an action."""
+
+    policies: PolicySet
+    rule: DecidingRule | None = None
+    """Rule that decided; None where the tables did."""
+    shadow: tuple[DecidingRule, ...] = ()
+    """Rules of policies in shadow that would have decided."""
+    usage: UsageEffects | None = None
+    """Rolling usage that it was decided on, and that the action adds to."""
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -111,14 +123,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     # result of all stages since check_permissions, new or cached
     assessment: "Assessment | None" = None
     # policies
-    policy_set: PolicySet | None = None
-    """Policy set that was evaluated; None where none was."""
-    deciding_rule: DecidingRule | None = None
-    """Rule of it that decided."""
-    shadow: tuple[DecidingRule, ...] = ()
-    """Rules of policies in shadow that would have decided."""
-    usage: UsageEffects | None = None
-    """Rolling usage that it was decided on, and that it adds to."""
+    judgement: PolicyJudgement | None = None
+    """What the organisation's policies say of it; None where there are none."""
 
 
 replace = msgspec.structs.replace

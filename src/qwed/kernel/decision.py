@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from qwed.domain.behaviour import BehaviourFlag, DegradationRule
 from qwed.domain.budget import NO_COST, RequestCost, exceeded_limit
+from qwed.domain.policy_set import NO_POLICIES, PolicySet
 from qwed.domain.snapshot import Snapshot
 from qwed.kernel.admission import admit, refuse_budget
 from qwed.kernel.analysis.assessment import Assessment
@@ -34,10 +35,12 @@ class Outcome(NamedTuple):
     chain: Chain | None = None
     """Position of its attestation in a chain."""
     behaviour_flag: BehaviourFlag = BehaviourFlag.NONE
-    rule: DecidingRule | None = None
-    """Rule of the organisation's policies that decided."""
     broken_rules: tuple[DegradationRule, ...] = ()
     """Rules of spec 8.3 that it breaks, which lower the agent's trust."""
+    rule: DecidingRule | None = None
+    """Rule of the organisation's policies that decided."""
+    policies: PolicySet | None = None
+    """Policy set that it depends on."""
 
     @property
     def may_pass_after_expiry(self) -> bool:
@@ -57,18 +60,17 @@ def apply_policies(case: Case, snapshot: Snapshot, now: float) -> Case:
     """Return an assessed case with what the organisation's policies make of it; raise PolicySetError for a set that
     cannot be evaluated."""
     assessment, policies = case.assessment, snapshot.policies
-    if assessment is None or assessment.basis is None:
+    if policies is NO_POLICIES or assessment is None or assessment.basis is None or policies.is_empty:
         return case
-    if policies.is_empty:
-        return replace(case, policy_set=policies)
     return judge(case, assessment, assessment.basis, policies, now, snapshot.usage_values)
 
 
 def conclude(case: Case, snapshot: Snapshot, refusal: Answer | None, settings: Settings, now: float) -> Outcome:
     """Return the decision about an admitted and assessed request, or about a refused one."""
     assessment = case.assessment
+    assessed = None if assessment is None else assessment.refusal
     if refusal is None and assessment is not None:
-        refusal = assessment.refusal
+        refusal = assessed
         charge = case.charge
         if refusal is None and assessment.risk >= _HIGH and case.agent.limits.high_risk_calls_per_day is not None:
             charge, refusal = _with_high_risk_call(case, snapshot, now)
@@ -84,7 +86,8 @@ def conclude(case: Case, snapshot: Snapshot, refusal: Answer | None, settings: S
         refusal.error,
         NO_COST if exceeded else case.charge,
         behaviour_flag=flag,
-        rule=case.deciding_rule if assessment is not None and refusal is assessment.refusal else None,
+        rule=case.judgement.rule if case.judgement is not None and assessed is refusal else None,
+        policies=None if assessment is None or assessment.is_final else snapshot.policies,
         broken_rules=() if flag is BehaviourFlag.NONE else snapshot.usage.behaviour.after(flag, now)[1],
     )
 
@@ -101,7 +104,9 @@ def _approved(case: Case, assessment: Assessment, charge: RequestCost, snapshot:
     if is_attested and options.chain_id is not None:
         chain = Chain(id=options.chain_id, index=snapshot.chain.links, previous=snapshot.chain.last)
     rules = snapshot.usage.behaviour.after(flag, now)[1]
-    return Outcome(decision, None, charge, is_attested, chain, flag, case.deciding_rule, rules)
+    rule = None if case.judgement is None else case.judgement.rule
+    policies = None if assessment.is_final else snapshot.policies
+    return Outcome(decision, None, charge, is_attested, chain, flag, rules, rule, policies)
 
 
 def _with_high_risk_call(case: Case, snapshot: Snapshot, now: float) -> tuple[RequestCost, Answer | None]:

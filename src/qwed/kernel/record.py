@@ -23,7 +23,7 @@ from qwed.kernel.analysis.content_scan import scan_content
 from qwed.kernel.answer import Answer, DecidingRule, Problem, Remaining, problem
 from qwed.kernel.audit.issue import attestation_of, receipt_of
 from qwed.kernel.audit_change import GATE, agent_notices
-from qwed.kernel.case import Case
+from qwed.kernel.case import Case, PolicyJudgement
 from qwed.kernel.decision import Outcome
 from qwed.kernel.privacy.payload import (
     Payload,
@@ -31,6 +31,7 @@ from qwed.kernel.privacy.payload import (
     encode_payload,
     masked_name,
     redacted_action,
+    redacted_facts,
     redacted_text,
     with_members,
 )
@@ -40,7 +41,7 @@ from qwed.kernel.tools import KNOWN_TYPES
 from qwed.ledger import leaf
 from qwed.ledger.attest import AttestationExtras, Chain, Receipt
 from qwed.ledger.subject_encryption import SubjectKey
-from qwed.model import Decision, ErrorCode, Status, usd_from
+from qwed.model import Decision, ErrorCode, Facts, Status, usd_from
 from qwed.model.clock import rfc3339
 from qwed.model.ids import timed_id
 from qwed.policy import PolicyAnswer
@@ -112,8 +113,8 @@ def record_decision(case: Case, outcome: Outcome, services: Services, now: float
         behaviour_flag=outcome.behaviour_flag,
         broken_rules=outcome.broken_rules,
         degradations=_degradations_of(case, outcome, record, services, now) if outcome.broken_rules else (),
-        policies=case.policy_set,
-        usage=case.usage,
+        policies=outcome.policies,
+        usage=None if case.judgement is None else case.judgement.usage,
         pair=None if case.message is None else (case.message.sender, case.message.receiver),
         link=link,
     )
@@ -230,7 +231,12 @@ def answer_of(case: Case, record: DecisionRecord, committed: Committed) -> Answe
         risk_assessment=assessment.risk_assessment,
         policy_checks=assessment.policy_checks,
         policy=record.rule,
+        facts=_shown_facts(case, assessment) if case.options.include_facts else None,
     )
+
+
+def _shown_facts(case: Case, assessment: Assessment) -> Facts:
+    return redacted_facts(assessment.facts, Redactor(case.action) if assessment.has_secret else None)
 
 
 def _remaining(case: Case, committed: Committed) -> Remaining:
@@ -269,8 +275,7 @@ def _leaf_of(case: Case, record: DecisionRecord, commitment: str, now: float) ->
     permitted = record.decision.permits
     # Only a known type: a leaf is never erased.
     is_known = case.message is not None or (case.action is not None and case.action.type in KNOWN_TYPES)
-    rule, policies = record.rule, case.policy_set
-    return leaf.Leaf(
+    entry = leaf.Leaf(
         v=leaf.VERSION,
         about=None if case.message is None else case.message.trace_id,
         activity_id=record.activity_id,
@@ -286,14 +291,22 @@ def _leaf_of(case: Case, record: DecisionRecord, commitment: str, now: float) ->
         risk_level=verification.risk_level if verification is not None and case.message is None else None,
         cost_micros=case.charge.cost if permitted else 0,
         tokens=case.charge.tokens if permitted else 0,
-        policy=None if rule is None else rule.policy,
         policy_hash=assessment.policy_hash if assessment is not None else None,
-        policy_rule=None if rule is None else rule.rule,
-        policy_version=None if policies is None or policies.is_empty else policies.version,
         attestation_id=record.attestation_id,
         repeats=case.coalesced_refusals,
         time_ms=int(now * 1000),
         latency_us=int((time.perf_counter() - case.started) * 1e6),
+    )
+    return entry if case.judgement is None else _with_policy(entry, case.judgement, record.rule)
+
+
+def _with_policy(entry: leaf.Leaf, judgement: PolicyJudgement, rule: DecidingRule | None) -> leaf.Leaf:
+    """Return the leaf with the version of the policy set, and the rule that decided."""
+    return _replace(
+        entry,
+        policy=None if rule is None else rule.policy,
+        policy_rule=None if rule is None else rule.rule,
+        policy_version=judgement.policies.version,
     )
 
 
@@ -306,7 +319,7 @@ def payload_of(case: Case, record: DecisionRecord) -> str:
     if assessment is not None and not has_statements and not assessment.has_secret:
         as_assessed = None if assessment.refusal is None else assessment.refusal.error
         if record.error is as_assessed:
-            members = PolicyMembers(record.rule, case.shadow) if record.rule is not None or case.shadow else None
+            members = None if case.judgement is None else PolicyMembers(record.rule, case.judgement.shadow)
             return with_members(assessment.encoded_payload, conversation_id, record.chain, members)
     secret = _has_secret(case)
     redactor = Redactor(case.action) if secret and (assessment is None or has_statements) else None
@@ -325,7 +338,7 @@ def payload_of(case: Case, record: DecisionRecord) -> str:
             conversation_id=conversation_id,
             chain=record.chain,
             policy=record.rule,
-            shadow=case.shadow,
+            shadow=() if case.judgement is None else case.judgement.shadow,
             **statements,
         )
     )

@@ -38,8 +38,8 @@ def apply_policies(documents: Mapping[str, str], version: int | None = None) -> 
 
     Raises:
         QWEDAuthError: The key's role is not `owner`.
-        QWEDRequestError: A document is refused, and `details["problems"]` says where; or another version is in force,
-            and `details["version"]` says which.
+        QWEDRequestError: A document is refused; `details["problems"]` says where.
+        QWEDConflictError: Another version is in force; `details["version"]` says which.
     """
     headers = _if_match(version)
     return (yield from call(ApiRecord, Endpoint.PUT_POLICIES, body=_documents(documents), headers=headers))
@@ -106,7 +106,8 @@ def put_policy(policy_id: str, text: str, version: int | None = None) -> Operati
 
     Raises:
         QWEDAuthError: The key's role is not `owner`.
-        QWEDRequestError: The text is refused, or another version is in force.
+        QWEDRequestError: The text is refused.
+        QWEDConflictError: Another version is in force.
     """
     headers = _if_match(version)
     return (yield from call(ApiRecord, Endpoint.PUT_POLICY, policy_id, body={"text": text}, headers=headers))
@@ -125,7 +126,7 @@ def delete_policy(policy_id: str, version: int | None = None) -> Operation[ApiRe
     Raises:
         QWEDAuthError: The key's role is not `owner`.
         QWEDNotFoundError: No policy in force has this name.
-        QWEDRequestError: Another version is in force.
+        QWEDConflictError: Another version is in force.
     """
     return (yield from call(ApiRecord, Endpoint.DELETE_POLICY, policy_id, headers=_if_match(version)))
 
@@ -143,7 +144,8 @@ def roll_back_policies(to_version: int, version: int | None = None) -> Operation
     Raises:
         QWEDAuthError: The key's role is not `owner`.
         QWEDNotFoundError: There is no such version.
-        QWEDRequestError: Another version is in force, or the earlier one would be refused today.
+        QWEDRequestError: The earlier version would be refused today.
+        QWEDConflictError: Another version is in force.
     """
     body = {"version": to_version}
     return (yield from call(ApiRecord, Endpoint.ROLL_BACK_POLICIES, body=body, headers=_if_match(version)))

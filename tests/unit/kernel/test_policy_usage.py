@@ -135,9 +135,14 @@ def test_an_approved_call_counts_from_its_approval(house: House) -> None:
     assert _decisions(waiting) == ["PENDING"] * 3
     house.manual_clock.now += HOUR / 2
     assert house.mail(agent, "too many").decision == "DENIED"
-    for answer in waiting[:2]:
-        house.gate.reject(answer.approval_id, reason="no")
+    approved = house.gate.approve(waiting[0].approval_id, reason="yes")
+    assert approved.state == "approved", "it does not count against itself"
+    house.gate.reject(waiting[1].approval_id, reason="no")
     assert house.mail(agent, "free again").decision == "PENDING"
+    house.manual_clock.now += HOUR - 1
+    assert house.mail(agent, "one approved, two waiting").decision == "DENIED"
+    house.manual_clock.now += 1
+    assert house.mail(agent, "the approved one is an hour old").decision == "PENDING"
 
 
 @pytest.mark.parametrize("amount", [-1, "ten", None, 1e-30])

@@ -11,7 +11,14 @@ from typing import Any, NamedTuple
 import msgspec
 
 from qwed.domain.agent import Agent
-from qwed.domain.change_parts import AgentChanged, AgentUnchanged, ApprovalResolved, ChangePart, Conflict
+from qwed.domain.change_parts import (
+    AgentChanged,
+    AgentUnchanged,
+    ApprovalResolved,
+    ChangePart,
+    Conflict,
+    PolicySetUnchanged,
+)
 from qwed.domain.write_set import Committed, WriteSet
 from qwed.futures import Future
 from qwed.kernel.admin.approver_groups import GroupStep, next_step
@@ -21,6 +28,7 @@ from qwed.kernel.audit.issue import proven_head
 from qwed.kernel.audit_change import GATE, Actor, build_change, commit_change
 from qwed.kernel.case import Case, Credentials
 from qwed.kernel.decision_matrix import TRUST_MATRIX
+from qwed.kernel.policies.approval_check import ApprovalRuling, rule_approval
 from qwed.kernel.privacy.subject_keys import KEPT, TAMPERED
 from qwed.kernel.request import read_action
 from qwed.kernel.services import Services
@@ -223,23 +231,41 @@ def _grant_action(
     if request_leaf.action_hash not in (None, case.action.hash):
         return _unreadable(TAMPERED)
     risk = max(Risk.of(request_leaf.risk_level or "critical"), case.resolved_action.base)
-    if TRUST_MATRIX[agent.trust][risk] is Decision.DENIED:
-        return _no_longer_permitted(f"a {risk.word} risk action is beyond trust level {int(agent.trust)}")
+    ruling = _ruling_of(approval, content, case, risk, services)
+    if isinstance(ruling, Problem):
+        return ruling
     decision = Decision.CORRECTED if content.get("corrected") is not None else Decision.APPROVED
     leaf_members = {
         "action_type": request_leaf.action_type,
         "attestation_id": timed_id("att", services.clock.now()),
         "cost_micros": approval.cost,
         "engine": request_leaf.engine,
-        "policy_hash": agent.policy_hash(case.resolved_action.name, case.resolved_action.tool, SETTINGS_VERSION),
+        "policy_hash": agent.policy_hash(
+            case.resolved_action.name,
+            case.resolved_action.tool,
+            SETTINGS_VERSION,
+            None if ruling.policies.is_empty else ruling.policies.digest,
+        ),
+        **ruling.leaf_members,
         "risk_level": risk.word,
         "status": request_leaf.status,
         "step_number": request_leaf.step_number,
         "tokens": approval.tokens,
     }
-    return ApprovalOutcome(
-        decision, leaf_members, (AgentUnchanged(agent),), {"sub": content.get("sub") or _sub_of(content)}
-    )
+    unchanged = (AgentUnchanged(agent), PolicySetUnchanged(agent.organisation_id, ruling.policies))
+    return ApprovalOutcome(decision, leaf_members, unchanged, {"sub": content.get("sub") or _sub_of(content)})
+
+
+def _ruling_of(
+    approval: ApprovalRecord, content: Mapping[str, Any], case: Case, risk: Risk, services: Services
+) -> ApprovalRuling | Problem:
+    """Return the policies under which the action may be approved now, or why trust or a policy refuses it."""
+    policies, trust = services.store.policies(approval.organisation_id), case.agent.trust
+    if not policies.is_empty:
+        return rule_approval(approval, content, case, risk, policies, services.store)
+    if TRUST_MATRIX[trust][risk] is Decision.DENIED:
+        return _no_longer_permitted(f"a {risk.word} risk action is beyond trust level {int(trust)}")
+    return ApprovalRuling(policies)
 
 
 def _is_in_log(approval: ApprovalRecord, services: Services) -> bool:

@@ -52,11 +52,10 @@ def _input_of(case: Case, action: Action, verdict: Verdict, now: float, usage: U
 def arguments_of(action: Action) -> Mapping[str, Any]:
     """Return the parameters of an action and its text fields; a parameter of the same name counts."""
     texts = {name: value for name in _TEXT_FIELDS if (value := getattr(action, name)) is not None}
-    if action.file is not None or action.parameters is None:
+    parameters = action.parameters or {}
+    if action.file is not None:
         # A file is replaced by its hash, as everywhere outside the engine.
         parameters = msgspec.json.decode(action.canonical).get("parameters") or {}
-    else:
-        parameters = action.parameters
     return {**texts, **parameters}
 
 

@@ -10,7 +10,7 @@ from qwed.domain.write_set import UsageEffects
 from qwed.kernel.analysis.assess import build_assessment
 from qwed.kernel.analysis.assessment import Assessment
 from qwed.kernel.answer import Answer, DecidingRule, denied
-from qwed.kernel.case import Case, replace
+from qwed.kernel.case import Case, PolicyJudgement, replace
 from qwed.kernel.policies.action_input import original_input, policy_input
 from qwed.kernel.policies.compiled_sets import compiled_set
 from qwed.kernel.policies.decide_by_policy import PolicyRuling, decide_by_policy
@@ -42,10 +42,7 @@ def judge(
     return replace(
         case,
         assessment=_assessment_under(assessment, ruling, policies),
-        policy_set=policies,
-        deciding_rule=ruling.rule,
-        shadow=shadow,
-        usage=effects,
+        judgement=PolicyJudgement(policies, ruling.rule, shadow, effects),
     )
 
 

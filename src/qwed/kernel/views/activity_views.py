@@ -72,6 +72,12 @@ class ActivityView(View, frozen=True, kw_only=True):
     verification: dict[str, Any] | None
     decision: str | None
     error: dict[str, Any] | None
+    policy: dict[str, Any] | None
+    """Rule of the organisation's policies that decided."""
+    policy_version: int | None
+    """Version of the policy set under which it was decided."""
+    shadow: list[dict[str, Any]]
+    """Rules of policies in shadow that would have decided."""
     execution: ExecutionView | None
     approval: ApprovalState | None
     resolution: Resolution | None
@@ -106,7 +112,11 @@ class ApprovalView(View, frozen=True, kw_only=True):
     action: dict[str, Any] | None
     corrected: dict[str, Any] | None
     verification: dict[str, Any] | None
+    facts: dict[str, Any] | None
+    """What was found in the action."""
     risk_level: str | None
+    policy: dict[str, Any] | None
+    """Rule of the organisation's policies that asks for it."""
     user_intent: str | None
     justification: str | None
     request: dict[str, Any] | None
@@ -176,6 +186,9 @@ def activity_fields(entry: ActivityRecord, services: Services) -> dict[str, Any]
         "verification": verification,
         "decision": decoded.decision,
         "error": content.get("error"),
+        "policy": content.get("policy"),
+        "policy_version": decoded.policy_version,
+        "shadow": content.get("shadow", []),
         "execution": _execution_of(entry, decoded.activity_id, services),
         "approval": _approval_of(entry, now),
         "resolution": _resolution_of(entry, services),
@@ -297,7 +310,7 @@ def _resolution(text: str, approval_id: str, subject_id: str | None, services: S
 
 
 _DECISION_MEMBERS = ("action", "action_hash", "sub", "verification", "error", "conversation_id")
-_CHANGE_MEMBERS = ("about", "level_before", "level_after", "success", "result_hash")
+_CHANGE_MEMBERS = ("about", "level_before", "level_after", "policy_set", "policy_version", "success", "result_hash")
 
 
 def _change_of(decoded: leaf.Leaf, content: dict[str, Any]) -> dict[str, Any]:
@@ -327,7 +340,9 @@ def approval_view(approval: ApprovalRecord, services: Services) -> ApprovalView:
         action=content.get("action"),
         corrected=content.get("corrected"),
         verification=content.get("verification"),
+        facts=content.get("facts"),
         risk_level=request_leaf.risk_level,
+        policy=content.get("policy"),
         user_intent=content.get("user_intent"),
         justification=content.get("justification"),
         request=request_of(approval, services),
