@@ -55,7 +55,7 @@ class SeriesKey(NamedTuple):
 
 
 class Use(NamedTuple):
-    """What one call adds to a series."""
+    """Amount that one call adds to a series."""
 
     series: SeriesKey
     amount: Decimal

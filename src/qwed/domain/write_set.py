@@ -105,7 +105,7 @@ class IdempotentAnswer(NamedTuple):
 
 
 class UsageEffects(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What a decision adds to rolling usage, and the values that it was decided on."""
+    """Uses that a decision adds to rolling usage, and the values that it was decided on."""
 
     uses: tuple[Use, ...] = ()
     """Uses that it adds if it commits."""

@@ -6,7 +6,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
-from qwed.domain.usage_window import UsageKey
+from qwed.domain.usage_window import UsageKey as UsageKey
 from qwed.policy.argument_types import ArgumentType
 from qwed.policy.problem import Position, SourceText
 
