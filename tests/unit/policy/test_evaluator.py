@@ -195,3 +195,17 @@ def test_a_condition_that_does_not_fit_the_schema_of_a_tool_denies_calls_of_that
     policies = compiled(document, schemas=schemas)
     assert evaluate(policies, call("refund", args={"amount": "1"})).is_error
     assert evaluate(policies, call("pay", args={"amount": 1})).then is None
+
+
+@pytest.mark.parametrize(("condition", "args"), [
+    ("args.a + args.b == 0.3", {"a": 0.1, "b": 0.2}),
+    ("args.a + args.b <= 0.3", {"a": 0.1, "b": 0.2}),
+    ("args.a - args.b == 0.1", {"a": 0.3, "b": 0.2}),
+    ("args.a * args.b == 3.3", {"a": 1.1, "b": 3}),
+    ("args.a * 100.0 == 1999", {"a": 19.99}),
+    ("[args.a, args.b].all(x, x + 0.2 <= 0.4 && {'k': x + 0.1}['k'] < 1)", {"a": 0.1, "b": 0.2}),
+    ("(args.a + args.b > 1000 ? 0.1 + 0.2 : args.a + args.a) == 0.2", {"a": 0.1, "b": 0.2}),
+    ("args.a + args.b > 99999999999999", {"a": 99999999999999, "b": 0.1}),
+])  # fmt: skip
+def test_arithmetic_with_numbers_is_decimal(condition: str, args: dict[str, float]) -> None:
+    assert answer(policy(rule(condition), args="a: number, b: number"), args=args).then is DENY
