@@ -196,7 +196,13 @@ def scene(spec_server: SpecServer, client: httpx.Client) -> Scene:
         shown = owner.post(f"/agents/{agent['agent_id']}/verify", json=sure).json()
         attested = owner.get(f"/agents/{agent['agent_id']}/actions/{shown['action_id']}").json()
     ids = {"agent_id": agent["agent_id"], "action_id": asked["action_id"], "approval_id": asked["approval_id"]}
-    ids |= {"key_id": spare["id"], "tool": SHARED_TOOL, "name": SHARED_TOOL, "job_id": job["job_id"]}
+    ids |= {
+        "policy_id": "refunds",
+        "key_id": spare["id"],
+        "tool": SHARED_TOOL,
+        "name": SHARED_TOOL,
+        "job_id": job["job_id"],
+    }
     ids["attestation_id"] = attested["attestation_id"]
     return Scene(spec_server, client, agent, ids)
 

@@ -10,10 +10,10 @@ import pytest
 from qwed.api.routes import ROUTES
 from qwed_sdk import QWEDAgentClient, QWEDAsyncAgentClient, QWEDAsyncClient, QWEDClient
 from qwed_sdk.http_request import Request
-from qwed_sdk.operations import a2a, admin, agents, audit, bound_agent, engines
+from qwed_sdk.operations import a2a, admin, agents, audit, bound_agent, engines, policies
 from qwed_sdk.sync_async import ClientMethod
 
-MODULES = (engines, agents, admin, a2a, audit)
+MODULES = (engines, agents, admin, policies, a2a, audit)
 PROMISED = """
     health verify verify_math verify_logic verify_code verify_sql verify_fact verify_stats verify_consensus verify_image
     verify_batch get_batch_status get_jwks verify_attestation register_agent get_agent list_agents verify_action

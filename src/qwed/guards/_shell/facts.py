@@ -86,8 +86,9 @@ class ShellFactsCollector:
 
     def add_path(self, kind: EffectKind, path: str, *, certain: bool) -> None:
         """Add a file that is read, written or deleted; `certain` says if it can be no other one."""
-        self.complete &= certain and _is_plain_path(path)
-        entry = path if path.startswith("~") else canonical_path(path) if path else path
+        if not (certain and _is_plain_path(path)):
+            self.complete = False
+        entry = path if path.startswith("~") or not path else canonical_path(path)
         (self._read if kind is EffectKind.READ else self._written)[entry] = None
 
     def add_target(self, target: str) -> None:
