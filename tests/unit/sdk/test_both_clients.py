@@ -39,6 +39,7 @@ NO_VERB = {
     "GET /metrics": "read by Prometheus",
     "GET /openapi.json": "read by tools",
     "GET /docs": "read by people",
+    "GET /policies/{policy_id}/versions": "`list_policy_versions` asks it for a named policy",
     "GET /agents/{agent_id}/did.json": "resolved by holders of the DID",
 }
 
