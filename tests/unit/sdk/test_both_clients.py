@@ -105,7 +105,14 @@ def test_registering_takes_the_promised_fields_in_their_order() -> None:
     assert names == promised.split(", ")
 
 
-SAMPLES = {"file_path": b"x", "image_path": b"x", "items": ["x"], "message": {"sender_agent_id": "x"}}
+SAMPLES = {
+    "action": {"type": "calculate"},
+    "documents": {"x": "x"},
+    "file_path": b"x",
+    "image_path": b"x",
+    "items": ["x"],
+    "message": {"sender_agent_id": "x"},
+}
 
 
 def first_request(verb: Callable[..., Any]) -> Request:
