@@ -16,6 +16,7 @@ MAX_NANOSECONDS = 20_000_000
 """Processor time that all rules of a decision share; the iterations end long before it."""
 _RULES_BETWEEN = 16
 """Rules between two looks at the clock, which cost as much as a rule."""
+_LONG_TEXT = 4_096
 _STRENGTH = {answer: strength for strength, answer in enumerate(PolicyAnswer)}
 
 
@@ -79,11 +80,12 @@ class _Evaluator:
             return ()
         if (exceeded := self._exceeds_budget(rules)) is not None:
             return (exceeded,)
+        between = 1 if _is_large(self._call) else _RULES_BETWEEN
         end = time.thread_time_ns() + MAX_NANOSECONDS
         results = []
         for number, rule in enumerate(rules, 1):
             results.append(self._result(rule))
-            if number % _RULES_BETWEEN == 0 and time.thread_time_ns() > end:
+            if number % between == 0 and time.thread_time_ns() > end:
                 limit = f"the rules took longer than {MAX_NANOSECONDS // 1_000_000} ms"
                 results.append(_error(rule, limit))
                 break
@@ -165,6 +167,14 @@ class _Evaluator:
             reason = f"the analysis of {_listed(incomplete)} could not finish"
             return RuleResult(rule, PolicyAnswer.ASK, reason, is_incomplete=True)
         return RuleResult(rule, None, "the condition is false")
+
+
+def _is_large(call: PolicyInput) -> bool:
+    """Return True if an argument is so large that a single rule may take a while."""
+    return any(
+        isinstance(value, list | dict) or (isinstance(value, str) and len(value) > _LONG_TEXT)
+        for value in call.args.values()
+    )
 
 
 def _present_groups(call: PolicyInput) -> frozenset[str]:
