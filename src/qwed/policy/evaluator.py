@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 
 from qwed.policy.bindings import Bindings, BoundArguments
 from qwed.policy.cel_environment import evaluation_context
@@ -49,7 +50,7 @@ def evaluate(policies: CompiledPolicies, call: PolicyInput) -> PolicyOutcome:
 
 def explain(policies: CompiledPolicies, call: PolicyInput) -> Evaluation:
     """Evaluate, and return the result of each rule that looked at the call too."""
-    rules = policies.index.rules_for(call)
+    rules = policies.rules_for(call)
     if not rules:
         return Evaluation(NO_OUTCOME, ())
     variables = frozenset().union(*(rule.condition.variables for rule in rules))
@@ -144,6 +145,16 @@ class _Evaluator:
             return RuleResult(rule, None, skipped)
         return self._evaluated(rule)
 
+    def _refused_amount(self, rule: CompiledRule) -> str | None:
+        """Return why an argument of this call cannot be added to the sum that the rule reads, or None."""
+        for key in sorted(rule.condition.usage, key=str):
+            if key.measure == "sum" and key.tool == self._call.tool.name:
+                value = self._call.args.get(key.argument)
+                is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+                if not is_number or not value >= 0:
+                    return f"argument `{key.argument}` is added up by `usage.sum`: it must be a number of at least 0"
+        return None
+
     def _concerns(self, owner: CompiledPolicy) -> bool | str:
         if owner.agents is None:
             return True
@@ -153,6 +164,8 @@ class _Evaluator:
         return self._concerned[name]
 
     def _evaluated(self, rule: CompiledRule) -> RuleResult:
+        if (refused := self._refused_amount(rule)) is not None:
+            return _error(rule, refused)
         arguments = self._arguments(rule)
         for name in sorted(rule.condition.arguments & arguments.mismatches.keys()):
             return _error(rule, arguments.mismatches[name])
