@@ -8,7 +8,7 @@ import pytest
 from qwed.model.decision import Risk
 from qwed.model.effect import Effect, EffectKind
 from qwed.model.facts import Facts, ShellCommand, ShellFacts, SqlFacts
-from qwed.policy import PolicyAnswer, PolicyTool, UsageKey, evaluate, explain
+from qwed.policy import PolicyAnswer, PolicySource, PolicyTool, UsageKey, compile_policies, evaluate, explain
 from tests.support.policy_calls import agent, answer, call, compiled, policy, rule
 
 ALLOW, ASK, DENY = PolicyAnswer.ALLOW, PolicyAnswer.ASK, PolicyAnswer.DENY
@@ -171,6 +171,26 @@ def test_a_condition_of_everyday_use_is_accepted(condition: str) -> None:
     head = "applies_to: {tools: [a]}\n"
     (compiled_rule,) = compiled(policy(rule(condition), head=head), schemas={"a": {"properties": properties}}).rules
     assert not compiled_rule.broken_tools
+
+
+@pytest.mark.parametrize("condition", [
+    'tool.name == "a" || has(args.customer.id)',
+    'tool.name == "a" || {"k": 1}.other == 1',
+    'tool.name == "a" || (has(args.customer) && args.customer.id == "7")',
+    '!(tool.name == "a" && args.customer.id == "7")',
+    'args.items.exists(i, i.price > 5)',
+    '(tool.name == "a" || args.n > 1) == true',
+    '[1].exists(x, args.n > x) || tool.name == "a"',
+])  # fmt: skip
+def test_a_condition_that_could_hide_an_absent_value_is_refused(condition: str) -> None:
+    properties = {
+        "customer": {"type": "object", "properties": {"id": {"type": "string"}}},
+        "items": {"type": "array", "items": {"type": "object", "properties": {"price": {"type": "number"}}}},
+        "n": {"type": "integer"},
+    }
+    document = policy(rule(condition), head="applies_to: {tools: [a]}\n")
+    policies = compile_policies([PolicySource("p.yaml", document)], {"a": {"properties": properties}})
+    assert isinstance(policies, tuple) or "would hide that" in policies.rules[0].broken_tools["a"]
 
 
 def test_a_missing_member_of_an_argument_denies() -> None:
