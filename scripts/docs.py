@@ -1,11 +1,12 @@
 """Write the generated tables of docs/; with --check only report whether they are up to date.
 
 A table is between `<!-- generated: name -->` and `<!-- end -->`; conformance.md and sdk-reference.md are generated
-completely. Run by `make docs` and by the tests.
+completely, and so is policy.schema.json. Run by `make docs` and by the tests.
 """
 
 import ast
 import inspect
+import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -33,6 +34,9 @@ from qwed.kernel.tool_verbs import verbs_by_meaning
 from qwed.kernel.tools import ACTION_TYPES, TOOLS, Tool
 from qwed.model import Effect, EffectKind, ErrorCode, Risk, facts
 from qwed.model.effect import RISK_OF
+from qwed.policy import compiler, document_reader, evaluator, example_reader, iterations, yaml_reader
+from qwed.policy.json_schema import policy_schema
+from qwed.policy.reference import FUNCTION_ROWS, VARIABLE_ROWS
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -269,7 +273,64 @@ def _described_fields(module: ModuleType) -> dict[tuple[str, str], str]:
     return described
 
 
+def _policy_keys() -> str:
+    return _schema_rows(policy_schema())
+
+
+def _policy_rule_keys() -> str:
+    return _schema_rows(policy_schema()["properties"]["rules"]["items"])
+
+
+def _schema_rows(schema: dict[str, Any]) -> str:
+    rows = (
+        [f"`{key}`", "yes" if key in schema["required"] else "", part.get("description") or POLICY_KEY_TEXTS[key]]
+        for key, part in schema["properties"].items()
+    )
+    return _table(["key", "required", "meaning"], rows)
+
+
+POLICY_KEY_TEXTS = {
+    "description": "one sentence for people",
+    "applies_to": "`tools`: tools and action types; `agents`: a condition over the agent; without them, all",
+    "rules": "the rules; their order does not matter",
+    "tests": "[calls with what is expected](policies.md#tests)",
+}
+
+
+def _policy_limits() -> str:
+    rows = [
+        ["size of a document", f"{yaml_reader.MAX_BYTES // 1024} KiB"],
+        ["levels of mappings and lists", yaml_reader.MAX_DEPTH],
+        ["values of a document", f"{yaml_reader.MAX_VALUES:,}"],
+        ["rules of a policy", document_reader.MAX_RULES],
+        ["policies of a set", compiler.MAX_POLICIES],
+        ["rules of a set", f"{compiler.MAX_RULES_OF_SET:,}"],
+        ["characters of a condition", f"{document_reader.MAX_CONDITION:,}"],
+        ["levels of a condition", 32],
+        ["groups of approvers of a rule", document_reader.MAX_APPROVERS],
+        ["tests of a policy", f"{document_reader.MAX_TESTS:,}"],
+        ["iterations of all rules of a decision", f"{iterations.MAX_ITERATIONS:,}"],
+        ["processor time of all rules of a decision", f"{evaluator.MAX_NANOSECONDS // 1_000_000} ms"],
+        ["window of `usage`", f"{example_reader.MAX_USAGE_SECONDS // 86_400} days"],
+    ]
+    return _table(["limit", "value"], rows)
+
+
+def _policy_variables() -> str:
+    rows = ([f"`{name}`", kind, text] for name, kind, text in VARIABLE_ROWS)
+    return _table(["name", "type", "meaning"], rows)
+
+
+def _policy_functions() -> str:
+    return _table(["function", "meaning"], ([f"`{shape}`".replace("|", "\\|"), text] for shape, text in FUNCTION_ROWS))
+
+
 TABLES: dict[str, Callable[[], str]] = {
+    "policy_keys": _policy_keys,
+    "policy_rule_keys": _policy_rule_keys,
+    "policy_limits": _policy_limits,
+    "policy_variables": _policy_variables,
+    "policy_functions": _policy_functions,
     "secret_kinds": _secret_kinds,
     "errors": _errors,
     "routes": _routes,
@@ -311,6 +372,7 @@ def _pages() -> Iterator[tuple[Path, str]]:
     """Yield every page and its expected text."""
     whole = {DOCS / "conformance.md": _conformance, DOCS / "sdk-reference.md": sdk_reference.page}
     yield from ((page, write()) for page, write in whole.items())
+    yield DOCS / "policy.schema.json", json.dumps(policy_schema(), indent=2) + "\n"
     yield from ((page, rendered(page.read_text())) for page in sorted(DOCS.glob("*.md")) if page not in whole)
 
 

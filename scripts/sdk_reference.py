@@ -30,6 +30,7 @@ _GROUPS = {
     "engines": "Verify a claim",
     "agents": "Agents and their actions",
     "admin": "Approvals, keys, tools and the webhook",
+    "policies": "Policies",
     "a2a": "Messages between agents",
     "audit": "The audit log, attestations and the server",
     "": "Events and connections",

@@ -196,7 +196,13 @@ def scene(spec_server: SpecServer, client: httpx.Client) -> Scene:
         shown = owner.post(f"/agents/{agent['agent_id']}/verify", json=sure).json()
         attested = owner.get(f"/agents/{agent['agent_id']}/actions/{shown['action_id']}").json()
     ids = {"agent_id": agent["agent_id"], "action_id": asked["action_id"], "approval_id": asked["approval_id"]}
-    ids |= {"key_id": spare["id"], "tool": SHARED_TOOL, "name": SHARED_TOOL, "job_id": job["job_id"]}
+    ids |= {
+        "policy_id": "refunds",
+        "key_id": spare["id"],
+        "tool": SHARED_TOOL,
+        "name": SHARED_TOOL,
+        "job_id": job["job_id"],
+    }
     ids["attestation_id"] = attested["attestation_id"]
     return Scene(spec_server, client, agent, ids)
 
@@ -327,6 +333,8 @@ def test_what_a_member_may_do_works(operations: list[Operation], scene: Scene) -
     expected = {"change_trust": 409, "report_execution": 409, "register_agent": 201}
     # The request does not say which leaf to prove, and since when.
     expected |= {"audit_inclusion": 400, "audit_consistency": 400}
+    # No policy is in force, and the agent to explain is none of ours.
+    expected |= {"get_policy": 404, "explain_policies": 404}
     assert statuses == {operation.name: expected.get(operation.name, 200) for operation in allowed}
 
 
@@ -395,6 +403,7 @@ def _captive(client: httpx.Client, server: Server, marker: str, standing: str) -
         "approval_id": waiting,
         "action_id": tenant.actions[:3],
         "key_id": list(tenant.key_ids.values()),
+        "policy_id": ["refunds"],
         "tool": [SHARED_TOOL, "shell_command"],
         "name": [SHARED_TOOL, "shell_command", "send_email"],
         "job_id": tenant.jobs[:1],

@@ -345,13 +345,11 @@ def test_a_document_with_a_mistake_is_refused_with_its_position(house: House) ->
     assert house.owner.get("/policies").json()["version"] == 0
 
 
-def test_a_set_that_reads_usage_is_refused(house: House) -> None:
-    counting = NO_MAIL.replace(
-        'action.type == "send_email"', 'action.type == "send_email" && usage.count("send_email", duration("1h")) >= 5'
-    )
-    refused = house.apply(counting)
-    assert refused.status_code == 400
-    assert "usage is not available yet" in refused.json()["error"]["message"]
+def test_a_rule_counts_the_calls_that_were_permitted_before(house: House) -> None:
+    mails = 'usage.count("calculate", duration("1h"))'
+    house.apply(NO_MAIL.replace('action.type == "send_email"', f'action.type == "calculate" && {mails} >= 2'))
+    ask = house.agent()
+    assert [said(ask(another(step), step))[0] for step in (1, 2, 3)] == ["APPROVED", "APPROVED", "DENIED"]
 
 
 def test_an_explanation_shows_facts_and_rules_and_leaves_no_trace(house: House) -> None:

@@ -13,8 +13,9 @@ from decimal import Decimal
 from typing import Any
 
 from qwed.model.decision import Risk
-from qwed.policy.argument_types import ArgumentType, ArgumentTypes, cel_argument_type, exact_double
+from qwed.policy.argument_types import ArgumentType, ArgumentTypes, cel_argument_type
 from qwed.policy.document import UsageKey
+from qwed.policy.exact_arithmetic import OPERATIONS, calculate
 from qwed.policy.facts_schema import AGENT_VARIABLES, MESSAGES, PREFIX, VARIABLES, FactField, cel_type
 
 _COMPARED = (
@@ -70,7 +71,8 @@ def _used(measure: str, scope: str, *where: Any) -> Any:
     value = _context.usage.get(UsageKey(scope, measure, tool, argument, seconds))
     if value is None:
         raise MissingUsageError(f"no value for usage of `{tool}`")
-    return int(value) if measure == "count" else exact_double(Decimal(value))
+    # Not `exact_double`: one sum of many digits must not deny every later call.
+    return int(value) if measure == "count" else float(value)
 
 
 def _functions(cel: Any) -> list[Any]:
@@ -82,6 +84,11 @@ def _functions(cel: Any) -> list[Any]:
         declared.append(_function(cel, f"{prefix}.count", counted, kinds.INT, count))
         declared.append(_function(cel, f"{prefix}.sum", summed, kinds.DOUBLE, total))
     return declared
+
+
+def _decimal_functions(cel: Any) -> list[Any]:
+    double = cel.Type.DOUBLE
+    return [_function(cel, name, [double, double], double, functools.partial(calculate, name)) for name in OPERATIONS]
 
 
 def _function(cel: Any, name: str, parameters: list[Any], result: Any, run: Any) -> Any:
@@ -119,7 +126,7 @@ def evaluation_environment() -> Any:
     from cel_expr_python import cel
 
     # A time is only taken for a variable that is declared as one.
-    return cel.NewEnv(variables={"now": cel.Type.TIMESTAMP}, functions=_functions(cel))
+    return cel.NewEnv(variables={"now": cel.Type.TIMESTAMP}, functions=[*_functions(cel), *_decimal_functions(cel)])
 
 
 @functools.cache

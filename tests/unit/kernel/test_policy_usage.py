@@ -117,6 +117,14 @@ def test_a_sum_is_exact_and_does_not_contain_this_call(house: House) -> None:
     assert _decisions(answers) == ["APPROVED"] * 10 + ["PENDING"]
 
 
+def test_a_sum_of_many_digits_is_rounded_where_a_rule_reads_it(house: House) -> None:
+    house.apply(REFUNDS)
+    agent = house.agent()
+    amounts = [0.1 + 0.2, 1e-20, 0.7, 0.0, 0.1]
+    answers = [house.refund(agent, f"c{number}", amount) for number, amount in enumerate(amounts)]
+    assert _decisions(answers) == ["APPROVED"] * 4 + ["PENDING"]
+
+
 def test_a_call_that_waits_holds_its_amount_until_it_is_resolved(house: House) -> None:
     house.apply(REFUNDS)
     agent = house.agent()
@@ -151,9 +159,8 @@ def test_an_amount_that_cannot_be_added_up_is_denied(house: House, amount: Any) 
     house.apply(REFUNDS.replace("+ args.amount", "").replace("args: {amount: number}\n", ""))
     answer = house.refund(house.agent(), "c", amount)
     assert (answer.decision, answer.error["code"]) == ("DENIED", "QWED-AGENT-POLICY-002")
-    assert answer.error["message"].startswith(
-        "argument `amount` of `refund` is added up by a policy: it must be a number"
-    )
+    assert "argument `amount`" in answer.error["message"]
+    assert "is added up by" in answer.error["message"]
 
 
 def test_a_policy_in_shadow_refuses_no_amount_and_sees_what_was_added(house: House) -> None:

@@ -26,7 +26,7 @@ from qwed.kernel.stages.check_permissions import check_permissions
 from qwed.kernel.stages.decide import decide, status_decision
 from qwed.kernel.stages.run_engine import run_engine
 from qwed.kernel.tools import TOOL, TOOL_CALL, text_of
-from qwed.model import NO_FACTS, Decision, ErrorCode, Status, Verdict
+from qwed.model import Decision, ErrorCode, Status, Verdict
 from qwed.model.facts import is_small
 from qwed.settings import VERSION as SETTINGS_VERSION
 
@@ -96,7 +96,6 @@ def build_assessment(case: Case, refusal: Answer | None) -> Assessment:
         error = None if refusal is None else refusal.error
         tool_name = None if tool_name is None else redactor.text(tool_name)
     executable = case.executable or case.action
-    facts = NO_FACTS if case.verdict is None else case.verdict.facts
     payload = Payload(
         action=redacted_action(case.action, redactor),
         corrected=case.corrected if redactor is None else redactor.value(mask_value(case.corrected)),
@@ -105,7 +104,7 @@ def build_assessment(case: Case, refusal: Answer | None) -> Assessment:
         # An action with a secret leaves no hash, unless it may be executed.
         action_hash=None if secret else case.action_hash,
         sub=f"sha256:{executable.hash}" if decision.commits else None,
-        facts=redacted_facts(facts, redactor) if decision is Decision.PENDING else None,
+        facts=redacted_facts(case.facts, redactor) if decision is Decision.PENDING else None,
         original=_original_findings(case, redactor) if decision is Decision.PENDING else None,
     )
     encoded_payload, basis = encode_payload(payload), _basis_of(case)
@@ -126,12 +125,12 @@ def build_assessment(case: Case, refusal: Answer | None) -> Assessment:
         tool_name=tool_name,
         risk_assessment=_risk_assessment_of(case, decision) if is_tool else None,
         policy_checks=policies,
-        facts=facts,
+        facts=case.facts,
         payload=payload,
         encoded_payload=encoded_payload,
         basis=basis,
         is_final=basis is None,
-        cacheable=_is_small(payload, encoded_payload) and is_small(facts) and _is_repeatable(case, error),
+        cacheable=_is_small(payload, encoded_payload) and is_small(case.facts) and _is_repeatable(case, error),
     )
 
 

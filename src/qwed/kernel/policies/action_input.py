@@ -11,7 +11,7 @@ from qwed.domain.usage_window import NO_USAGE_VALUES, UsageValues
 from qwed.kernel.case import Case
 from qwed.kernel.request import Action
 from qwed.kernel.tools import TOOL_CALL
-from qwed.model import Verdict
+from qwed.model import Facts, Verdict
 from qwed.model.tool_name import server_of
 from qwed.policy import PolicyAgent, PolicyInput, PolicyTool
 
@@ -20,12 +20,13 @@ _TEXT_FIELDS = ("query", "code", "target")
 
 def policy_input(case: Case, now: float, usage: UsageValues = NO_USAGE_VALUES) -> PolicyInput:
     """Return the input for what would be executed: the repaired action, where there is one."""
-    return _input_of(case, case.executable or case.action, _verdict_of(case), now, usage)
+    return _input_of(case, case.executable or case.action, _verdict_of(case), case.facts, now, usage)
 
 
 def original_input(case: Case, now: float, usage: UsageValues = NO_USAGE_VALUES) -> PolicyInput:
     """Return the input for the action as it was sent, before its repair."""
-    return _input_of(case, case.action, case.original_verdict or _verdict_of(case), now, usage)
+    verdict = case.original_verdict or _verdict_of(case)
+    return _input_of(case, case.action, verdict, verdict.facts, now, usage)
 
 
 def _verdict_of(case: Case) -> Verdict:
@@ -34,7 +35,9 @@ def _verdict_of(case: Case) -> Verdict:
     return case.verdict
 
 
-def _input_of(case: Case, action: Action, verdict: Verdict, now: float, usage: UsageValues) -> PolicyInput:
+def _input_of(
+    case: Case, action: Action, verdict: Verdict, facts: Facts, now: float, usage: UsageValues
+) -> PolicyInput:
     return PolicyInput(
         action_type=action.type,
         tool=_tool_of(case, action),
@@ -42,7 +45,7 @@ def _input_of(case: Case, action: Action, verdict: Verdict, now: float, usage: U
         effects=verdict.effects,
         risk=case.risk,
         checks_failed=verdict.checks_failed,
-        facts=verdict.facts,
+        facts=facts,
         agent=_agent_of(case.agent),
         now=datetime.fromtimestamp(now, UTC),
         usage=usage,

@@ -83,9 +83,8 @@ def _analyzed(case: Case, content: Mapping[str, Any], risk: Risk) -> Case | Prob
         message=verification.get("message", ""),
         effects=tuple([Effect(EffectKind(one["effect"]), one["target"]) for one in verification["effects"]]),
         checks_failed=tuple(verification["checks_failed"]),
-        facts=msgspec.convert(content["facts"], Facts),
     )
-    case = replace(case, verdict=verdict, risk=risk)
+    case = replace(case, verdict=verdict, facts=msgspec.convert(content["facts"], Facts), risk=risk)
     corrected = content.get("corrected")
     if corrected is None:
         return case

@@ -100,7 +100,7 @@ def _explanation(
     case: Case | None = None,
 ) -> ExplanationView:
     verification = assessment.verification
-    facts = {} if case is None or case.verdict is None else _facts_of(case)
+    facts = {} if case is None else _facts_of(case)
     return ExplanationView(
         decision=assessment.decision,
         error=None if assessment.refusal is None else assessment.refusal.error,
@@ -115,7 +115,7 @@ def _explanation(
 
 def _facts_of(case: Case) -> dict[str, Any]:
     """Return the groups of facts that are present."""
-    facts = {} if case.verdict is None else msgspec.to_builtins(case.verdict.facts)
+    facts = msgspec.to_builtins(case.facts)
     return {name: group for name, group in facts.items() if group is not None}
 
 
