@@ -45,6 +45,24 @@ def _answer(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(text))
 
 
+def test_what_is_counted_for_the_first_time_is_said(directory: Path, client: QWEDClient, capsys: Capture) -> None:
+    counting = (
+        'usage.count("send_email", duration("1h")) > 2 && usage.org.sum("refund", "amount", duration("24h")) > 9.0'
+    )
+    (directory / "mail.yaml").write_text(
+        f"policy: mail\nfacts: 1\nrules:\n  - {{id: a, when: '{counting}', then: deny}}\n"
+    )
+    assert main(["policy", "apply", str(directory), "--yes"]) == 0
+    assert capsys.readouterr().out.splitlines()[2:] == [
+        "counted from then on: calls of `send_email` by agent",
+        "counted from then on: the argument `amount` of `refund` by organisation",
+        "version 1 is in force",
+    ]
+    (directory / "files.yaml").unlink()
+    assert main(["policy", "apply", str(directory), "--yes"]) == 0
+    assert capsys.readouterr().out == "- files\nversion 2 is in force\n"
+
+
 def test_the_changes_are_shown_confirmed_and_applied(
     directory: Path, client: QWEDClient, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

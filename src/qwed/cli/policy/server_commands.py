@@ -53,7 +53,9 @@ def _apply(
             return report_problems(problems, as_json=as_json)
         present = _present_set(client)
         changes = _changes(_texts_of(present), texts)
-        if not _confirm(changes, present["version"], yes=yes, dry_run=dry_run, as_json=as_json):
+        if not as_json:
+            _show_changes(changes, _newly_counted(_texts_of(present), texts))
+        if not _confirm(changes, present["version"], yes=yes, dry_run=dry_run):
             return EXIT_FAILED
         # Also where nothing changes: the server says which version is in force.
         applied = _preview(present, changes) if dry_run else dict(client.apply_policies(documents, present["version"]))
@@ -102,13 +104,35 @@ def _changes(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, l
     }
 
 
-def _confirm(changes: Mapping[str, list[str]], version: int, *, yes: bool, dry_run: bool, as_json: bool) -> bool:
-    """Show the changes, and return True if they may be made."""
+def _newly_counted(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    """Return the calls and arguments that one set counts and the other does not."""
+    return sorted(_counted(after) - _counted(before))
+
+
+def _counted(texts: Mapping[str, str]) -> frozenset[str]:
+    from qwed.policy import CompiledPolicies, PolicySource, compile_policies
+
+    policies = compile_policies(tuple(PolicySource(*item) for item in texts.items()))
+    if not isinstance(policies, CompiledPolicies):
+        return frozenset()
+    by = {"agent": "by agent", "organisation": "by organisation"}
+    return frozenset(
+        f"{f'the argument `{key.argument}` of ' if key.argument else 'calls of '}`{key.tool}` {by[key.scope]}"
+        for key in policies.usage
+    )
+
+
+def _show_changes(changes: Mapping[str, list[str]], newly_counted: list[str]) -> None:
+    for kind, sign in _CHANGES:
+        for name in changes[kind]:
+            echo(f"{sign} {name}")
+    for name in newly_counted:
+        echo(f"counted from then on: {name}")
+
+
+def _confirm(changes: Mapping[str, list[str]], version: int, *, yes: bool, dry_run: bool) -> bool:
+    """Return True if the changes may be made."""
     has_changes = any(changes.values())
-    if not as_json and has_changes:
-        for kind, sign in _CHANGES:
-            for name in changes[kind]:
-                echo(f"{sign} {name}")
     if yes or dry_run or not has_changes:
         return True
     if sys.stdin is None:
@@ -181,7 +205,9 @@ def _rollback(
     with server_client(Target(url, data_dir)) as client:
         present, earlier = _present_set(client), client.get_policies(version)
         changes = _changes(_texts_of(present), _texts_of(earlier))
-        if not _confirm(changes, present["version"], yes=yes, dry_run=False, as_json=as_json):
+        if not as_json:
+            _show_changes(changes, _newly_counted(_texts_of(present), _texts_of(earlier)))
+        if not _confirm(changes, present["version"], yes=yes, dry_run=False):
             return EXIT_FAILED
         applied = dict(client.roll_back_policies(version, present["version"]))
     return _show_applied(applied, dry_run=False, as_json=as_json)
