@@ -117,6 +117,7 @@ _DESIGN = {
     "6": "State",
     "7": "The log and attestations",
     "8": "Engines",
+    "11": "Policies",
 }
 _RULINGS = dict.fromkeys((f"P{number}" for number in range(1, 11)), "") | {
     "4.1": "two tables",

@@ -10,6 +10,7 @@ import pytest
 from tests.conftest import AgentConversation
 from tests.spec.conftest import Keyholders
 from tests.spec.requests import EMAIL, SUM, Json, another, said, tool_call
+from tests.spec.sections import spec
 
 REFUNDS = """\
 policy: refunds
@@ -82,6 +83,7 @@ def claims_of(answer: Json) -> Json:
 # Decisions
 
 
+@spec("2.3")
 def test_the_rules_decide_and_the_answer_names_them(house: House) -> None:
     ask = house.agent()
     assert said(ask(refund(20), 1)) == ("DENIED", "QWED-AGENT-TRUST-001"), "money is critical, the agent supervised"
@@ -96,6 +98,7 @@ def test_the_rules_decide_and_the_answer_names_them(house: House) -> None:
     assert large["error"]["final"] is True
 
 
+@spec("2.3")
 def test_where_no_rule_matches_the_tables_decide(house: House) -> None:
     house.apply(REFUNDS)
     ask = house.agent()
@@ -104,6 +107,7 @@ def test_where_no_rule_matches_the_tables_decide(house: House) -> None:
     assert said(ask(EMAIL, 2)) == ("PENDING", "QWED-AGENT-TRUST-002")
 
 
+@spec("2.3")
 def test_a_rule_that_cannot_be_evaluated_denies_and_is_named(house: House) -> None:
     house.apply(REFUNDS)
     answer = house.agent()(refund("twenty"), 1)
@@ -111,6 +115,7 @@ def test_a_rule_that_cannot_be_evaluated_denies_and_is_named(house: House) -> No
     assert answer["error"]["details"]["policy"] == "refunds"
 
 
+@spec("2.3")
 def test_a_denial_by_a_policy_costs_no_trust_and_no_step(house: House) -> None:
     house.apply(NO_MAIL)
     ask = house.agent(trust_level=2)
@@ -120,12 +125,14 @@ def test_a_denial_by_a_policy_costs_no_trust_and_no_step(house: House) -> None:
     assert house.owner.get(f"/agents/{ask.agent_id}").json()["trust_level"] == 2
 
 
+@spec("2.3")
 def test_a_hard_limit_comes_before_what_a_policy_allows(house: House) -> None:
     house.apply(REFUNDS)
     ask = house.agent(permissions={"blocked_tools": ["refund"]})
     assert said(ask(refund(20), 1)) == ("DENIED", "QWED-AGENT-004")
 
 
+@spec("2.3")
 def test_an_agent_that_lost_trust_loses_what_policies_allow(house: House) -> None:
     house.apply(REFUNDS)
     ask = house.agent(trust_level=2)
@@ -137,6 +144,7 @@ def test_an_agent_that_lost_trust_loses_what_policies_allow(house: House) -> Non
     assert said(ask(refund(20), 2)) == ("DENIED", "QWED-AGENT-TRUST-001")
 
 
+@spec("2.3")
 def test_a_stored_answer_stays_what_it_was(house: House) -> None:
     house.apply(REFUNDS)
     ask = house.agent()
@@ -148,6 +156,7 @@ def test_a_stored_answer_stays_what_it_was(house: House) -> None:
     assert (again["decision"], again["action_id"], again["policy"]) == ("APPROVED", first["action_id"], first["policy"])
 
 
+@spec("2.3")
 def test_the_log_the_attestation_and_the_activity_name_rule_and_version(house: House) -> None:
     ask = house.agent(trust_level=1)
     before = ask(SUM, 1, options={"require_attestation": True})
@@ -161,6 +170,7 @@ def test_the_log_the_attestation_and_the_activity_name_rule_and_version(house: H
     assert before["attestation"] != answer["attestation"]
 
 
+@spec("2.3")
 def test_the_hash_of_the_policy_covers_the_set(house: House) -> None:
     ask = house.agent(trust_level=1)
 
@@ -178,6 +188,7 @@ def test_the_hash_of_the_policy_covers_the_set(house: House) -> None:
     assert policy_hash(4) == without
 
 
+@spec("2.3")
 def test_a_policy_in_shadow_is_recorded_and_decides_nothing(house: House) -> None:
     house.apply(NO_MAIL.replace("facts: 1\n", "facts: 1\nmode: shadow\n"))
     ask = house.agent(trust_level=2)
@@ -200,6 +211,7 @@ def approve(client: httpx.Client, approval_id: str) -> httpx.Response:
     return client.post(f"/approvals/{approval_id}/approve", json={"reason": "it is right"})
 
 
+@spec("4.3")
 def test_an_approval_is_decided_again_on_the_policies_of_its_moment(house: House) -> None:
     house.apply(REFUNDS)
     ask = house.agent()
@@ -212,6 +224,7 @@ def test_an_approval_is_decided_again_on_the_policies_of_its_moment(house: House
     assert house.owner.get(f"/approvals/{second}").json()["state"] == "pending"
 
 
+@spec("4.3")
 def test_what_the_agent_may_not_do_any_more_without_a_rule_is_not_approved(house: House) -> None:
     house.apply(REFUNDS)
     waiting = pending(house, house.agent(), 100, 1)
@@ -226,6 +239,7 @@ def group_key(house: House, *groups: str) -> httpx.Client:
     return httpx.Client(base_url=house.owner.base_url, headers={"X-API-Key": created.json()["key"]}, timeout=60)
 
 
+@spec("4.3")
 def test_a_set_that_names_a_group_without_a_key_is_refused_with_its_name(house: House) -> None:
     refused = house.apply(GROUPS)
     assert (refused.status_code, refused.json()["error"]["code"]) == (400, "QWED-REQ-011")
@@ -236,6 +250,7 @@ def test_a_set_that_names_a_group_without_a_key_is_refused_with_its_name(house: 
     ]
 
 
+@spec("4.3")
 def test_each_group_approves_once(house: House) -> None:
     with group_key(house, "finance") as finance, group_key(house, "security") as security:
         assert house.apply(GROUPS).status_code == 200
@@ -249,6 +264,7 @@ def test_each_group_approves_once(house: House) -> None:
         assert (done["state"], done["resolution"]["decision"]) == ("approved", "APPROVED")
 
 
+@spec("4.3")
 def test_a_key_of_both_groups_approves_for_one_of_them(house: House) -> None:
     with group_key(house, "finance", "security") as both, group_key(house, "finance") as finance:
         assert house.apply(GROUPS).status_code == 200
@@ -257,6 +273,7 @@ def test_a_key_of_both_groups_approves_for_one_of_them(house: House) -> None:
         assert approve(finance, waiting).json()["state"] == "approved"
 
 
+@spec("4.3")
 def test_the_approval_of_a_key_that_left_its_group_does_not_count(house: House) -> None:
     with group_key(house, "finance") as finance, group_key(house, "security", "finance") as security:
         assert house.apply(GROUPS).status_code == 200
@@ -267,6 +284,7 @@ def test_the_approval_of_a_key_that_left_its_group_does_not_count(house: House) 
         assert approve(security, waiting).json()["state"] == "pending", "finance is missing again"
 
 
+@spec("4.3")
 def test_a_key_that_approves_nothing_gets_no_groups(house: House) -> None:
     member = house.owner.post("/keys", json={"name": "m", "role": "member", "groups": ["finance"]})
     assert member.status_code == 400
@@ -277,6 +295,7 @@ def test_a_key_that_approves_nothing_gets_no_groups(house: House) -> None:
 # Changes
 
 
+@spec("7.1")
 def test_a_change_needs_the_version_that_was_read(house: House) -> None:
     assert house.owner.put("/policies", json={"documents": []}).json()["error"]["code"] == "QWED-REQ-004"
     first = house.apply(REFUNDS, version='"0"')
@@ -291,6 +310,7 @@ def test_a_change_needs_the_version_that_was_read(house: House) -> None:
     )
 
 
+@spec("7.1")
 def test_the_same_set_again_changes_nothing(house: House) -> None:
     house.apply(REFUNDS, NO_MAIL)
     again = house.apply(NO_MAIL, REFUNDS, version='"0"').json()
@@ -298,6 +318,7 @@ def test_the_same_set_again_changes_nothing(house: House) -> None:
     assert [version["version"] for version in house.owner.get("/policies/versions").json()["versions"]] == [1]
 
 
+@spec("7.1")
 def test_single_policies_are_added_replaced_and_removed(house: House) -> None:
     match = {"If-Match": "*"}
     added = house.owner.put("/policies/mail", json={"text": NO_MAIL}, headers=match)
@@ -313,6 +334,7 @@ def test_single_policies_are_added_replaced_and_removed(house: House) -> None:
     assert [version["version"] for version in versions] == [3, 1]
 
 
+@spec("7.1")
 def test_an_earlier_version_is_read_and_put_in_force_again(house: House) -> None:
     house.apply(REFUNDS)
     house.apply(NO_MAIL)
@@ -323,6 +345,7 @@ def test_an_earlier_version_is_read_and_put_in_force_again(house: House) -> None
     assert house.owner.get("/policies").json()["policies"] == earlier["policies"]
 
 
+@spec("7.1")
 def test_every_change_is_in_the_log_without_content(house: House) -> None:
     house.apply(REFUNDS)
     change = house.owner.get("/changes").json()["changes"][0]
@@ -336,6 +359,7 @@ def test_every_change_is_in_the_log_without_content(house: House) -> None:
     assert "Small refunds" not in leaf
 
 
+@spec("7.1")
 def test_a_document_with_a_mistake_is_refused_with_its_position(house: House) -> None:
     mistaken = REFUNDS.replace("args.amount > 0 &&", "args.amont > 0 &&")
     refused = house.apply(mistaken).json()["error"]
@@ -345,6 +369,7 @@ def test_a_document_with_a_mistake_is_refused_with_its_position(house: House) ->
     assert house.owner.get("/policies").json()["version"] == 0
 
 
+@spec("7.1")
 def test_a_rule_counts_the_calls_that_were_permitted_before(house: House) -> None:
     mails = 'usage.count("calculate", duration("1h"))'
     house.apply(NO_MAIL.replace('action.type == "send_email"', f'action.type == "calculate" && {mails} >= 2'))
@@ -352,6 +377,7 @@ def test_a_rule_counts_the_calls_that_were_permitted_before(house: House) -> Non
     assert [said(ask(another(step), step))[0] for step in (1, 2, 3)] == ["APPROVED", "APPROVED", "DENIED"]
 
 
+@spec("7.1")
 def test_an_explanation_shows_facts_and_rules_and_leaves_no_trace(house: House) -> None:
     house.apply(REFUNDS, NO_MAIL)
     ask = house.agent()
@@ -370,6 +396,7 @@ def test_an_explanation_shows_facts_and_rules_and_leaves_no_trace(house: House) 
     assert house.owner.get("/audit/head").json()["size"] == index
 
 
+@spec("7.1")
 def test_policies_of_one_organisation_are_none_of_another(house: House, keyholders: Keyholders) -> None:
     house.apply(NO_MAIL)
     assert keyholders.owner.get("/policies").json()["version"] == 0
