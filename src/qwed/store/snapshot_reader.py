@@ -151,6 +151,9 @@ class Tables(Protocol):
     def one(self, statement: str, values: Row) -> Row | None:
         """Return the first row of a statement, or None."""
 
+    def has_table(self, name: str) -> bool:
+        """Return True if the table exists: a file of an earlier version lacks those that came later."""
+
     def schema_drift(self) -> list[str]:
         """Return the parts of the schema that differ from this version."""
 
@@ -172,6 +175,10 @@ class SqliteTables:
     def one(self, statement: str, values: Row) -> Row | None:
         """Return the first row of a statement, or None."""
         return next(self.rows(statement, values), None)
+
+    def has_table(self, name: str) -> bool:
+        """Return True if the table exists."""
+        return self.one("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)) is not None
 
     def schema_drift(self) -> list[str]:
         """Return the tables, indexes, triggers and views that differ from this version, or are not part of it."""
@@ -278,11 +285,11 @@ class SnapshotReader:
 
     def policy_sets(self, organisation_id: str) -> Iterator[PolicySetRow]:
         """Yield every version of the policy set of an organisation, in order."""
-        return map(PolicySetRow._make, self._rows(_POLICY_SETS, organisation_id))
+        return map(PolicySetRow._make, self._rows_of("policy_sets", _POLICY_SETS, organisation_id))
 
     def usage_series(self, organisation_id: str) -> Iterator[SeriesRow]:
         """Yield the series of rolling usage of an organisation and its agents."""
-        return map(SeriesRow._make, self._rows(_SERIES, organisation_id, organisation_id))
+        return map(SeriesRow._make, self._rows_of("usage_series", _SERIES, organisation_id, organisation_id))
 
     def usage_totals(self, owner_id: str, tool: str, argument: str) -> Iterator[str]:
         """Yield the total of a series before each of its uses, in order."""
@@ -290,7 +297,7 @@ class SnapshotReader:
 
     def usage_holds(self, organisation_id: str) -> Iterator[HoldRow]:
         """Yield the uses of an organisation and its agents that approvals hold."""
-        return map(HoldRow._make, self._rows(_HOLDS, organisation_id, organisation_id))
+        return map(HoldRow._make, self._rows_of("usage_holds", _HOLDS, organisation_id, organisation_id))
 
     def erased(self, organisation_id: str) -> dict[str, str]:
         """Return the names of the erased subjects by id."""
@@ -312,6 +319,10 @@ class SnapshotReader:
 
     def _rows(self, statement: str, *values: Any) -> Iterator[Row]:
         return self._tables.rows(statement, values)
+
+    def _rows_of(self, table: str, statement: str, *values: Any) -> Iterator[Row]:
+        """Return the rows of a statement, none where its table does not exist yet."""
+        return self._rows(statement, *values) if self._tables.has_table(table) else iter(())
 
 
 @contextmanager
