@@ -27,7 +27,9 @@ from qwed.cli import (
     report,
     serve,
     signing_keys,
+    tools,
     verify,
+    webhook,
 )
 from qwed.cli.options import group
 from qwed.cli.output import echo, fail
@@ -42,8 +44,10 @@ _MODULES = (
     batch,
     hook,
     agents,
+    tools,
     a2a,
     approvals,
+    webhook,
     report,
     audit,
     attestation,

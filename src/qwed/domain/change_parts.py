@@ -19,6 +19,8 @@ class Conflict(StrEnum):
     FULL = "the list is full: remove an entry first"
     HALTED = "the whole organisation is stopped"
     BLOCKED = "an owner blocked it meanwhile"
+    NAME_IN_USE = "an agent has this name already"
+    SPELLING_IN_USE = "a tool is registered whose name differs only by case"
     LEASE_EXPIRED = "the decision took longer than the step was held"
 
 
@@ -72,6 +74,11 @@ class AgentChanged(NamedTuple):
 
     before: Agent
     after: Agent
+
+    @property
+    def is_renamed(self) -> bool:
+        """True if the agent gets a name that no other agent may have."""
+        return self.before.name_key != self.after.name_key
 
 
 class AgentUnchanged(NamedTuple):
@@ -158,6 +165,13 @@ class ToolChanged(NamedTuple):
     row: bytes
 
 
+class ToolRemoved(NamedTuple):
+    """Tool definition that an organisation no longer has."""
+
+    organisation_id: str
+    name: str
+
+
 class WebhookChanged(NamedTuple):
     """Webhook that was set, or removed (None) along with its queued notices."""
 
@@ -200,5 +214,6 @@ ChangePart = (
     | AttestationRevoked
     | SubjectErased
     | ToolChanged
+    | ToolRemoved
     | WebhookChanged
 )

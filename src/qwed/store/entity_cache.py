@@ -137,6 +137,11 @@ class EntityCache:
         """Cache a tool definition in a new dict, because cached assessments refer to the old one."""
         self.tool_definitions[organisation_id] = {**self.tools(organisation_id), name: definition}
 
+    def remove_tool(self, organisation_id: str, name: str) -> None:
+        """Cache that a tool definition was removed, in a new dict."""
+        definitions = self.tools(organisation_id)
+        self.tool_definitions[organisation_id] = {one: row for one, row in definitions.items() if one != name}
+
     def access_lists(self, organisation_id: str) -> AccessLists:
         """Return the access lists of an organisation for messages."""
         lists = self._access_lists.get(organisation_id)
