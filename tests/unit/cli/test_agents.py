@@ -86,7 +86,7 @@ def test_permissions_and_budget_come_from_a_file_from_json_and_from_options_whic
     assert main(["agents", "show", agent["agent_id"]]) == 0
     printed = capsys.readouterr().out
     assert "allowed_tools           a, b\n" in printed
-    assert "max_daily_cost_usd    2.5\n" in printed
+    assert "max_daily_cost_usd      2.5\n" in printed
     assert "schema_ddl" not in printed
 
 
