@@ -2,11 +2,11 @@
 
 1. the state of its organisations: shared for decisions, exclusive for changes of it (the kill switch, keys, tools,
 policies, lists, webhooks, erasures). Advisory locks, in the order of their ids; 2. the attestation chains that it
-extends: advisory locks, in the order of their ids; 3. the rows of its agents, in the order of their ids. An agent's row
-also protects its counters, conversations, stored answers, approvals and executions; 4. the rows of its logs, in the
-order of their organisations: the holder is the sequencer; 5. everything it writes. Those rows are protected by the
-locks above; the others (expired answers and batches, full token buckets) are skipped where another transaction holds
-them.
+extends, and the names that it gives to agents: advisory locks, in the order of their ids; 3. the rows of its agents, in
+the order of their ids. An agent's row also protects its counters, conversations, stored answers, approvals and
+executions; 4. the rows of its logs, in the order of their organisations: the holder is the sequencer; 5. everything it
+writes. Those rows are protected by the locks above; the others (expired answers and batches, full token buckets) are
+skipped where another transaction holds them.
 
 Single statements about the outbox and about batch jobs are transactions of their own, which lock the webhook before its
 notices. If a deadlock happens all the same, PostgreSQL ends it and the batch is retried.
@@ -20,7 +20,7 @@ from qwed.domain import change_parts
 from qwed.domain.change_parts import ChangePart
 from qwed.domain.write_set import WriteSet
 
-_ORGANISATION, _CHAIN = 0x71776501, 0x71776502
+_ORGANISATION, _CHAIN, _NAME = 0x71776501, 0x71776502, 0x71776503
 LOCK_NAMES = (
     "SELECT CASE WHEN exclusive = 1 THEN pg_advisory_xact_lock(kind, name) "
     "ELSE pg_advisory_xact_lock_shared(kind, name) END "
@@ -36,6 +36,7 @@ ORGANISATION_PARTS = (
     change_parts.KeyChanged,
     change_parts.ToolChanged,
     change_parts.PolicySetChanged,
+    change_parts.ToolRemoved,
     change_parts.ListChanged,
     change_parts.WebhookChanged,
     change_parts.SubjectErased,
@@ -53,6 +54,8 @@ class LockSet(NamedTuple):
     """Organisations whose state it changes."""
     chains: set[tuple[str, str]]
     agents: set[str]
+    names: set[str]
+    """Organisation and name of each agent that gets one."""
 
     def add(self, write_set: WriteSet) -> None:
         """Add the locks of a write set, and of the one it is linked to."""
@@ -64,6 +67,7 @@ class LockSet(NamedTuple):
             self.chains.add((organisation_id, effects.link.chain_id))
         for part in write_set.parts:
             self.agents.update(_agents_of(part))
+            self.names.update(_names_of(part))
             if isinstance(part, ORGANISATION_PARTS):
                 self.exclusive.update({organisation_id}, _organisations_of(part))
         if write_set.linked is not None:
@@ -73,13 +77,14 @@ class LockSet(NamedTuple):
         """Return the values of LOCK_NAMES: kinds, ids, and 1 where the lock is exclusive."""
         exclusive = {(_ORGANISATION, _lock_id(organisation_id)) for organisation_id in self.exclusive}
         exclusive |= {(_CHAIN, _lock_id(f"{organisation_id} {chain}")) for organisation_id, chain in self.chains}
+        exclusive |= {(_NAME, _lock_id(name)) for name in self.names}
         locks = sorted(exclusive | {(_ORGANISATION, _lock_id(organisation_id)) for organisation_id in self.shared})
         return [kind for kind, _ in locks], [name for _, name in locks], [int(lock in exclusive) for lock in locks]
 
 
 def locks_for(write_sets: Iterable[WriteSet]) -> LockSet:
     """Return the locks of a batch."""
-    locks = LockSet(set(), set(), set(), set())
+    locks = LockSet(set(), set(), set(), set(), set())
     for write_set in write_sets:
         locks.add(write_set)
     return locks
@@ -98,6 +103,15 @@ def _agents_of(part: ChangePart) -> set[str]:
             return {agent.agent_id}
         case change_parts.ElevationRequested() | change_parts.ApprovalResolved() | change_parts.GroupApproved():
             return {part.agent_id}
+    return set()
+
+
+def _names_of(part: ChangePart) -> set[str]:
+    match part:
+        case change_parts.AgentAdded(agent):
+            return {f"{agent.organisation_id} {agent.name_key}"}
+        case change_parts.AgentChanged(_before, after) if part.is_renamed:
+            return {f"{after.organisation_id} {after.name_key}"}
     return set()
 
 
