@@ -29,6 +29,7 @@ _SKIPPED = frozenset({"run", "aclose"})
 _GROUPS = {
     "engines": "Verify a claim",
     "agents": "Agents and their actions",
+    "agent_lifecycle": "Changes of agents",
     "admin": "Approvals, keys, tools and the webhook",
     "policies": "Policies",
     "a2a": "Messages between agents",

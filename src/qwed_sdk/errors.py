@@ -93,7 +93,8 @@ class QWEDNotFoundError(QWEDError):
 
 
 class QWEDConflictError(QWEDError):
-    """The request contradicts the current state: already decided, already suspended, not enough evidence."""
+    """The request contradicts the current state: already decided, changed meanwhile, not enough
+    evidence."""
 
 
 class QWEDRateLimitError(QWEDError):

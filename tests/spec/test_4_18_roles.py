@@ -11,6 +11,7 @@ import pytest
 
 from tests.spec.conftest import SpecServer, start_spec_server
 from tests.spec.sections import spec
+from tests.support.agent_names import unique_name
 from tests.support.full_organisations import (
     BODIES,
     SHARED_TOOL,
@@ -36,6 +37,8 @@ WHO: dict[str, tuple[str, ...]] = {
     "register_agent": KEYS,
     "list_agents": KEYS,
     "get_agent": AGENT,
+    "edit_agent": PEOPLE,
+    "retire_agent": OWNER,
     "get_did": AGENT,
     "verify": AGENT,
     "verify_tool": AGENT,
@@ -98,6 +101,7 @@ WHO: dict[str, tuple[str, ...]] = {
     "put_policy": OWNER,
     "delete_policy": OWNER,
     "list_policy_versions": KEYS,
+    "delete_tool": OWNER,
     "metrics": METRICS,
     "erase_subject": OWNER,
     "audit_head": KEYS,
@@ -180,7 +184,7 @@ def client(spec_server: SpecServer) -> Iterator[httpx.Client]:
 def scene(spec_server: SpecServer, client: httpx.Client) -> Scene:
     with spec_server.client("owner") as owner, spec_server.client("member") as member:
         owner.post("/reactivate-all", json={"reason": "a new scene"})
-        profile = {"name": "played", "principal_id": "user_1", "trust_level": 1}
+        profile = {"name": unique_name("played"), "principal_id": "user_1", "trust_level": 1}
         # A member key decides for the agents it registered.
         agent = member.post("/agents/register", json=profile).json()
         waiting: dict[str, Any] = {"action": {"type": "send_email", "parameters": {"subject": "hello"}}}
@@ -259,7 +263,7 @@ def test_a_token_opens_nothing_of_another_agent_and_says_nothing_about_it(
 ) -> None:
     """Ruling 4.18: with an agent token any id but its own is 401, whether or not it exists."""
     with scene.spec_server.client("owner") as owner:
-        other = owner.post("/agents/register", json={"name": "other", "principal_id": "user_2"}).json()
+        other = owner.post("/agents/register", json={"name": unique_name("other"), "principal_id": "user_2"}).json()
     for operation in operations:
         if "{agent_id}" not in operation.path or "token" not in WHO[operation.name]:
             continue

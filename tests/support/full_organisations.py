@@ -7,6 +7,8 @@ from typing import Any
 
 import httpx
 
+from tests.support.agent_names import unique_name
+
 ROLES = ("owner", "approver", "member")
 SHARED_TOOL = "shared_lookup"
 """Name that every tenant gives one of its own tools."""
@@ -20,6 +22,8 @@ BODIES: dict[str, Any] = {
     "register_agent": {"name": "another one", "principal_id": "user_9", "trust_level": 2},
     "list_agents": None,
     "get_agent": None,
+    "edit_agent": {"budget": {"max_requests_per_day": 1000}},
+    "retire_agent": None,
     "get_did": None,
     "verify": {"action": {"type": "calculate", "query": "2+2"}},
     "verify_tool": {"parameters": {"order": 7}},
@@ -74,6 +78,7 @@ BODIES: dict[str, Any] = {
     "trust_agent": {"agent_id": "a friend"},
     "revoke_agent": {"agent_id": "a friend"},
     "list_tools": None,
+    "delete_tool": None,
     "put_tool": {"risk_level": "low", "requires_approval": False},
     "get_policies": None,
     "put_policies": {"documents": []},
@@ -113,6 +118,8 @@ def body_of(operation: str, sender: str | None = None) -> Any:
     body = BODIES[operation]
     if operation == "intercept" and sender is not None:
         return {**body, "sender_agent_id": sender}
+    if operation == "register_agent":
+        return {**body, "name": unique_name(body["name"])}
     if operation not in _DECIDES:
         return body
     return {**body, "context": {"conversation_id": f"conv {next(_numbers)}", "step_number": 1}}
@@ -227,7 +234,7 @@ def fill_tenant(tenant: Tenant) -> Tenant:
 
 def _register(tenant: Tenant, trust: int) -> dict[str, Any]:
     said = {
-        "name": f"agent {tenant.marker}",
+        "name": unique_name(f"agent {tenant.marker}"),
         "principal_id": f"user {tenant.marker}",
         "description": f"works for {tenant.marker}",
         "trust_level": trust,

@@ -65,7 +65,7 @@ def agent_of(agent_id: str = "agent_1", **limits: int) -> Agent:
     return Agent(
         agent_id=agent_id,
         organisation_id=ORGANISATION,
-        name="tested",
+        name="tested" if agent_id == "agent_1" else f"tested {agent_id}",
         type="supervised",
         principal_id="user_1",
         trust=Trust.SUPERVISED,

@@ -66,9 +66,10 @@ def _call_of(row: Operation, request: RequestContext) -> Call | AgentCall | Prob
         return Call(actor, request.services, request.path, request.header(b"if-match") if row.conditional else None)
     if row.access is Access.OWN_AGENT:
         target = require_own_agent(request, row.roles)
-        return (
-            target if isinstance(target, Problem) else AgentCall(target[0], request.services, request.path, target[1])
-        )
+        if isinstance(target, Problem):
+            return target
+        if_match = request.header(b"if-match") if row.conditional else None
+        return AgentCall(target[0], request.services, request.path, target[1], if_match)
     agent = require_agent(request)
     if isinstance(agent, Problem):
         return agent

@@ -28,7 +28,9 @@ from qwed.cli import (
     report,
     serve,
     signing_keys,
+    tools,
     verify,
+    webhook,
 )
 from qwed.cli.options import group
 from qwed.cli.output import echo, fail
@@ -43,9 +45,11 @@ _MODULES = (
     batch,
     hook,
     agents,
+    tools,
     a2a,
     approvals,
     policy,
+    webhook,
     report,
     audit,
     attestation,

@@ -20,6 +20,8 @@ class Conflict(StrEnum):
     FULL = "the list is full: remove an entry first"
     HALTED = "the whole organisation is stopped"
     BLOCKED = "an owner blocked it meanwhile"
+    NAME_IN_USE = "an agent has this name already"
+    SPELLING_IN_USE = "a tool is registered whose name differs only by case"
     LEASE_EXPIRED = "the decision took longer than the step was held"
 
 
@@ -75,6 +77,11 @@ class AgentChanged(NamedTuple):
 
     before: Agent
     after: Agent
+
+    @property
+    def is_renamed(self) -> bool:
+        """True if the agent gets a name that no other agent may have."""
+        return self.before.name_key != self.after.name_key
 
 
 class AgentUnchanged(NamedTuple):
@@ -203,6 +210,13 @@ class PolicySetUnchanged(NamedTuple):
     policies: PolicySet
 
 
+class ToolRemoved(NamedTuple):
+    """Tool definition that an organisation no longer has."""
+
+    organisation_id: str
+    name: str
+
+
 class WebhookChanged(NamedTuple):
     """Webhook that was set, or removed (None) along with its queued notices."""
 
@@ -249,5 +263,6 @@ ChangePart = (
     | ToolChanged
     | PolicySetChanged
     | PolicySetUnchanged
+    | ToolRemoved
     | WebhookChanged
 )

@@ -105,8 +105,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def stopped(self) -> bool:
-        """True if the agent is suspended or its whole organisation is halted."""
-        return self.halted or (self.agent is not None and self.agent.status is AgentStatus.SUSPENDED)
+        """True if the agent is not active or its whole organisation is halted."""
+        return self.halted or (self.agent is not None and self.agent.status is not AgentStatus.ACTIVE)
 
     def next_step(self) -> int:
         """Return the lowest step number that is neither committed nor reserved."""

@@ -98,7 +98,8 @@ def _conflict_of(effects: DecisionEffects, current: CurrentState, at: float) -> 
         return Conflict.STALE
     if not current.is_held:
         return Conflict.LEASE_EXPIRED
-    step, history, (max_steps, _max_approvals) = reservation.step, snapshot.history, current.limits
+    step, history = reservation.step, snapshot.history
+    max_steps = agent.steps_limit(current.limits.max_steps)
     if not step.standalone:
         code = history.refuses_step(step.number, max_steps, auto_numbered=step.auto_numbered)
         if code is not None or history.refuses_loop(step) is not None:

@@ -58,7 +58,7 @@ class Gate(AgentMethods, AdminMethods, PolicyMethods, A2AMethods, EngineMethods,
     ) -> Reply:
         """Verify an action, as the agent if a token is given, otherwise as the owner (spec 4)."""
         case = Case(
-            agent_id=agent_id,
+            agent_id=self._agent_id(agent_id),
             credentials=self._as_owner if agent_token is None else Credentials(agent_token=agent_token),
             action_raw=action,
             context_raw=context,

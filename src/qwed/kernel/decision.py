@@ -122,14 +122,18 @@ def _refuse_approvals(snapshot: Snapshot, max_open: int) -> Answer | None:
 
 
 def _flag_of(case: Case, refusal: Answer) -> BehaviourFlag:
-    """Return the effect of a refusal on the agent's trust; none for an internal failure or a missing decision (ruling
-    4.2)."""
+    """Return the effect of a refusal on the agent's trust (rulings 4.2 and 4.24): none for an internal failure or a
+    missing decision, and none but on its evidence for what the agent may not do yet."""
     error = refusal.error
     if refusal.decision is _BUDGET_EXCEEDED:
         return BehaviourFlag.EXCEEDED
     if refusal.decision is not _DENIED or error is None:
         return BehaviourFlag.CLEAN
-    if not error.final or HTTP[error.code] != 200 or error.code in _POLICY_CODES:
+    if not error.final or HTTP[error.code] != 200:
         return BehaviourFlag.NONE
-    violated = case.assessment is not None and case.assessment.violation
-    return BehaviourFlag.VIOLATION if violated else BehaviourFlag.DENIED
+    assessment = case.assessment
+    if assessment is None or assessment.refusal is not refusal or error.code in _POLICY_CODES:
+        return BehaviourFlag.REFUSED
+    if assessment.violation:
+        return BehaviourFlag.VIOLATION
+    return BehaviourFlag.DENIED if assessment.misconduct else BehaviourFlag.REFUSED

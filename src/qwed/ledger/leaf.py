@@ -31,6 +31,8 @@ class Leaf(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=Tr
     engine: str | None = None
     error: str | None = None
     event: str | None = None
+    fields: tuple[str, ...] = ()
+    """Names of the fields that an edit changed."""
     latency_us: int = 0
     level_after: int | None = None
     level_before: int | None = None

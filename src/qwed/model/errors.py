@@ -26,6 +26,8 @@ class ErrorCode(Enum):
         "send the token this agent was registered with; an owner or approver can rotate a lost one")
     AGENT_SUSPENDED = _Row("QWED-AGENT-003", 403, "agent suspended", False, "agent_active",
         "an owner or approver can reactivate the agent")
+    AGENT_RETIRED = _Row("QWED-AGENT-003", 403, "agent retired", True, "agent_active",
+        "register another agent; a retired one cannot be used again")
     TOOL_NOT_ALLOWED = _Row("QWED-AGENT-004", 200, "tool or engine not allowed", True, "tool_allowed",
         "use a tool and an engine that this agent is allowed to use")
     VERIFICATION_FAILED = _Row("QWED-AGENT-005", 200, "verification failed", True, "verification_passed",
@@ -105,6 +107,8 @@ class ErrorCode(Enum):
 
     POLICY_REFUSED = _Row("QWED-REQ-011", 400, "a policy document is refused", True, "policies_valid",
         "correct what `details.problems` names; `qwed policy check` finds it without a server")
+    AMBIGUOUS_NAME = _Row("QWED-REQ-009", 409, "more than one agent has this name", True, "name_unambiguous",
+        "use the id of the agent, or rename the others")
     PRECONDITION_FAILED = _Row("QWED-REQ-010", 412, "it was changed since it was read", True, "etag_current",
         "read it again, and send its new ETag in If-Match")
 

@@ -6,8 +6,10 @@ from typing import Any, NamedTuple
 
 from qwed.domain import change_parts
 from qwed.domain.access_lists import MAX_LIST_ENTRIES
+from qwed.domain.agent import Agent
 from qwed.domain.change_parts import Conflict
 from qwed.domain.write_set import Notice
+from qwed.guards.tool_approval import case_key
 from qwed.store import sql
 from qwed.store.columns import insert, upsert
 from qwed.store.entity_cache import EntityCache, ReadOne, Row
@@ -39,9 +41,35 @@ def _never(_part: Any, _desk: ChangeContext) -> None:
     return None
 
 
+def _claim_of_name(agent: Agent) -> str:
+    return f"{agent.organisation_id} {agent.name_key}"
+
+
+def _refuse_name(agent: Agent, context: ChangeContext) -> Conflict | None:
+    """Return the conflict with another agent of this name, stored or about to be."""
+    row = context.one(sql.SELECT_OTHER_NAMED, (agent.organisation_id, agent.name_key, agent.agent_id))
+    taken = row is not None or context.entities.is_claimed(_claim_of_name(agent))
+    return Conflict.NAME_IN_USE if taken else None
+
+
+def _put_named_agent(agent: Agent, context: ChangeContext) -> None:
+    context.entities.put_agent(agent)
+    context.entities.claim(_claim_of_name(agent), context.write, context.durable)
+
+
 def _refuse_agent(part: change_parts.AgentChanged, context: ChangeContext) -> Conflict | None:
     current = context.entities.agent(part.before.agent_id)
-    return None if current is part.before or current == part.before else Conflict.STALE
+    if current is not part.before and current != part.before:
+        return Conflict.STALE
+    return _refuse_name(part.after, context) if part.is_renamed else None
+
+
+def _apply_agent(part: change_parts.AgentChanged, context: ChangeContext) -> None:
+    (_put_named_agent if part.is_renamed else _put_agent)(part.after, context)
+
+
+def _put_agent(agent: Agent, context: ChangeContext) -> None:
+    context.entities.put_agent(agent)
 
 
 def _refuse_standing(part: change_parts.AgentUnchanged, context: ChangeContext) -> Conflict | None:
@@ -175,19 +203,30 @@ def _erasure_statements(part: change_parts.SubjectErased) -> tuple[Statement, ..
     )
 
 
+def _refuse_spelling(part: change_parts.ToolChanged, context: ChangeContext) -> Conflict | None:
+    """Return the conflict with a tool whose name differs only by case."""
+    others = (name for name in context.entities.tools(part.organisation_id) if name != part.name)
+    key = case_key(part.name)
+    return Conflict.SPELLING_IN_USE if any(case_key(name) == key for name in others) else None
+
+
+def _refuse_removal(part: change_parts.ToolRemoved, context: ChangeContext) -> Conflict | None:
+    return None if part.name in context.entities.tools(part.organisation_id) else Conflict.STALE
+
+
 PART_HANDLERS: dict[type, _PartHandler] = {
     change_parts.OrganisationAdded: _PartHandler(
         _never, lambda part: ((sql.INSERT_ORGANISATION, tuple(part)),), _never
     ),
     change_parts.AgentAdded: _PartHandler(
-        _never,
+        lambda part, desk: _refuse_name(part.agent, desk),
         lambda part: ((sql.INSERT_AGENT, sql.agent_row(part.agent)),),
-        lambda part, desk: desk.entities.put_agent(part.agent),
+        lambda part, desk: _put_named_agent(part.agent, desk),
     ),
     change_parts.AgentChanged: _PartHandler(
         _refuse_agent,
         lambda part: ((sql.UPDATE_AGENT, sql.changed_agent_row(part.after)),),
-        lambda part, desk: desk.entities.put_agent(part.after),
+        _apply_agent,
     ),
     change_parts.AgentUnchanged: _PartHandler(_refuse_standing, lambda _part: (), _never),
     change_parts.ElevationRequested: _PartHandler(
@@ -233,7 +272,7 @@ PART_HANDLERS: dict[type, _PartHandler] = {
     change_parts.OrganisationActive: _PartHandler(_refuse_halted, lambda _part: (), _never),
     change_parts.ListChanged: _PartHandler(_refuse_entry, _entry_statements, _apply_entry),
     change_parts.ToolChanged: _PartHandler(
-        _never,
+        _refuse_spelling,
         lambda part: ((upsert("tools"), tuple(part)),),
         lambda part, desk: desk.entities.put_tool(*part),
     ),
@@ -243,6 +282,11 @@ PART_HANDLERS: dict[type, _PartHandler] = {
         lambda part, desk: desk.entities.put_policies(part.organisation_id, part.after),
     ),
     change_parts.PolicySetUnchanged: _PartHandler(_refuse_changed_policies, lambda _part: (), _never),
+    change_parts.ToolRemoved: _PartHandler(
+        _refuse_removal,
+        lambda part: (("DELETE FROM tools WHERE organisation_id = ? AND name = ?", tuple(part)),),
+        lambda part, desk: desk.entities.remove_tool(*part),
+    ),
     change_parts.AttestationRevoked: _PartHandler(
         _refuse_second,
         lambda part: ((insert("revocations"), tuple(part)),),

@@ -13,7 +13,8 @@ _COLUMNS = {
     "keys": "key_id organisation_id name role prefix digest created_at revoked_at approver_groups",
     "agents": (
         "agent_id organisation_id name type principal_id trust status permissions limits token_prefix token_digest "
-        "created_at description framework model registered_by registered_trust"
+        "created_at description framework model registered_by labels max_steps name_key registered_trust "
+        "restorable_trust retired_at"
     ),
     "tools": "organisation_id name definition",
     "policy_sets": "organisation_id version digest documents changes changed_at changed_by",

@@ -155,6 +155,11 @@ class EntityCache:
         """Cache a changed policy set."""
         self.policy_sets[organisation_id] = policies
 
+    def remove_tool(self, organisation_id: str, name: str) -> None:
+        """Cache that a tool definition was removed, in a new dict."""
+        definitions = self.tools(organisation_id)
+        self.tool_definitions[organisation_id] = {one: row for one, row in definitions.items() if one != name}
+
     def access_lists(self, organisation_id: str) -> AccessLists:
         """Return the access lists of an organisation for messages."""
         lists = self._access_lists.get(organisation_id)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from qwed.domain.agent import Agent, Key
+from qwed.domain.agent import Agent, Key, name_key_of
 from qwed.domain.change_parts import Webhook
 from qwed.domain.policy_set import NO_POLICIES, PolicySet, PolicySetVersion
 from qwed.futures import Future
@@ -46,9 +46,27 @@ class EntityTable(StoreQueries):
         """Return the agent with this id, or None."""
         return self._entities.agent(agent_id)
 
-    def list_agents(self, organisation_id: str, limit: int, after: str) -> Sequence[Agent]:
-        """Return a page of the agents of an organisation."""
-        rows = self._all(sql.SELECT_AGENTS, (organisation_id, after, limit))
+    def agents_named(self, organisation_id: str, name_key: str, limit: int) -> Sequence[str]:
+        """Return the ids of the agents with this name, as of now."""
+        return [row[0] for row in self._all(sql.SELECT_NAMED, (organisation_id, name_key, limit))]
+
+    def find_agent_of_token(self, prefix: str) -> Agent | None:
+        """Return the agent whose token has this public prefix, or None."""
+        row = self._one(sql.SELECT_AGENT_OF_TOKEN, (prefix,))
+        return None if row is None else sql.to_agent(row)
+
+    def key_names(self) -> Future[None] | None:
+        """Store the digests of the names of earlier agents, by which they are found; None where all have one."""
+        rows = self._all(sql.SELECT_UNKEYED_NAMES, ())
+        return (
+            self._write(*((sql.PUT_NAME_KEY, (name_key_of(name), agent_id)) for agent_id, name in rows))
+            if rows
+            else None
+        )
+
+    def list_agents(self, organisation_id: str, limit: int, after: str, status: str = "current") -> Sequence[Agent]:
+        """Return a page of the agents of an organisation: of one status, all, or `current` for those not retired."""
+        rows = self._all(sql.SELECT_AGENTS, (organisation_id, after, status, status, status, limit))
         return [sql.to_agent(row) for row in rows]
 
     def halted(self, organisation_id: str) -> bool:

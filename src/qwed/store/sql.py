@@ -19,7 +19,11 @@ Row = tuple[Any, ...]
 INSERT_ORGANISATION = insert("organisations")
 INSERT_KEY = insert("keys")
 INSERT_AGENT = insert("agents")
-UPDATE_AGENT = "UPDATE agents SET trust = ?, status = ?, token_prefix = ?, token_digest = ? WHERE agent_id = ?"
+UPDATE_AGENT = (
+    "UPDATE agents SET name = ?, trust = ?, status = ?, permissions = ?, limits = ?, token_prefix = ?, "
+    "token_digest = ?, description = ?, labels = ?, max_steps = ?, name_key = ?, restorable_trust = ?, "
+    "retired_at = ? WHERE agent_id = ?"
+)
 INSERT_APPROVAL = (
     f"INSERT INTO {table_columns('approvals')} VALUES (?, ?, ?, ?, '', 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - constants
 )
@@ -32,7 +36,17 @@ UPDATE_KEY = "UPDATE keys SET approver_groups = ? WHERE key_id = ?"
 SELECT_KEYS = select("keys", "WHERE organisation_id = ? ORDER BY created_at, rowid")
 SELECT_KEY = select("keys", "WHERE prefix = ?")
 SELECT_AGENT = select("agents", "WHERE agent_id = ?")
-SELECT_AGENTS = select("agents", "WHERE organisation_id = ? AND agent_id > ? ORDER BY agent_id LIMIT ?")
+_STATUS = "CASE WHEN retired_at IS NULL THEN status ELSE 'retired' END"
+SELECT_AGENTS = select(
+    "agents",
+    f"WHERE organisation_id = ? AND agent_id > ? AND (CAST(? AS TEXT) = 'all' OR {_STATUS} = ? "
+    "OR (CAST(? AS TEXT) = 'current' AND retired_at IS NULL)) ORDER BY agent_id LIMIT ?",
+)
+SELECT_NAMED = "SELECT agent_id FROM agents WHERE organisation_id = ? AND name_key = ? ORDER BY agent_id LIMIT ?"
+SELECT_OTHER_NAMED = "SELECT agent_id FROM agents WHERE organisation_id = ? AND name_key = ? AND agent_id != ? LIMIT 1"
+SELECT_AGENT_OF_TOKEN = select("agents", "WHERE token_prefix = ?")
+SELECT_UNKEYED_NAMES = "SELECT agent_id, name FROM agents WHERE name_key IS NULL"
+PUT_NAME_KEY = "UPDATE agents SET name_key = ? WHERE agent_id = ?"
 PUT_WEBHOOK = (
     f"INSERT INTO {table_columns('webhooks')} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, "  # noqa: S608 - constants
     f"(SELECT count(*) FROM outbox o WHERE o.organisation_id = ?)) {on_conflict_replace('webhooks')}"
@@ -147,6 +161,7 @@ _permissions = msgspec.json.Decoder(Permissions)
 _names = msgspec.json.Decoder(tuple[str, ...])
 _group_approvals = msgspec.json.Decoder(tuple[GroupApproval, ...])
 _limits = msgspec.json.Decoder(AgentLimits)
+_labels = msgspec.json.Decoder(dict[str, str])
 
 
 def key_row(key: Key) -> Row:
@@ -202,7 +217,7 @@ def agent_row(agent: Agent) -> Row:
         agent.type,
         agent.principal_id,
         int(agent.trust),
-        str(agent.status),
+        _stored_status(agent),
         msgspec.json.encode(agent.permissions),
         msgspec.json.encode(agent.limits),
         agent.token_prefix,
@@ -212,8 +227,22 @@ def agent_row(agent: Agent) -> Row:
         agent.framework,
         agent.model,
         agent.registered_by,
+        _encoded_labels(agent),
+        agent.max_conversation_steps,
+        agent.name_key,
         int(agent.registered_trust),
+        int(agent.restorable_trust),
+        agent.retired_at,
     )
+
+
+def _stored_status(agent: Agent) -> str:
+    """Return the status to store: a retired agent is a suspended one with the time of its retirement."""
+    return str(AgentStatus.SUSPENDED if agent.status is AgentStatus.RETIRED else agent.status)
+
+
+def _encoded_labels(agent: Agent) -> str:
+    return msgspec.json.encode(dict(agent.labels)).decode()
 
 
 def to_agent(row: Row) -> Agent:
@@ -225,7 +254,7 @@ def to_agent(row: Row) -> Agent:
         type=row[3],
         principal_id=row[4],
         trust=Trust(row[5]),
-        status=AgentStatus(row[6]),
+        status=AgentStatus(row[6]) if row[21] is None else AgentStatus.RETIRED,
         permissions=_permissions.decode(row[7]),
         limits=_limits.decode(row[8]),
         token_prefix=row[9],
@@ -235,7 +264,11 @@ def to_agent(row: Row) -> Agent:
         framework=row[13],
         model=row[14],
         registered_by=row[15],
-        registered_trust=Trust(row[16]),
+        labels=_labels.decode(row[16]),
+        max_conversation_steps=row[17],
+        registered_trust=Trust(row[19]),
+        restorable_trust=Trust(row[20]),
+        retired_at=row[21],
     )
 
 
@@ -246,7 +279,22 @@ def to_usage(row: Row) -> Usage:
 
 def changed_agent_row(agent: Agent) -> Row:
     """Return the values of UPDATE_AGENT: the fields of an agent that can change."""
-    return (int(agent.trust), str(agent.status), agent.token_prefix, agent.token_digest, agent.agent_id)
+    return (
+        agent.name,
+        int(agent.trust),
+        _stored_status(agent),
+        msgspec.json.encode(agent.permissions),
+        msgspec.json.encode(agent.limits),
+        agent.token_prefix,
+        agent.token_digest,
+        agent.description,
+        _encoded_labels(agent),
+        agent.max_conversation_steps,
+        agent.name_key,
+        int(agent.restorable_trust),
+        agent.retired_at,
+        agent.agent_id,
+    )
 
 
 def approval_row(organisation_id: str, agent_id: str, activity_id: str, approval: ApprovalRequest) -> Row:

@@ -16,7 +16,7 @@ def list_approvals(
 
     Args:
         state: Only those that are `pending`, `approved`, `rejected` or `expired`.
-        agent_id: Only those of this agent.
+        agent_id: Only those of the agent with this id or name.
         limit: Largest number of entries.
 
     Returns:
@@ -205,9 +205,26 @@ def put_tool(name: str, risk_level: str, **fields: Any) -> Operation[ApiRecord]:
 
     Raises:
         QWEDAuthError: The key's role is not `owner`.
+        QWEDConflictError: A tool is registered whose name differs only by case.
         QWEDRequestError: A field is unknown or cannot be used.
     """
     return (yield from call(ApiRecord, Endpoint.PUT_TOOL, name, body={"risk_level": risk_level, **fields}))
+
+
+def delete_tool(name: str) -> Operation[ApiRecord]:
+    """Delete the organisation's registration of a tool; a built-in tool of that name applies again.
+
+    Args:
+        name: Name of the tool.
+
+    Returns:
+        `removed`, which is true.
+
+    Raises:
+        QWEDAuthError: The key's role is not `owner`.
+        QWEDNotFoundError: The organisation has not registered the tool.
+    """
+    return (yield from call(ApiRecord, Endpoint.DELETE_TOOL, name))
 
 
 def set_webhook(url: str, events: Sequence[str] | None = None) -> Operation[ApiRecord]:

@@ -8,7 +8,7 @@ from qwed.model import Decision
 from qwed_sdk.errors import QWEDError, may_have_decided
 from qwed_sdk.http_request import Acquire, Operation, Release
 from qwed_sdk.models import Action, Agent, Answer, ApiRecord
-from qwed_sdk.operations import agents
+from qwed_sdk.operations import agent_lifecycle, agents
 from qwed_sdk.step_counter import Conversation, ConversationRegistry
 
 
@@ -234,4 +234,6 @@ def request_trust_change(
     Raises:
         QWEDConflictError: The evidence is not sufficient (see `details`), or a request is already open.
     """
-    return (yield from agents.request_trust_change(binding.agent_id, to_level, justification, binding.agent_token))
+    return (
+        yield from agent_lifecycle.request_trust_change(binding.agent_id, to_level, justification, binding.agent_token)
+    )

@@ -30,6 +30,7 @@ from qwed.domain.change_parts import (
     PolicySetUnchanged,
     SubjectErased,
     ToolChanged,
+    ToolRemoved,
     Webhook,
     WebhookChanged,
 )
@@ -156,6 +157,22 @@ _KINDS: dict[str, Kind] = {
         lambda s: s.store.policies(ORGANISATION),
         NO_POLICIES,
     ),
+    "a removed tool": Kind(
+        lambda _shop: (ToolRemoved(ORGANISATION, "t"),),
+        lambda s: s.store.tool_rows(ORGANISATION),
+        {},
+        before=lambda store_fixture: store_fixture.change(ToolChanged(ORGANISATION, "t", b"1")),
+    ),
+    "an edited agent": Kind(
+        _changed(name="renamed", labels={"team": "support"}, max_conversation_steps=7, description=None),
+        lambda s: (_agent(s).name, _agent(s).labels, _agent(s).max_conversation_steps, _agent(s).description),
+        ("renamed", {"team": "support"}, 7, None),
+    ),
+    "a retired agent": Kind(
+        _changed(status=AgentStatus.RETIRED, retired_at=2.0),
+        lambda store_fixture: (_agent(store_fixture).status, _agent(store_fixture).retired_at),
+        (AgentStatus.RETIRED, 2.0),
+    ),
     "an entry put on a list": Kind(
         lambda _shop: (ListChanged(ORGANISATION, EVE, present=True),),
         lambda store_fixture: store_fixture.store.access_lists(ORGANISATION).entries,
@@ -275,6 +292,24 @@ def test_a_change_of_an_agent_that_is_not_there_is_refused(store_fixture: StoreF
     ghost = agent_of("agent_9")
     assert store_fixture.change(AgentUnchanged(ghost)) is Conflict.STALE
     assert store_fixture.change(AgentChanged(ghost, replace(ghost, trust=Trust.TRUSTED))) is Conflict.STALE
+
+
+def test_a_name_is_given_once_however_it_is_spelled(store_fixture: StoreFixture) -> None:
+    twin = replace(agent_of("agent_2"), name="TESTED")
+    assert store_fixture.change(AgentAdded(twin)) is Conflict.NAME_IN_USE
+    store_fixture.change(AgentAdded(agent_of("agent_2")))
+    other = store_fixture.store.find_agent("agent_2")
+    assert store_fixture.change(AgentChanged(other, replace(other, name="Tested"))) is Conflict.NAME_IN_USE
+    agent = _agent(store_fixture)
+    store_fixture.change(AgentChanged(agent, replace(agent, name="renamed")))
+    assert isinstance(store_fixture.change(AgentChanged(other, replace(other, name="Tested"))), int)
+
+
+def test_two_tools_do_not_differ_by_case_only(store_fixture: StoreFixture) -> None:
+    store_fixture.change(ToolChanged(ORGANISATION, "Task", b"1"))
+    assert store_fixture.change(ToolChanged(ORGANISATION, "task", b"2")) is Conflict.SPELLING_IN_USE
+    assert store_fixture.change(ToolRemoved(ORGANISATION, "task")) is Conflict.STALE
+    assert isinstance(store_fixture.change(ToolRemoved(ORGANISATION, "Task")), int)
 
 
 @pytest.mark.parametrize("stop", ["agent", "organisation"])

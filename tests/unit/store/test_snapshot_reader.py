@@ -11,11 +11,12 @@ from qwed.gate import Gate
 from qwed.store.data_directory import FILE_NAME
 from qwed.store.migrate import migrate, migrations
 from qwed.store.snapshot_reader import DatabaseReadError, SqliteTables, open_reader
+from tests.support.agent_names import unique_name
 from tests.unit.store.record_database import lay_out
 
 
 def agent_of(gate: Gate) -> str:
-    return str(gate.register_agent(name="read", principal_id="ops").agent_id)
+    return str(gate.register_agent(name=unique_name("read"), principal_id="ops").agent_id)
 
 
 def test_a_reader_sees_one_moment_however_long_it_takes(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def _id(prefix: str) -> Schema:
 
 
 PATH_PARAMETERS: dict[str, ParameterDoc] = {
-    "agent_id": ParameterDoc(_id("agent"), "Id of the agent, from its registration."),
+    "agent_id": ParameterDoc({**_TEXT, "maxLength": 256}, "Id of the agent, from its registration, or its name."),
     "action_id": ParameterDoc(_id("act"), "Id of the action, from its decision."),
     "approval_id": ParameterDoc(_id("apr"), "Id of the approval, from the PENDING decision."),
     "attestation_id": ParameterDoc(
@@ -69,12 +69,18 @@ PATH_PARAMETERS: dict[str, ParameterDoc] = {
     "key_id": ParameterDoc(_id("key"), "Id of the key, from the list of keys."),
     "policy_id": ParameterDoc({**_TEXT, "maxLength": 64}, "Name of the policy, as its text states it."),
     "tool": ParameterDoc({**_TEXT, "maxLength": 128}, "Name of the tool."),
-    "name": ParameterDoc({**_TEXT, "maxLength": 128}, "Name of the tool, in lower case."),
+    "name": ParameterDoc({**_TEXT, "maxLength": 128}, "Name of the tool, of which the case does not matter."),
 }
 
 IDEMPOTENCY_KEY = ParameterDoc(
     {"type": "string", "pattern": "^[!-~]([ -~]{0,253}[!-~])?$"},
     "A retry with the same key and body returns the stored answer and is not charged again. Another body returns 409.",
+)
+
+IF_MATCH = ParameterDoc(
+    {"type": "string", "pattern": r'^(\*|"[!#-~]*")$'},
+    "ETag of the agent as it was read. If it has changed since, the response is 412 and names what has changed. "
+    "Without it, the present state is changed.",
 )
 
 LAST_EVENT_ID = ParameterDoc(
@@ -113,6 +119,7 @@ SECURITY_SCHEMES: dict[str, Schema] = {
 }
 
 HEADERS: dict[str, Schema] = {
+    "ETag": {"description": "Version of the agent, for If-Match.", "schema": {"type": "string"}},
     "Retry-After": {"description": "Seconds after which to retry.", "schema": {"type": "integer"}},
     "X-RateLimit-Limit": {
         "description": "Requests per minute that the credential may make.",
@@ -152,7 +159,7 @@ PATH_ERRORS: tuple[ErrorCode, ...] = (ErrorCode.NOT_FOUND, ErrorCode.METHOD_NOT_
 
 EXTRA_STATUSES: dict[tuple[str, int], str] = {
     ("/ready", 503): "a component is not ready",
-    ("/agents/{agent_id}/trust", 200): "The trust level was reduced",
+    ("/agents/{agent_id}/trust", 200): "The trust level was reduced or restored",
 }
 """Descriptions of further statuses with the body of the success response."""
 

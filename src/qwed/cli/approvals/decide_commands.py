@@ -41,14 +41,14 @@ def _list(
     if as_json:
         print_json([dict(approval) for approval in approvals])
         return 0
-    heads = ("approval", "state", "agent", "risk", "action", "expires")
+    heads = ("approval", "state", "agent", "name", "risk", "action", "expires")
     print_table(heads, map(approval_row, approvals))
     return 0
 
 
 def approval_row(approval: Mapping[str, Any]) -> list[Any]:
     """Return an approval as a table row."""
-    parts = ("approval_id", "state", "agent_id", "risk_level")
+    parts = ("approval_id", "state", "agent_id", "agent_name", "risk_level")
     return [*(approval.get(part) for part in parts), approval_summary(approval), approval.get("expires_at")]
 
 

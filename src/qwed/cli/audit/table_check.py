@@ -22,12 +22,15 @@ APPROVAL_STATES = {
     Event.TRUST_RAISED: "approved",
 }
 """State of an approval after a leaf with this event."""
-_LEVEL_EVENTS = frozenset([Event.REGISTERED, Event.TRUST_RAISED, Event.TRUST_LOWERED, Event.TRUST_DEGRADED])
+_LEVEL_EVENTS = frozenset(
+    [Event.REGISTERED, Event.TRUST_RAISED, Event.TRUST_LOWERED, Event.TRUST_DEGRADED, Event.TRUST_RESTORED]
+)
 _STATUS_AFTER = {
     Event.REGISTERED: "active",
     Event.REACTIVATED: "active",
     Event.SUSPENDED: "suspended",
     Event.COMPLAINT: "suspended",
+    Event.RETIRED: "suspended",
 }
 
 Mismatch = str | None

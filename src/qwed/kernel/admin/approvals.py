@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from qwed.domain.agent import Agent
+from qwed.domain.agent import Agent, AgentStatus
 from qwed.domain.change_parts import (
     AgentChanged,
     AgentUnchanged,
@@ -124,6 +124,8 @@ def _refuse_approver(approval: ApprovalRecord, actor: Actor, services: Services)
 def _outcome_of(approval: ApprovalRecord, actor: Actor, services: Services) -> ApprovalOutcome | Problem:
     """Return what the approval would do now, or why it would be refused."""
     agent = services.store.find_agent(approval.agent_id)
+    if agent is not None and agent.status is AgentStatus.RETIRED:
+        return problem(ErrorCode.CONFLICT, "the agent is retired: reject the request")
     if agent is None or services.stopped(agent):
         return problem(ErrorCode.CONFLICT, "the agent is suspended: reactivate it first", final=False)
     return _GRANTS[approval.kind](approval, agent, actor, services)
@@ -164,6 +166,15 @@ async def reject(
     outcome = ApprovalOutcome(_refusal_of(approval), {})
     change = _resolution_change(approval, REJECTED, Event.REJECTED, comment, actor.actor_id, services, outcome)
     return await _commit_resolution(approval, change, services)
+
+
+async def close_approval(approval: ApprovalRecord, reason: str, actor: Actor, services: Services) -> None:
+    """Reject a pending request because its agent is gone, unless it was resolved meanwhile."""
+    outcome = ApprovalOutcome(_refusal_of(approval), {})
+    comment = ApprovalComment(reason)
+    change = _resolution_change(approval, REJECTED, Event.REJECTED, comment, actor.actor_id, services, outcome)
+    await commit_change(change, services)
+    services.waiters.notify(approval.activity_id)
 
 
 def expire(services: Services, now: float) -> None:
@@ -324,7 +335,9 @@ def _grant_elevation(
     refusal = refuse_evidence(evidence_of(agent, services), services)
     if refusal is not None:
         return refusal
-    after = agent_with(agent, trust=level)
+    # What a person gives is restored if it is lost, up to the level of the registration.
+    restorable = max(agent.restorable_trust, min(level, agent.registered_trust))
+    after = agent_with(agent, trust=level, restorable_trust=restorable)
     return ApprovalOutcome(
         None, {"level_before": int(agent.trust), "level_after": int(level)}, (AgentChanged(agent, after),)
     )

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from qwed.guards.secrets import find_secrets
 from qwed.kernel.analysis.assessment import Assessment
 from qwed.kernel.analysis.content_scan import scan_content
 from qwed.kernel.analysis.executable_text import value_at
@@ -22,10 +23,10 @@ from qwed.kernel.privacy.payload import OriginalFindings, Payload, encode_payloa
 from qwed.kernel.privacy.redaction import Redactor
 from qwed.kernel.services import Services
 from qwed.kernel.stages.assess_risk import assess_risk
-from qwed.kernel.stages.check_permissions import check_permissions
+from qwed.kernel.stages.check_permissions import NO_ENGINE, check_permissions
 from qwed.kernel.stages.decide import decide, status_decision
 from qwed.kernel.stages.run_engine import run_engine
-from qwed.kernel.tools import TOOL, TOOL_CALL, text_of
+from qwed.kernel.tools import SHELL, TOOL, TOOL_CALL, text_of
 from qwed.model import Decision, ErrorCode, Status, Verdict
 from qwed.model.facts import is_small
 from qwed.settings import VERSION as SETTINGS_VERSION
@@ -116,7 +117,8 @@ def build_assessment(case: Case, refusal: Answer | None) -> Assessment:
         verified_query=_verified_query(case) if decision.permits else None,
         corrected=None if case.corrected is None or decision is Decision.DENIED else dict(case.corrected),
         has_secret=secret,
-        violation=case.verdict is not None and _costs_trust(case, case.verdict),
+        violation=case.verdict is not None and _is_violation(case, case.verdict),
+        misconduct=_is_misconduct(case, error),
         policy_hash=(
             None
             if resolved_action is None
@@ -177,12 +179,34 @@ def _is_repeatable(case: Case, error: Problem | None) -> bool:
     return error is not None and error.code in _CACHEABLE_ERRORS
 
 
-def _costs_trust(case: Case, verdict: Verdict) -> bool:
-    """Return True if the verdict costs trust. For an unregistered tool it is only a guess that it executes the text:
-    that is enough to refuse the call, but not to penalise the agent."""
+_MISCONDUCT = frozenset({Status.FAILED, Status.BLOCKED})
+
+
+def _is_misconduct(case: Case, error: Problem | None) -> bool:
+    """Return True if the verification failed or was blocked, or the tool is blocked (ruling 4.24)."""
+    if case.verdict is not None:
+        return case.verdict.status in _MISCONDUCT
+    return error is not None and error.check == "tool_not_blocked"
+
+
+def _is_violation(case: Case, verdict: Verdict) -> bool:
+    """Return True if what would be executed breaks a security rule, and not a text that passes through (ruling 4.24).
+
+    For an unregistered tool it is only a guess that it executes the text: that is enough to refuse the call, but not to
+    penalise the agent, unless the command itself sends a secret away.
+    """
+    resolved_action = case.resolved_action
+    if resolved_action.analyzer in NO_ENGINE and resolved_action.analyzer != SHELL:
+        return False
     violations = {*verdict.violations} - NO_TRUST_PENALTY
-    guessed = case.resolved_action.custom and case.resolved_action.executable_text is not None
-    return bool(violations & {SECRET_IN_PARAMETERS, SECRET_EXFILTRATION} if guessed else violations)
+    if SECRET_IN_PARAMETERS in violations and not _has_secret_in_statement(case):
+        violations.remove(SECRET_IN_PARAMETERS)
+    guessed = resolved_action.custom and resolved_action.executable_text is not None
+    return SECRET_EXFILTRATION in violations if guessed else bool(violations)
+
+
+def _has_secret_in_statement(case: Case) -> bool:
+    return any(find_secrets(text_of(case.action, field)) for field in ("query", "code"))
 
 
 def _refused_policies(case: Case, error: Problem | None) -> tuple[PolicyCheck, ...] | None:

@@ -31,7 +31,9 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
     has_secret: bool
     """True if the action contains a secret, so that its hash is not stored."""
     violation: bool
-    """True if it broke a security rule, which costs trust (ruling 4.2)."""
+    """True if what would be executed breaks a security rule, which costs trust at once (ruling 4.24)."""
+    misconduct: bool = False
+    """True if the verification failed or was blocked, or the tool is blocked: repeated, it costs trust."""
     policy_hash: str | None
     tool_name: str | None
     risk_assessment: RiskAssessment | None

@@ -146,8 +146,8 @@ class PairListedView(View, frozen=True, kw_only=True):
     listed: bool
 
 
-@operation(Endpoint.LIST_APPROVALS, "List approvals")
-def list_approvals(call: Call, request: ApprovalsRequest) -> ApprovalsView:
+@operation(Endpoint.LIST_APPROVALS, "List approvals", errors=(E.AMBIGUOUS_NAME,))
+def list_approvals(call: Call, request: ApprovalsRequest) -> ApprovalsView | Problem:
     """Return a page of the organisation's approvals, newest first."""
     return approvals_page(call.actor.organisation_id, request, call.services)
 
@@ -273,11 +273,18 @@ def list_tools(call: Call) -> ToolListView:
     return ToolListView(tools=tool_registry.tools_of(call.actor.organisation_id, call.services))
 
 
-@operation(Endpoint.PUT_TOOL, "Register a tool", roles=OWNER)
+@operation(Endpoint.PUT_TOOL, "Register a tool", roles=OWNER, errors=(E.CONFLICT,))
 async def put_tool(call: Call, request: tool_registry.ToolRequest) -> Tool | Problem:
     """Register a tool."""
     row = tool_registry.tool_of(call.path["name"], request)
     return row if isinstance(row, Problem) else await tool_registry.register_tool(row, call.actor, call.services)
+
+
+@operation(Endpoint.DELETE_TOOL, "Delete the registration of a tool", roles=OWNER, errors=(E.NOT_FOUND, E.CONFLICT))
+async def delete_tool(call: Call) -> RemovedView | Problem:
+    """Delete the organisation's own definition of a tool; a built-in one applies again."""
+    removed = await tool_registry.remove_tool(call.path["name"], call.actor, call.services)
+    return removed if isinstance(removed, Problem) else RemovedView(removed=removed)
 
 
 @operation(Endpoint.A2A_LISTS, "List blocked agents, blocked pairs and trusted agents")

@@ -26,7 +26,7 @@ class Access(Enum):
     OPEN = ()
     KEY = (E.NO_CREDENTIAL, E.UNKNOWN_CREDENTIAL, E.ROLE_NOT_SUFFICIENT)
     """A key of the organisation."""
-    OWN_AGENT = (*KEY, E.AGENT_NOT_REGISTERED)
+    OWN_AGENT = (*KEY, E.AGENT_NOT_REGISTERED, E.AMBIGUOUS_NAME)
     """A key of the organisation of the agent in the path."""
     AGENT = (*OWN_AGENT, E.INVALID_AGENT_TOKEN)
     """The token of the agent in the path, or a key of its organisation."""
@@ -44,6 +44,7 @@ class Access(Enum):
         E.NOT_DETERMINISTIC,
         E.BAD_OPTION,
         E.KEY_REUSED,
+        E.AMBIGUOUS_NAME,
         E.COST_EXCEEDED,
         E.RATE_EXCEEDED,
         E.TOKENS_EXCEEDED,
@@ -87,6 +88,8 @@ class AgentCall(NamedTuple):
     services: Services
     path: Mapping[str, str]
     agent: Agent
+    if_match: str | None = None
+    """ETag of the agent that the caller has read, from the header If-Match."""
 
 
 class Operation(NamedTuple):

@@ -82,6 +82,6 @@ def _agent_of(agent: Agent) -> PolicyAgent:
         type=agent.type,
         trust=int(agent.trust),
         registered_trust=int(agent.registered_trust),
-        labels=getattr(agent, "labels", {}),
+        labels=agent.labels,
         principal=agent.principal_id,
     )

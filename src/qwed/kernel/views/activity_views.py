@@ -107,6 +107,7 @@ class ApprovalView(View, frozen=True, kw_only=True):
     kind: str
     state: str
     agent_id: str
+    agent_name: str | None
     action_id: str
     action_hash: str | None
     action: dict[str, Any] | None
@@ -310,7 +311,10 @@ def _resolution(text: str, approval_id: str, subject_id: str | None, services: S
 
 
 _DECISION_MEMBERS = ("action", "action_hash", "sub", "verification", "error", "conversation_id")
-_CHANGE_MEMBERS = ("about", "level_before", "level_after", "policy_set", "policy_version", "success", "result_hash")
+_CHANGE_MEMBERS = (
+    *("about", "fields", "level_before", "level_after", "policy_set", "policy_version"),
+    *("success", "result_hash"),
+)
 
 
 def _change_of(decoded: leaf.Leaf, content: dict[str, Any]) -> dict[str, Any]:
@@ -321,7 +325,7 @@ def _change_of(decoded: leaf.Leaf, content: dict[str, Any]) -> dict[str, Any]:
     # A message is shown like a decision, in addition to the details.
     hidden = _DECISION_MEMBERS if decoded.action_type == A2A_MESSAGE else ()
     details = {name: value for name, value in content.items() if name not in hidden}
-    return {name: value for name, value in members.items() if value is not None} | details
+    return {name: value for name, value in members.items() if value not in (None, ())} | details
 
 
 def approval_view(approval: ApprovalRecord, services: Services) -> ApprovalView:
@@ -329,12 +333,13 @@ def approval_view(approval: ApprovalRecord, services: Services) -> ApprovalView:
     stored = services.vault.content(approval, approval.activity_id)
     content = msgspec.json.decode(stored.text)
     request_leaf = leaf.decode(approval.leaf)
-    state = approval.state_at(services.clock.now())
+    state, agent = approval.state_at(services.clock.now()), services.store.find_agent(approval.agent_id)
     return ApprovalView(
         approval_id=approval.approval_id,
         kind=approval.kind,
         state=state,
         agent_id=approval.agent_id,
+        agent_name=None if agent is None else agent.name,
         action_id=approval.activity_id,
         action_hash=content.get("sub"),
         action=content.get("action"),

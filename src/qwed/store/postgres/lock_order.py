@@ -2,13 +2,13 @@
 
 1. the state of its organisations: shared for decisions, exclusive for changes of it (the kill switch, keys, tools,
 policies, lists, webhooks, erasures). Advisory locks, in the order of their ids; 2. the attestation chains that it
-extends: advisory locks, in the order of their ids; 3. the rolling usage of its organisations, only where policies
-count or add up for the whole organisation, or an approval is resolved: advisory locks, in the order of their ids,
-shared for decisions that only read it; 4. the rows of its agents, in the order of their ids. An agent's row also
-protects its counters, rolling usage, conversations, stored answers, approvals and executions; 5. the rows of its logs,
-in the order of their organisations: the holder is the sequencer; 6. everything it writes. Those rows are protected by
-the locks above; the others (expired answers, batches and uses, full token buckets) are skipped where another
-transaction holds them.
+extends, and the names that it gives to agents: advisory locks, in the order of their ids; 3. the rolling usage of its
+organisations, only where policies count or add up for the whole organisation, or an approval is resolved: advisory
+locks, in the order of their ids, shared for decisions that only read it; 4. the rows of its agents, in the order of
+their ids. An agent's row also protects its counters, rolling usage, conversations, stored answers, approvals and
+executions; 5. the rows of its logs, in the order of their organisations: the holder is the sequencer; 6. everything it
+writes. Those rows are protected by the locks above; the others (expired answers, batches and uses, full token buckets)
+are skipped where another transaction holds them.
 
 Single statements about the outbox and about batch jobs are transactions of their own, which lock the webhook before its
 notices. If a deadlock happens all the same, PostgreSQL ends it and the batch is retried.
@@ -22,7 +22,7 @@ from qwed.domain import change_parts
 from qwed.domain.change_parts import ChangePart
 from qwed.domain.write_set import UsageEffects, WriteSet
 
-_ORGANISATION, _CHAIN, _USAGE = 0x71776501, 0x71776502, 0x71776503
+_ORGANISATION, _CHAIN, _NAME, _USAGE = 0x71776501, 0x71776502, 0x71776503, 0x71776504
 LOCK_NAMES = (
     "SELECT CASE WHEN exclusive = 1 THEN pg_advisory_xact_lock(kind, name) "
     "ELSE pg_advisory_xact_lock_shared(kind, name) END "
@@ -38,6 +38,7 @@ ORGANISATION_PARTS = (
     change_parts.KeyChanged,
     change_parts.ToolChanged,
     change_parts.PolicySetChanged,
+    change_parts.ToolRemoved,
     change_parts.ListChanged,
     change_parts.WebhookChanged,
     change_parts.SubjectErased,
@@ -55,6 +56,8 @@ class LockSet(NamedTuple):
     """Organisations whose state it changes."""
     chains: set[tuple[str, str]]
     agents: set[str]
+    names: set[str]
+    """Organisation and name of each agent that gets one."""
     usage: dict[str, bool]
     """Organisations whose rolling usage it reads, and whether it may change it."""
 
@@ -72,6 +75,7 @@ class LockSet(NamedTuple):
             if isinstance(part, change_parts.ApprovalResolved) and part.kind == "action":
                 self.usage[organisation_id] = True
             self.agents.update(_agents_of(part))
+            self.names.update(_names_of(part))
             if isinstance(part, ORGANISATION_PARTS):
                 self.exclusive.update({organisation_id}, _organisations_of(part))
         if write_set.linked is not None:
@@ -87,6 +91,7 @@ class LockSet(NamedTuple):
         exclusive = {(_ORGANISATION, _lock_id(organisation_id)) for organisation_id in self.exclusive}
         exclusive |= {(_CHAIN, _lock_id(f"{organisation_id} {chain}")) for organisation_id, chain in self.chains}
         exclusive |= {(_USAGE, _lock_id(organisation_id)) for organisation_id, written in self.usage.items() if written}
+        exclusive |= {(_NAME, _lock_id(name)) for name in self.names}
         shared = {(_ORGANISATION, _lock_id(organisation_id)) for organisation_id in self.shared}
         shared |= {(_USAGE, _lock_id(organisation_id)) for organisation_id in self.usage}
         locks = sorted(exclusive | shared)
@@ -95,7 +100,7 @@ class LockSet(NamedTuple):
 
 def locks_for(write_sets: Iterable[WriteSet]) -> LockSet:
     """Return the locks of a batch."""
-    locks = LockSet(set(), set(), set(), set(), {})
+    locks = LockSet(set(), set(), set(), set(), set(), {})
     for write_set in write_sets:
         locks.add(write_set)
     return locks
@@ -114,6 +119,15 @@ def _agents_of(part: ChangePart) -> set[str]:
             return {agent.agent_id}
         case change_parts.ElevationRequested() | change_parts.ApprovalResolved() | change_parts.GroupApproved():
             return {part.agent_id}
+    return set()
+
+
+def _names_of(part: ChangePart) -> set[str]:
+    match part:
+        case change_parts.AgentAdded(agent):
+            return {f"{agent.organisation_id} {agent.name_key}"}
+        case change_parts.AgentChanged(_before, after) if part.is_renamed:
+            return {f"{after.organisation_id} {after.name_key}"}
     return set()
 
 

@@ -13,13 +13,6 @@ CREATE TABLE policy_sets (
 CREATE TRIGGER raise_epoch AFTER INSERT OR UPDATE OR DELETE ON policy_sets
 FOR EACH ROW EXECUTE FUNCTION raise_epoch();
 
--- Trust level of the registration: at a lower level no policy allows anything. 3 where it is not known.
-ALTER TABLE agents ADD COLUMN registered_trust BIGINT NOT NULL DEFAULT 3 CHECK (registered_trust BETWEEN 0 AND 3);
-UPDATE agents SET registered_trust = registrations.level FROM (
-    SELECT agent_id, max((leaf::jsonb ->> 'level_after')::BIGINT) AS level FROM activities
-    WHERE event != '' AND event = 'registered' GROUP BY agent_id
-) AS registrations WHERE registrations.agent_id = agents.agent_id AND registrations.level IS NOT NULL;
-
 -- Groups in which the holder of a key approves, as JSON; NULL for none.
 ALTER TABLE keys ADD COLUMN approver_groups TEXT;
 -- Groups that must each approve, and the approvals they have given, as JSON; NULL where any approver may decide.

@@ -10,13 +10,6 @@ CREATE TABLE policy_sets (
     PRIMARY KEY (organisation_id, version)
 ) STRICT;
 
--- Trust level of the registration: at a lower level no policy allows anything. 3 where it is not known.
-ALTER TABLE agents ADD COLUMN registered_trust INTEGER NOT NULL DEFAULT 3 CHECK (registered_trust BETWEEN 0 AND 3);
-UPDATE agents SET registered_trust = registrations.level FROM (
-    SELECT agent_id, max(CAST(leaf ->> '$.level_after' AS INTEGER)) AS level FROM activities
-    WHERE event != '' AND event = 'registered' GROUP BY agent_id
-) AS registrations WHERE registrations.agent_id = agents.agent_id AND registrations.level IS NOT NULL;
-
 -- Groups in which the holder of a key approves, as JSON; NULL for none.
 ALTER TABLE keys ADD COLUMN approver_groups TEXT;
 -- Groups that must each approve, and the approvals they have given, as JSON; NULL where any approver may decide.
