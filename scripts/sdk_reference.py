@@ -29,7 +29,9 @@ _SKIPPED = frozenset({"run", "aclose"})
 _GROUPS = {
     "engines": "Verify a claim",
     "agents": "Agents and their actions",
+    "agent_lifecycle": "Changes of agents",
     "admin": "Approvals, keys, tools and the webhook",
+    "policies": "Policies",
     "a2a": "Messages between agents",
     "audit": "The audit log, attestations and the server",
     "": "Events and connections",

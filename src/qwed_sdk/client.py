@@ -3,7 +3,7 @@
 from types import TracebackType
 from typing import Self
 
-from qwed_sdk.operations import a2a, admin, agents, audit, engines
+from qwed_sdk.operations import a2a, admin, agent_lifecycle, agents, audit, engines, policies
 from qwed_sdk.sync_async import AsyncDriver, SyncDriver, client_method
 
 
@@ -29,6 +29,8 @@ class ClientMethods:
     register_agent = client_method(agents.register_agent)
     get_agent = client_method(agents.get_agent)
     list_agents = client_method(agents.list_agents)
+    edit_agent = client_method(agent_lifecycle.edit_agent)
+    retire_agent = client_method(agent_lifecycle.retire_agent)
     verify_action = client_method(agents.verify_action)
     verify_tool_call = client_method(agents.verify_tool_call)
     get_action = client_method(agents.get_action)
@@ -36,14 +38,15 @@ class ClientMethods:
     log_execution = client_method(agents.log_execution)
     get_agent_budget = client_method(agents.get_agent_budget)
     get_agent_activity = client_method(agents.get_agent_activity)
-    request_trust_change = client_method(agents.request_trust_change)
-    reduce_trust = client_method(agents.reduce_trust)
-    suspend_agent = client_method(agents.suspend_agent)
-    reactivate_agent = client_method(agents.reactivate_agent)
-    file_complaint = client_method(agents.file_complaint)
-    rotate_token = client_method(agents.rotate_token)
-    suspend_all = client_method(agents.suspend_all)
-    reactivate_all = client_method(agents.reactivate_all)
+    request_trust_change = client_method(agent_lifecycle.request_trust_change)
+    reduce_trust = client_method(agent_lifecycle.reduce_trust)
+    restore_trust = client_method(agent_lifecycle.restore_trust)
+    suspend_agent = client_method(agent_lifecycle.suspend_agent)
+    reactivate_agent = client_method(agent_lifecycle.reactivate_agent)
+    file_complaint = client_method(agent_lifecycle.file_complaint)
+    rotate_token = client_method(agent_lifecycle.rotate_token)
+    suspend_all = client_method(agent_lifecycle.suspend_all)
+    reactivate_all = client_method(agent_lifecycle.reactivate_all)
     compliance_report = client_method(agents.compliance_report)
 
     list_approvals = client_method(admin.list_approvals)
@@ -52,12 +55,23 @@ class ClientMethods:
     reject = client_method(admin.reject)
     create_organisation = client_method(admin.create_organisation)
     create_key = client_method(admin.create_key)
+    change_key_groups = client_method(admin.change_key_groups)
     list_keys = client_method(admin.list_keys)
     get_own_key = client_method(admin.get_own_key)
     revoke_key = client_method(admin.revoke_key)
     list_changes = client_method(admin.list_changes)
     list_tools = client_method(admin.list_tools)
     put_tool = client_method(admin.put_tool)
+    delete_tool = client_method(admin.delete_tool)
+    get_policies = client_method(policies.get_policies)
+    apply_policies = client_method(policies.apply_policies)
+    check_policies = client_method(policies.check_policies)
+    explain_action = client_method(policies.explain_action)
+    get_policy = client_method(policies.get_policy)
+    put_policy = client_method(policies.put_policy)
+    delete_policy = client_method(policies.delete_policy)
+    roll_back_policies = client_method(policies.roll_back_policies)
+    list_policy_versions = client_method(policies.list_policy_versions)
     set_webhook = client_method(admin.set_webhook)
     get_webhook = client_method(admin.get_webhook)
     delete_webhook = client_method(admin.delete_webhook)

@@ -93,7 +93,8 @@ class QWEDNotFoundError(QWEDError):
 
 
 class QWEDConflictError(QWEDError):
-    """The request contradicts the current state: already decided, already suspended, not enough evidence."""
+    """The request contradicts the current state: already decided, changed meanwhile, not enough
+    evidence."""
 
 
 class QWEDRateLimitError(QWEDError):
@@ -109,6 +110,7 @@ ERROR_CLASSES: dict[int, type[QWEDError]] = {
     403: QWEDAuthError,
     404: QWEDNotFoundError,
     409: QWEDConflictError,
+    412: QWEDConflictError,
     429: QWEDRateLimitError,
 }
 

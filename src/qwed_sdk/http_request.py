@@ -214,14 +214,16 @@ def request_to(
     body: Mapping[str, Any] | None = None,
     query: Mapping[str, Any] | None = None,
     repeatable: bool = False,
+    keep_nulls: bool = False,
     **how: Any,
 ) -> Request:
-    """Return the request to an endpoint; `ids` are the parameters of its path."""
+    """Return the request to an endpoint; `ids` are the parameters of its path, and without `keep_nulls` a member of the
+    body that is None is left out."""
     parts = iter(ids)
     return Request(
         method=endpoint.method,
         path="".join(path_of(next(parts)) if part[0] == "{" else f"/{part}" for part in endpoint.path[1:].split("/")),
-        body=None if body is None else encode_body(without_none(**body)),
+        body=None if body is None else encode_body(body if keep_nulls else without_none(**body)),
         query=None if query is None else query_params(query),
         repeatable=repeatable or endpoint.method == "GET",
         **how,

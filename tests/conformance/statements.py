@@ -117,6 +117,7 @@ _DESIGN = {
     "6": "State",
     "7": "The log and attestations",
     "8": "Engines",
+    "11": "Policies",
 }
 _RULINGS = dict.fromkeys((f"P{number}" for number in range(1, 11)), "") | {
     "4.1": "two tables",
@@ -142,6 +143,9 @@ _RULINGS = dict.fromkeys((f"P{number}" for number in range(1, 11)), "") | {
     "4.21": "unknown is denied",
     "4.22": "what an agent may say about itself",
     "4.23": "SQL without a schema",
+    "4.24": "what costs trust",
+    "4.28": "agents are editable",
+    "4.29": "tool names and conversation length",
 }
 _SECTIONS: dict[str, dict[str, str]] = {
     "guide": dict.fromkeys(GUIDE.values(), ""),

@@ -25,6 +25,7 @@ from tests.docs.pages import (
     runs_here,
     serve_arguments,
 )
+from tests.support.agent_names import EARLIER, release_name
 from tests.support.postgres_server import Postgres
 from tests.support.server import SERVE, Server
 
@@ -36,8 +37,11 @@ each_page_run_here = pytest.mark.parametrize("page", [*filter(runs_here, PAGES)]
 
 
 @pytest.fixture
-def place(tmp_path: Path, server: Server) -> Path:
-    """An empty directory in which `data` is the data directory of the server under test."""
+def place(tmp_path: Path, server: Server, api: httpx.Client) -> Path:
+    """An empty directory in which `data` is the data directory of the server under test; no agent has a page's name."""
+    for agent in api.get("/agents", params={"limit": 1000}).json()["agents"]:
+        if not agent["name"].startswith(EARLIER):
+            release_name(api, agent["agent_id"])
     (tmp_path / "data").symlink_to(server.data_dir)
     return tmp_path
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from qwed_sdk import QWEDAgentClient, QWEDClient
+from tests.support.agent_names import unique_name
 from tests.support.server import Server
 
 collect_ignore = [] if importlib.util.find_spec("crewai") else ["crewai"]
@@ -21,7 +22,7 @@ def owner(server: Server) -> Iterator[QWEDClient]:
 @pytest.fixture
 def agent(owner: QWEDClient) -> QWEDAgentClient:
     """Supervised agent: it may search, sends messages after approval, and may not delete."""
-    return QWEDAgentClient.register("an agent of a framework", "user_123", client=owner)
+    return QWEDAgentClient.register(unique_name("an agent of a framework"), "user_123", client=owner)
 
 
 @pytest.fixture

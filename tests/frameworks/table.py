@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from qwed_sdk import QWEDAgentClient, QWEDClient
 from tests.frameworks.scene import Scene, ToolCalls, scenes_here
+from tests.support.agent_names import unique_name
 from tests.support.server import Server
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "frameworks.md"
@@ -35,7 +36,7 @@ class SceneResult(NamedTuple):
 def play(scene: Scene, server: Server) -> SceneResult:
     """Run the scene with a permitted tool, with a denied one, and without a server."""
     client = QWEDClient(server.owner_key, server.base_url)
-    agent = QWEDAgentClient.register(name=scene.name, principal_id="user_123", client=client)
+    agent = QWEDAgentClient.register(name=unique_name(scene.name), principal_id="user_123", client=client)
     permitted = scene.run(agent, PERMITTED)
     agent.new_conversation()
     denied = scene.run(agent, DENIED)

@@ -33,6 +33,7 @@ from qwed_sdk import Checkpoint, QWEDAgentClient, QWEDClient
 from qwed_sdk.openai_agents import QWEDGuard
 from tests.frameworks.openai_agents_script import CallSpec, scripted, tool_names, tool_outputs, toolbox
 from tests.frameworks.slow_tools import SlowVerifier
+from tests.support.agent_names import unique_name
 from tests.support.chat_completions_server import answer_bytes, chat_server
 from tests.support.polling import until
 
@@ -682,7 +683,7 @@ def test_an_agent_inside_a_tool_must_be_guarded(agent: QWEDAgentClient, ran: lis
 
 
 def test_an_agent_keeps_the_guard_it_has(agent: QWEDAgentClient, owner: QWEDClient, ran: list[CallSpec]) -> None:
-    other = QWEDAgentClient.register("another", "user_123", client=owner)
+    other = QWEDAgentClient.register(unique_name("another"), "user_123", client=owner)
     inner = QWEDGuard(client=other).agent(Agent(name="inner", model=scripted([SEARCH]), tools=[*toolbox(ran)]))
     third = QWEDGuard(client=other).agent(Agent(name="third", model=scripted([OTHER]), tools=[*toolbox(ran)]))
     calls = scripted([("ask_inner", {"input": "do it"})], [("transfer_to_third", {})])

@@ -126,8 +126,10 @@ class ModelConduct:
     """Number of counted decisions before the denial rule applies again."""
     exceeded: list[float] = field(default_factory=list)
 
-    def count(self, answer: ModelAnswer, violation: bool, now: float) -> Iterator[tuple[str, int]]:
+    def count(self, answer: ModelAnswer, violation: bool, misconduct: bool, now: float) -> Iterator[tuple[str, int]]:
         """Count one decision; yield the violated rules, each with the levels it costs."""
+        if answer.decision == "DENIED" and not misconduct:
+            return
         self.denials.append(answer.decision == "DENIED")
         if violation:
             yield "security_policy_violation", 2
@@ -213,7 +215,11 @@ class ModelAgent:
         waiting = self.organisation.approvals[-1] if len(self.organisation.approvals) > before else None
         self.record(answer, waiting)
         if answer.decision != "DENIED" or answer.code != NEEDS_APPROVAL:
-            self._behave(answer, action_case.outcome == "VIOLATION" and answer.judged)
+            # Only what was judged and found wrong: not what the agent may not do yet (ruling 4.24).
+            misconduct = answer.judged and (
+                action_case.outcome in ("FAILED", "VIOLATION") or action_case.name == "blocked"
+            )
+            self._behave(answer, action_case.outcome == "VIOLATION" and answer.judged, misconduct)
         return answer
 
     def refuse(self, decision: str, code: str) -> ModelAnswer:
@@ -338,9 +344,9 @@ class ModelAgent:
                 self.cents = self.tokens = self.requests_today = 0
             self.hour, self.requests = hour, 0
 
-    def _behave(self, answer: ModelAnswer, violation: bool) -> None:
+    def _behave(self, answer: ModelAnswer, violation: bool, misconduct: bool) -> None:
         self.evidence_counts.count(answer)
-        for reason, levels in self.conduct.count(answer, violation, self.organisation.now):
+        for reason, levels in self.conduct.count(answer, violation, misconduct, self.organisation.now):
             if self.trust:
                 before = self.trust
                 self.reach(max(before - levels, 0))

@@ -15,6 +15,7 @@ from qwed.settings import settings_from
 from tests.property.api_client import ApiAnswer, ApiHarness
 from tests.property.model import ROLE, ModelAction, ModelAgent, ModelAnswer, ModelApproval, Rules
 from tests.property.organisation_model import ModelOrganisation
+from tests.support.agent_names import unique_name
 from tests.support.shared_engine_workers import share_engine_workers
 
 # All but the attack are decided without an engine worker, so a step takes microseconds; the workers are shared.
@@ -161,7 +162,7 @@ class Machine(RuleBasedStateMachine):
             "max_tokens_per_day": tokens,
         }
         body = {
-            "name": "played",
+            "name": unique_name("played"),
             "principal_id": PRINCIPAL,
             "trust_level": trust,
             "permissions": {"blocked_tools": ["database_write"]},

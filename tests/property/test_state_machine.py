@@ -268,7 +268,7 @@ class Protocol(Machine):
 MUST_BE_MET = (
     *("approved", "rejected", "expired", "suspended", "complaint", "reactivated", "token_rotated", "self_approved"),
     *("trust_requested", "trust_raised", "trust_lowered", "executed", "executed_unpermitted", "erased"),
-    *("security_policy_violation", "repeated_denials", "budget_abuse"),
+    *("security_policy_violation", "budget_abuse"),
     *("refused QWED-AUTH-002", "refused QWED-AUTH-003", "refused QWED-AUTH-004", "refused QWED-REQ-009"),
     *("refused QWED-AGENT-002", "refused QWED-AGENT-003", "refused QWED-REQ-005", "DENIED QWED-AGENT-003"),
     *("APPROVED None", "CORRECTED None", "PENDING QWED-AGENT-TRUST-002", "DENIED QWED-AGENT-TRUST-002"),

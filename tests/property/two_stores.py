@@ -46,6 +46,38 @@ _PRINCIPALS = ("user_1", "user_2", "user_3")
 _TOOL = "issue_voucher"
 
 
+_FEW = """\
+policy: few
+facts: 1
+rules:
+  - id: mails
+    when: action.type == "send_email" && usage.org.count("send_email", duration("1h")) < 4
+    then: allow
+  - id: reads
+    when: action.type == "file_read" && usage.count("file_read", duration("60s")) >= 2
+    then: deny
+  - id: writes
+    when: action.type == "file_write" && usage.count("file_write", duration("744h")) >= 2
+    then: ask
+    overrides: trust
+"""
+_SUMS = f"""\
+policy: sums
+facts: 1
+args: {{amount: number}}
+applies_to:
+  tools: [{_TOOL}]
+rules:
+  - id: small
+    when: usage.org.sum("{_TOOL}", "amount", duration("1h")) < 2.0
+    then: allow
+  - id: large
+    when: usage.sum("{_TOOL}", "amount", duration("24h")) >= 1.0
+    then: ask
+    overrides: trust
+"""
+
+
 class DifferenceError(AssertionError):
     """The two applications differ."""
 
@@ -256,7 +288,8 @@ class TwoStores:
     def call_tool(self) -> None:
         """Ask for a decision about a tool call."""
         agent, tool = self._agent(), self.random.choice([_TOOL, "file_read", "brew_tea"])
-        body = {"parameters": {"target": "reports/q3.csv"}, "context": self._context(agent)}
+        parameters = {"target": "reports/q3.csv", "amount": self.random.choice([0.1, 0.25, 1, 0, "many"])}
+        body = {"parameters": parameters, "context": self._context(agent)}
         self._decide(agent, f"/agents/{agent}/tools/{tool}", body, self._credential(agent))
 
     def _decide(self, agent: str, path: str, body: Any, headers: dict[str, str]) -> None:
@@ -285,6 +318,11 @@ class TwoStores:
         """Register a tool, with another risk each time."""
         body = {"risk_level": self.random.choice(["low", "medium", "high"]), "requires_verification": False}
         self.ask("PUT", f"/tools/{_TOOL}", body, self._key())
+
+    def change_policies(self) -> None:
+        """Put another set in force, with rules that count calls."""
+        documents = [{"text": text} for text in self.random.choice([(), (_FEW,), (_FEW, _SUMS), (_SUMS,)])]
+        self.ask("PUT", "/policies", {"documents": documents}, self._owner() | {"If-Match": "*"})
 
     def resolve(self) -> None:
         """Approve or reject."""
@@ -434,6 +472,7 @@ _WEIGHTS: dict[Callable[[TwoStores], None], int] = {
     TwoStores.call_tool: 6,
     TwoStores.read: 8,
     TwoStores.resolve: 8,
+    TwoStores.change_policies: 3,
     TwoStores.send_message: 6,
     TwoStores.report_execution: 4,
     TwoStores.change_trust: 4,

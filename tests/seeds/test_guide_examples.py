@@ -10,6 +10,7 @@ import pytest
 from qwed_new.core.tool_approval import ToolApprovalSystem as CoreToolApprovalSystem
 from qwed_sdk import QWEDClient, ToolApprovalSystem
 from tests.spec.sections import spec
+from tests.support.agent_names import unique_name
 from tests.support.server import Server
 
 Json = dict[str, Any]
@@ -26,7 +27,7 @@ def client(server: Server) -> QWEDClient:
     [("supervised", "QWED-AGENT-TRUST-001"), ("autonomous", "QWED-AGENT-TRUST-001"), ("trusted", None)],
 )
 def test_an_update_bound_to_the_state_of_the_database(client: QWEDClient, kind: str, code: str | None) -> None:
-    agent = client.register_agent(name="DataAnalyst", type=kind, principal_id="user_123")
+    agent = client.register_agent(name=unique_name("DataAnalyst"), type=kind, principal_id="user_123")
     db_snapshot = "checksum of the database"
     state_hash = hashlib.sha256(db_snapshot.encode()).hexdigest()
     decision = client.verify_action(
@@ -64,7 +65,7 @@ def test_the_changelog_says_how_to_migrate() -> None:
 @spec("guide/Tool approval")
 def test_registering_custom_tools(client: QWEDClient) -> None:
     agent = client.register_agent(
-        name="DataAnalyst",
+        name=unique_name("DataAnalyst"),
         type="supervised",
         principal_id="user_123",
         permissions={

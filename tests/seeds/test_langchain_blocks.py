@@ -15,6 +15,7 @@ from langchain_core.tools import Tool
 from qwed_sdk import ActionDenied, QWEDAgentClient, QWEDClient
 from tests.seeds.blocks import block
 from tests.spec.sections import spec
+from tests.support.agent_names import unique_name
 from tests.support.server import Server
 
 Run = Callable[..., dict[str, Any]]
@@ -48,7 +49,7 @@ class Stage:
 @pytest.fixture
 def run(server: Server, monkeypatch: pytest.MonkeyPatch) -> Run:
     client = QWEDClient(server.owner_key, server.base_url)
-    agent = QWEDAgentClient.register(name="chain", principal_id="user_123", client=client)
+    agent = QWEDAgentClient.register(name=unique_name("chain"), principal_id="user_123", client=client)
     monkeypatch.setenv("QWED_BASE_URL", server.base_url)
     monkeypatch.setenv("QWED_API_KEY", server.owner_key)
     today = {

@@ -8,11 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from qwed_sdk import QWEDClient
 from tests.seeds.blocks import PRINTED, block
 from tests.spec.sections import spec
+from tests.support.agent_names import release_name, unique_name
 from tests.support.server import Server
 
 Run = Callable[..., dict[str, Any]]
@@ -40,10 +42,13 @@ def client(server: Server, monkeypatch: pytest.MonkeyPatch) -> Watched:
 
 
 @pytest.fixture
-def run(server: Server, client: Watched) -> Run:
+def run(server: Server, client: Watched, api: httpx.Client) -> Run:
     """Run a block with these names; return the names it defines."""
 
     def call(name: str, *, agent_id: str = "", **names: Any) -> Json:
+        # A block that registers an agent is run as it is printed, also where an earlier test has run it.
+        for printed in ("DataAnalyst", "MyAgent"):
+            release_name(api, printed)
         text = block(name, **{"qwed_...": server.owner_key, "agent_abc123": agent_id})
         made: Json = {"client": client, "agent_id": agent_id, **names}
         exec(compile(text, name, "exec"), made)
@@ -55,7 +60,7 @@ def run(server: Server, client: Watched) -> Run:
 @pytest.fixture
 def agent_id(client: Watched) -> str:
     budget = {"max_daily_cost_usd": 100, "max_requests_per_hour": 500}
-    agent = client.register_agent("DataAnalyst", "supervised", "user_123", budget=budget)
+    agent = client.register_agent(unique_name("DataAnalyst"), "supervised", "user_123", budget=budget)
     return str(agent.agent_id)
 
 
@@ -111,7 +116,7 @@ def test_verifying_actions(run: Run, agent_id: str) -> None:
 def test_each_decision_takes_its_branch(
     run: Run, client: Watched, capsys: pytest.CaptureFixture[str], fields: Json, told: str
 ) -> None:
-    agent = client.register_agent("DataAnalyst", principal_id="user_123", **fields).agent_id
+    agent = client.register_agent(unique_name("DataAnalyst"), principal_id="user_123", **fields).agent_id
     run("verifying_actions", agent_id=agent, request_human_approval=lambda: print("a person was asked"))
     assert capsys.readouterr().out.startswith(told)
 

@@ -6,6 +6,7 @@ import httpx
 import pytest
 
 from tests.spec.sections import spec
+from tests.support.agent_names import release_name, unique_name
 
 Json = dict[str, Any]
 
@@ -34,6 +35,7 @@ REGISTRATION: Json = {
 
 @pytest.fixture
 def agent(api: httpx.Client) -> Json:
+    release_name(api, REGISTRATION["agent"]["name"])
     response = api.post("/agents/register", json=REGISTRATION)
     assert response.status_code == 201
     registered: Json = response.json()
@@ -107,6 +109,7 @@ TOOL_CALL: Json = {
 @spec("5.1", "5.2")
 def test_the_tool_call_and_its_assessment(api: httpx.Client) -> None:
     # The printed answer approves medium risk, which needs an autonomous agent (guide, Decision matrix).
+    release_name(api, REGISTRATION["agent"]["name"])
     agent = api.post("/agents/register", json={**REGISTRATION, "trust_level": "autonomous"}).json()
     # The context is required here as well (ruling 4.20).
     context = {"conversation_id": "conv_123", "step_number": 6}
@@ -173,7 +176,7 @@ def test_the_budget_schema(api: httpx.Client) -> None:
         "max_tool_calls_per_hour": 100,
         "max_high_risk_calls_per_day": 5,
     }
-    agent = api.post("/agents/register", json={"name": "a", "principal_id": "u", "budget": limits}).json()
+    agent = api.post("/agents/register", json={"name": unique_name(), "principal_id": "u", "budget": limits}).json()
     action = {"type": "calculate", "query": "2+2", "cost": {"usd": 10.50, "tokens": 50000}}
     body = {"action": action, "context": {"conversation_id": "conv_123", "step_number": 1}}
     assert api.post(f"/agents/{agent['agent_id']}/verify", json=body).json()["decision"] == "APPROVED"
@@ -243,6 +246,7 @@ def test_the_calls_of_the_sdk_example_over_http(api: httpx.Client) -> None:
         "permissions": {"allowed_engines": ["math", "sql"], "allowed_tools": ["database_read"]},
         "budget": {"max_daily_cost_usd": 50.00},
     }
+    release_name(api, body["name"])
     agent = api.post("/agents/register", json=body).json()
     request = {
         "action": {"type": "execute_sql", "query": "SELECT * FROM users"},

@@ -1,5 +1,6 @@
 """Fixtures of the protocol tests: a server with keys of every role, a second organisation and a suspended agent."""
 
+import itertools
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from tests.support import temp_directories
 from tests.support.server import Server
 
 CreateAgent = Callable[..., AgentConversation]
+_names = itertools.count(1)
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Keyholders(NamedTuple):
 
     def create_agent(self, **fields: Any) -> AgentConversation:
         """Register an agent and return its conversation."""
-        body = {"name": "hired", "principal_id": "user_123", **fields}
+        body = {"name": f"hired {next(_names)}", "principal_id": "user_123", **fields}
         # A member key decides for the agents it registered, and level 3 is given by an owner.
         response = self.member.post("/agents/register", json=body)
         client = self.member

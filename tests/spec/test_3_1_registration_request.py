@@ -8,6 +8,7 @@ import pytest
 from tests.conftest import AgentConversation
 from tests.spec.requests import SUM, Json, said
 from tests.spec.sections import spec
+from tests.support.agent_names import release_name
 
 LEAST: Json = {"name": "CustomerSupportBot", "principal_id": "org_abc123"}
 PROFILE: Json = {
@@ -45,6 +46,9 @@ BUDGET: Json = {
 
 
 def _register(api: httpx.Client, body: Any) -> httpx.Response:
+    if isinstance(body, dict):
+        profile = body["agent"] if isinstance(body.get("agent"), dict) else body
+        release_name(api, profile.get("name"))
     return api.post("/agents/register", json=body)
 
 

@@ -30,8 +30,8 @@ def test_the_token_is_shown_this_once(api: httpx.Client, register: Register) -> 
 
 
 @spec("3.2")
-def test_two_agents_of_one_name_are_two(register: Register) -> None:
-    one, other = register(name="twin"), register(name="twin")
+def test_two_agents_of_one_principal_are_two(register: Register) -> None:
+    one, other = register(principal_id="user_7"), register(principal_id="user_7")
     assert one["agent_id"] != other["agent_id"]
     assert one["agent_token"] != other["agent_token"]
 

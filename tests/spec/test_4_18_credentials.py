@@ -14,6 +14,7 @@ from qwed.kernel.authentication import find_key
 from tests.spec.conftest import Keyholders, SpecServer
 from tests.spec.requests import SUM, Json
 from tests.spec.sections import spec
+from tests.support.agent_names import unique_name
 from tests.support.gate_factory import open_gate
 from tests.support.metrics_scrape import Scrape
 from tests.support.store_parts import StoreParts
@@ -46,7 +47,7 @@ def compared(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, Any]]:
 def test_every_token_is_compared_in_constant_time_whoever_shows_it_for_whom(
     gate: Gate, compared: list[tuple[Any, Any]]
 ) -> None:
-    agent = gate.register_agent(name="a", principal_id="u")
+    agent = gate.register_agent(name=unique_name(), principal_id="u")
     token, digest = agent.agent_token, credentials.digest_of(agent.agent_token)
     other = token[:-1] + ("0" if token[-1] != "0" else "1")
     shown = [(agent.agent_id, token), (agent.agent_id, other), (agent.agent_id, ""), (NOBODY, token)]
@@ -130,7 +131,7 @@ def test_a_member_key_decides_for_agents_up_to_level_2(spec_server: SpecServer, 
     with spec_server.client("owner") as owner, spec_server.client("member") as member:
         registrant = owner if level == 3 else member
         agent = registrant.post(
-            "/agents/register", json={"name": "levelled", "principal_id": "u", "trust_level": level}
+            "/agents/register", json={"name": unique_name("levelled"), "principal_id": "u", "trust_level": level}
         ).json()
         path = f"/agents/{agent['agent_id']}/verify"
         answer = member.post(path, json=body)
@@ -144,7 +145,7 @@ def test_a_member_key_decides_for_agents_up_to_level_2(spec_server: SpecServer, 
 @spec("9.8")
 @pytest.mark.parametrize("path", ["verify", "tools/get_weather"])
 def test_a_member_key_decides_for_the_agents_it_registered_only(spec_server: SpecServer, path: str) -> None:
-    profile = {"name": "of a colleague", "principal_id": "u"}
+    profile = {"name": unique_name("of a colleague"), "principal_id": "u"}
     context = {"conversation_id": "c", "step_number": 1}
     body: Json = {"action": {"type": "calculate", "query": "2+2"}, "context": context}
     if path != "verify":
@@ -170,7 +171,7 @@ def test_a_member_key_decides_for_the_agents_it_registered_only(spec_server: Spe
 def test_an_agent_of_level_3_elsewhere_is_as_unknown_as_one_that_is_not_there(spec_server: SpecServer) -> None:
     body = {"action": {"type": "calculate", "query": "2+2"}, "context": {"conversation_id": "c", "step_number": 1}}
     with spec_server.client("foreign") as foreign, spec_server.client("member") as member:
-        fields = {"name": "elsewhere", "principal_id": "u", "trust_level": 3}
+        fields = {"name": unique_name("elsewhere"), "principal_id": "u", "trust_level": 3}
         theirs = foreign.post("/agents/register", json=fields).json()["agent_id"]
         answers = [member.post(f"/agents/{name}/verify", json=body) for name in (theirs, f"{theirs[:-4]}0000")]
     first, second = ((answer.status_code, answer.json()["error"]["code"]) for answer in answers)

@@ -11,6 +11,7 @@ import pytest
 
 from tests.spec.conftest import SpecServer, start_spec_server
 from tests.spec.sections import spec
+from tests.support.agent_names import unique_name
 from tests.support.full_organisations import (
     BODIES,
     SHARED_TOOL,
@@ -36,6 +37,8 @@ WHO: dict[str, tuple[str, ...]] = {
     "register_agent": KEYS,
     "list_agents": KEYS,
     "get_agent": AGENT,
+    "edit_agent": PEOPLE,
+    "retire_agent": OWNER,
     "get_did": AGENT,
     "verify": AGENT,
     "verify_tool": AGENT,
@@ -59,6 +62,7 @@ WHO: dict[str, tuple[str, ...]] = {
     "add_key": OWNER,
     "list_keys": OWNER,
     "get_own_key": KEYS,
+    "change_key": OWNER,
     "revoke_key": OWNER,
     "list_changes": KEYS,
     "put_webhook": OWNER,
@@ -87,6 +91,17 @@ WHO: dict[str, tuple[str, ...]] = {
     "revoke_agent": OWNER,
     "list_tools": KEYS,
     "put_tool": OWNER,
+    "get_policies": KEYS,
+    "put_policies": OWNER,
+    "check_policies": KEYS,
+    "explain_policies": KEYS,
+    "roll_back_policies": OWNER,
+    "list_policy_sets": KEYS,
+    "get_policy": KEYS,
+    "put_policy": OWNER,
+    "delete_policy": OWNER,
+    "list_policy_versions": KEYS,
+    "delete_tool": OWNER,
     "metrics": METRICS,
     "erase_subject": OWNER,
     "audit_head": KEYS,
@@ -169,7 +184,7 @@ def client(spec_server: SpecServer) -> Iterator[httpx.Client]:
 def scene(spec_server: SpecServer, client: httpx.Client) -> Scene:
     with spec_server.client("owner") as owner, spec_server.client("member") as member:
         owner.post("/reactivate-all", json={"reason": "a new scene"})
-        profile = {"name": "played", "principal_id": "user_1", "trust_level": 1}
+        profile = {"name": unique_name("played"), "principal_id": "user_1", "trust_level": 1}
         # A member key decides for the agents it registered.
         agent = member.post("/agents/register", json=profile).json()
         waiting: dict[str, Any] = {"action": {"type": "send_email", "parameters": {"subject": "hello"}}}
@@ -185,7 +200,13 @@ def scene(spec_server: SpecServer, client: httpx.Client) -> Scene:
         shown = owner.post(f"/agents/{agent['agent_id']}/verify", json=sure).json()
         attested = owner.get(f"/agents/{agent['agent_id']}/actions/{shown['action_id']}").json()
     ids = {"agent_id": agent["agent_id"], "action_id": asked["action_id"], "approval_id": asked["approval_id"]}
-    ids |= {"key_id": spare["id"], "tool": SHARED_TOOL, "name": SHARED_TOOL, "job_id": job["job_id"]}
+    ids |= {
+        "policy_id": "refunds",
+        "key_id": spare["id"],
+        "tool": SHARED_TOOL,
+        "name": SHARED_TOOL,
+        "job_id": job["job_id"],
+    }
     ids["attestation_id"] = attested["attestation_id"]
     return Scene(spec_server, client, agent, ids)
 
@@ -242,7 +263,7 @@ def test_a_token_opens_nothing_of_another_agent_and_says_nothing_about_it(
 ) -> None:
     """Ruling 4.18: with an agent token any id but its own is 401, whether or not it exists."""
     with scene.spec_server.client("owner") as owner:
-        other = owner.post("/agents/register", json={"name": "other", "principal_id": "user_2"}).json()
+        other = owner.post("/agents/register", json={"name": unique_name("other"), "principal_id": "user_2"}).json()
     for operation in operations:
         if "{agent_id}" not in operation.path or "token" not in WHO[operation.name]:
             continue
@@ -316,6 +337,8 @@ def test_what_a_member_may_do_works(operations: list[Operation], scene: Scene) -
     expected = {"change_trust": 409, "report_execution": 409, "register_agent": 201}
     # The request does not say which leaf to prove, and since when.
     expected |= {"audit_inclusion": 400, "audit_consistency": 400}
+    # No policy is in force, and the agent to explain is none of ours.
+    expected |= {"get_policy": 404, "explain_policies": 404}
     assert statuses == {operation.name: expected.get(operation.name, 200) for operation in allowed}
 
 
@@ -384,6 +407,7 @@ def _captive(client: httpx.Client, server: Server, marker: str, standing: str) -
         "approval_id": waiting,
         "action_id": tenant.actions[:3],
         "key_id": list(tenant.key_ids.values()),
+        "policy_id": ["refunds"],
         "tool": [SHARED_TOOL, "shell_command"],
         "name": [SHARED_TOOL, "shell_command", "send_email"],
         "job_id": tenant.jobs[:1],

@@ -66,6 +66,7 @@ def _ids_of(tenant: Tenant) -> dict[str, str]:
         "key_id": tenant.key_ids["member"],
         "job_id": tenant.jobs[0],
         "attestation_id": tenant.attestations[0],
+        "policy_id": "refunds",
         "tool": SHARED_TOOL,
         "name": SHARED_TOOL,
     }

@@ -15,6 +15,7 @@ from qwed.model import Status, Verdict
 from qwed.settings import Settings
 from tests.spec.requests import EMAIL, Json, another, said
 from tests.spec.sections import spec
+from tests.support.agent_names import unique_name
 from tests.support.fault_injection import ReplacingProxy
 from tests.support.gate_factory import open_gate, open_services
 
@@ -26,7 +27,7 @@ def _ask(gate: Gate, agent: str, action: Json, step: int, options: Json | None =
 @spec("9.1")
 def test_the_length_of_a_conversation_is_a_setting() -> None:
     with open_gate(max_steps=3) as gate:
-        agent = gate.register_agent(name="a", principal_id="u").agent_id
+        agent = gate.register_agent(name=unique_name(), principal_id="u").agent_id
         assert [said(_ask(gate, agent, another(step), step)) for step in (1, 2, 3)] == [("APPROVED", None)] * 3
         over = _ask(gate, agent, another(4), 4)
         assert (said(over), over["error"]["details"]["limit"]) == (("DENIED", "QWED-AGENT-LOOP-001"), 3)
@@ -86,7 +87,7 @@ def test_on_the_agents_path_an_engine_has_ten_seconds_and_elsewhere_what_was_ask
     gate: Gate, pool: _Clocked
 ) -> None:
     """Check the time limit of the request; it includes the wait for a worker (test_pool)."""
-    agent = gate.register_agent(name="a", principal_id="u").agent_id
+    agent = gate.register_agent(name=unique_name(), principal_id="u").agent_id
     _ask(gate, agent, {"type": "verify_logic", "query": "x > 1"}, 1)
     gate.verify_logic("x > 1", options={"timeout_ms": 25_000})
     assert pool.given == [(10, True), (25.0, False)]
@@ -95,7 +96,7 @@ def test_on_the_agents_path_an_engine_has_ten_seconds_and_elsewhere_what_was_ask
 @spec("4.1")
 @pytest.mark.parametrize("milliseconds", [1_000, 60_000])
 def test_an_agent_does_not_choose_how_long_an_engine_may_take(gate: Gate, milliseconds: int) -> None:
-    agent = gate.register_agent(name="a", principal_id="u").agent_id
+    agent = gate.register_agent(name=unique_name(), principal_id="u").agent_id
     refused = _ask(gate, agent, {"type": "verify_logic", "query": "x > 1"}, 1, options={"timeout_ms": milliseconds})
     assert said(refused) == ("DENIED", "QWED-REQ-005")
     assert "`timeout_ms`" in refused["error"]["message"]
@@ -106,7 +107,7 @@ def test_an_agent_does_not_choose_how_long_an_engine_may_take(gate: Gate, millis
 def test_what_was_not_decided_in_time_waits_for_a_person_and_is_never_approved(gate: Gate, status: Status) -> None:
     verdict = Verdict(status=status, engine="logic", result={"error": "timeout"})
     gate.services = replace(gate.services, engines=ReplacingProxy(gate.services.engines, ask=verdict))  # type: ignore[arg-type]
-    agent = gate.register_agent(name="a", principal_id="u", trust_level=3).agent_id
+    agent = gate.register_agent(name=unique_name(), principal_id="u", trust_level=3).agent_id
     answer = _ask(gate, agent, {"type": "verify_logic", "query": "x > 1"}, 1)
     assert (answer["decision"], answer["verification"]["status"]) == ("PENDING", "UNCERTAIN")
 
@@ -114,7 +115,7 @@ def test_what_was_not_decided_in_time_waits_for_a_person_and_is_never_approved(g
 @spec("9.3")
 def test_a_correction_is_no_state_of_progress_and_what_waits_is_none(gate: Gate) -> None:
     """Check that LOOP-004 fingerprints commit on APPROVED; test_guide_conversation_controls has PENDING and DENIED."""
-    agent = gate.register_agent(name="a", principal_id="u").agent_id
+    agent = gate.register_agent(name=unique_name(), principal_id="u").agent_id
     state = {"pre_action_state_hash": "0" * 64, "state_source": "custom"}
     codes = []
     for turn in range(4):

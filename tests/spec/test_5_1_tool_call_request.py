@@ -11,6 +11,7 @@ from qwed_new.core.tool_approval import ToolApprovalSystem
 from tests.conftest import AgentConversation
 from tests.spec.requests import Json, said
 from tests.spec.sections import spec
+from tests.support.agent_names import unique_name
 from tests.support.server import Server
 
 PARAMETERS: Json = {
@@ -64,7 +65,7 @@ def loose(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @spec("5.1")
 def test_an_operator_may_loosen_the_context_of_tools_alone(loose: Server) -> None:
     with httpx.Client(base_url=loose.base_url, headers={"X-API-Key": loose.owner_key}, timeout=30) as api:
-        agent = api.post("/agents/register", json={"name": "a", "principal_id": "u"}).json()
+        agent = api.post("/agents/register", json={"name": unique_name(), "principal_id": "u"}).json()
         ask = AgentConversation(api, agent)
         body = {"tool_call": {"tool_name": "get_weather", "parameters": {"city": "Rome"}}}
         assert [_call(ask, "get_weather", body).json()["decision"] for _ in range(4)] == ["APPROVED"] * 4
@@ -245,9 +246,24 @@ def test_a_block_matches_tools_and_action_types_alike_and_beats_the_allowed_list
 
 
 @spec("5.1")
-@pytest.mark.parametrize(
-    "spelling", ["Get_Weather", "GET_WEATHER", "\uff47et_weather", "get_weather\u200b", "get weather"]
-)
+@pytest.mark.parametrize("spelling", ["Get_Weather", "GET_WEATHER"])
+def test_the_case_of_a_name_does_not_matter(asking: Callable[..., AgentConversation], spelling: str) -> None:
+    ask = asking(type="trusted")
+    answer = ask({"type": "tool_call", "tool": spelling}, 1)
+    assert (said(answer), answer["tool_name"]) == (("APPROVED", None), "get_weather")
+    blocked = asking(type="trusted", permissions={"blocked_tools": ["get_weather"]})
+    assert said(blocked({"type": "tool_call", "tool": spelling}, 1)) == NOT_ALLOWED
+
+
+@spec("5.1")
+@pytest.mark.parametrize("tool", ["DROP_TABLE", "Send_Money"])
+def test_a_dangerous_tool_is_dangerous_in_any_case(asking: Callable[..., AgentConversation], tool: str) -> None:
+    ask = asking(type="trusted", permissions={"allowed_tools": [tool]})
+    assert _call(ask, tool).json()["decision"] == "PENDING"
+
+
+@spec("5.1")
+@pytest.mark.parametrize("spelling", ["\uff47et_weather", "get_weather\u200b", "get weather"])
 def test_a_name_that_only_resembles_a_known_tool_is_unknown(
     asking: Callable[..., AgentConversation], spelling: str
 ) -> None:

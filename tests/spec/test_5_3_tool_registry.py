@@ -10,6 +10,7 @@ from tests.conftest import AgentConversation
 from tests.spec.conftest import SpecServer
 from tests.spec.requests import Json, said
 from tests.spec.sections import spec
+from tests.support.agent_names import unique_name
 
 # The rows of the document; `database_write` is HIGH, as the guide has it (ruling 4.3).
 PRINTED: list[Json] = [
@@ -119,7 +120,7 @@ def test_the_sql_of_a_tool_is_judged_in_the_dialect_of_its_row(spec_server: Spec
                 f"/tools/{tool}", json={"risk_level": "low", "verification_engine": "sql", "dialect": dialect}
             )
             assert row.json()["dialect"] == dialect
-            agent = owner.post("/agents/register", json={"name": "a", "principal_id": "u"}).json()
+            agent = owner.post("/agents/register", json={"name": unique_name(), "principal_id": "u"}).json()
             decisions.append(AgentConversation(owner, agent)(action, 1)["decision"])
         owner.put(f"/tools/{tool}", json={"risk_level": "low", "verification_engine": "sql"})
     assert decisions == ["DENIED", "DENIED", "APPROVED", "APPROVED"]
@@ -169,7 +170,9 @@ def test_a_call_names_no_other_dialect_than_that_of_the_database(
 def test_the_dangerous_list_cannot_be_disarmed(spec_server: SpecServer, tool: str, row: Json) -> None:
     with spec_server.client("owner") as owner:
         owner.put(f"/tools/{tool}", json={"risk_level": "low", **row})
-        agent = owner.post("/agents/register", json={"name": "a", "principal_id": "u", "type": "trusted"}).json()
+        agent = owner.post(
+            "/agents/register", json={"name": unique_name(), "principal_id": "u", "type": "trusted"}
+        ).json()
         answer = AgentConversation(owner, agent)({"type": "tool_call", "tool": tool}, 1)
         assert _tools(owner)[tool]["dangerous"] is True
     assert said(answer) == ("PENDING", "QWED-AGENT-TRUST-002")
@@ -179,7 +182,9 @@ def test_the_dangerous_list_cannot_be_disarmed(spec_server: SpecServer, tool: st
 def test_the_risk_of_code_cannot_be_lowered(api: httpx.Client, spec_server: SpecServer) -> None:
     with spec_server.client("owner") as owner:
         owner.put("/tools/execute_code", json={"risk_level": "low", "verification_engine": "code"})
-        agent = owner.post("/agents/register", json={"name": "a", "principal_id": "u", "trust_level": 2}).json()
+        agent = owner.post(
+            "/agents/register", json={"name": unique_name(), "principal_id": "u", "trust_level": 2}
+        ).json()
         answer = AgentConversation(owner, agent)({"type": "execute_code", "code": "print(1)"}, 1)
     assert (answer["decision"], answer["verification"]["risk_level"]) == ("DENIED", "critical")
 
@@ -201,7 +206,9 @@ def test_a_row_does_not_take_the_engine_away_from_a_built_in_type(
 ) -> None:
     with spec_server.client("owner") as owner:
         owner.put(f"/tools/{action['type']}", json={"risk_level": "low", **row})
-        agent = owner.post("/agents/register", json={"name": "a", "principal_id": "u", "type": "trusted"}).json()
+        agent = owner.post(
+            "/agents/register", json={"name": unique_name(), "principal_id": "u", "type": "trusted"}
+        ).json()
         answer = AgentConversation(owner, agent)(action, 1)
     assert said(answer) == ("DENIED", "QWED-AGENT-005")
 
@@ -222,7 +229,6 @@ BAD_ROWS: list[tuple[str, Any, str]] = [
     ("mine", {"risk_level": "low", "dialect": 5}, "dialect"),
     ("mine", {"risk_level": "low", "dialect": "mysql", "verification_engine": "math"}, "`dialect`"),
     ("file_read", {"risk_level": "low", "dialect": "mysql"}, "`dialect`"),
-    ("Mine", {"risk_level": "low"}, "`name`"),
     ("x" * 129, {"risk_level": "low"}, "`name`"),
     ("\uff4dine", {"risk_level": "low"}, "`name`"),
 ]
@@ -242,3 +248,47 @@ def test_the_registry_is_each_organisations_own(spec_server: SpecServer) -> None
         owner.put("/tools/secret_project", json={"risk_level": "low"})
         assert "secret_project" in _tools(owner)
         assert "secret_project" not in _tools(foreign)
+
+
+# Spelling and removal (rulings 4.28 and 4.29)
+
+
+@spec("5.3")
+@pytest.mark.parametrize("name", ["Task", "BashOutput", "mcp__Shop__CreateOrder"])
+def test_names_of_harnesses_and_servers_keep_their_spelling_and_are_found_in_any(
+    spec_server: SpecServer, name: str
+) -> None:
+    with spec_server.client("owner") as owner:
+        assert owner.put(f"/tools/{name}", json={"risk_level": "low"}).json()["name"] == name
+        agent = owner.post("/agents/register", json={"name": unique_name(), "principal_id": "u"}).json()
+        ask = AgentConversation(owner, agent)
+        for step, spelling in enumerate((name, name.upper(), name.lower()), start=1):
+            answer = ask({"type": "tool_call", "tool": spelling, "parameters": {"step": step}}, step)
+            assert (said(answer), answer["tool_name"]) == (("APPROVED", None), name)
+        other = owner.put(f"/tools/{name.upper()}", json={"risk_level": "critical"})
+        assert (other.status_code, other.json()["error"]["code"]) == (409, "QWED-REQ-009")
+        assert f"`{name}`" in other.json()["error"]["suggestion"]
+        assert owner.delete(f"/tools/{name.lower()}").json() == {"removed": True}
+        assert name not in _tools(owner)
+
+
+@spec("5.3")
+@pytest.mark.parametrize("name", ["Send_Email", "DROP_TABLE", "Execute_SQL"])
+def test_another_case_of_a_built_in_tool_is_not_registered(spec_server: SpecServer, name: str) -> None:
+    with spec_server.client("owner") as owner:
+        assert owner.put(f"/tools/{name}", json={"risk_level": "low"}).status_code in (400, 409)
+
+
+@spec("5.3")
+def test_a_deleted_row_leaves_the_built_in_tool_or_none(spec_server: SpecServer) -> None:
+    with spec_server.client("owner") as owner:
+        for name in ("query_data", "my_own_report"):
+            assert owner.put(f"/tools/{name}", json={"risk_level": "high"}).status_code == 200
+            assert owner.delete(f"/tools/{name}").status_code == 200
+            assert owner.delete(f"/tools/{name}").status_code == 404
+        assert _tools(owner)["query_data"]["risk_level"] == "low"
+        agent = owner.post("/agents/register", json={"name": unique_name(), "principal_id": "u"}).json()
+        unknown = AgentConversation(owner, agent)({"type": "tool_call", "tool": "my_own_report"}, 1)
+        assert said(unknown) == ("DENIED", "QWED-AGENT-004")
+        events = [each["event"] for each in owner.get("/changes").json()["changes"]]
+        assert events.count("tool_removed") >= 2

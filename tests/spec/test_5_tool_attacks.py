@@ -8,6 +8,7 @@ from qwed.gate import Gate
 from tests.conftest import AgentConversation
 from tests.spec.requests import Json, tool_call
 from tests.spec.sections import spec
+from tests.support.agent_names import unique_name
 from tests.support.case_tables import rows
 from tests.support.gate_factory import open_gate
 
@@ -23,7 +24,7 @@ def gate() -> Iterator[Gate]:
 
 def _decision(gate: Gate, row: Json) -> str:
     permissions = {"allowed_tools": [row["tool"]], **row.get("permissions", {})}
-    agent = gate.register_agent(name="a", principal_id="p", trust_level=row["trust"], permissions=permissions)
+    agent = gate.register_agent(name=unique_name(), principal_id="p", trust_level=row["trust"], permissions=permissions)
     return str(gate.verify_tool_call(agent.agent_id, row["tool"], row["parameters"], AT).decision)
 
 

@@ -20,6 +20,7 @@ from qwed.ledger.subject_encryption import MASTER_FILE, VaultError
 from tests.conftest import AgentConversation
 from tests.spec.requests import EMAIL, SUM, Json, action_of, another, refusal_of, settle
 from tests.spec.sections import spec
+from tests.support.agent_names import unique_name
 from tests.support.api_crawler import crawl
 from tests.support.data_directory_check import DataDirectoryCheck
 from tests.support.gate_factory import open_gate
@@ -179,7 +180,12 @@ class Told:
 
 
 def _profile(principal: str) -> Json:
-    return {"name": "an agent", "principal_id": principal, "trust_level": 1, "budget": {"max_daily_cost_usd": 5}}
+    return {
+        "name": unique_name("an agent"),
+        "principal_id": principal,
+        "trust_level": 1,
+        "budget": {"max_daily_cost_usd": 5},
+    }
 
 
 def _ok(response: httpx.Response) -> Json:
@@ -551,7 +557,7 @@ def _opened(place: Path, manual_clock: ManualClock, days: int = 30) -> Gate:
 
 def _old(gate: Gate) -> tuple[str, dict[str, Any]]:
     """Agent with one record of every kind that expires."""
-    agent = gate.register_agent(name="old", principal_id=PRINCIPAL, trust_level=1).agent_id
+    agent = gate.register_agent(name=unique_name("old"), principal_id=PRINCIPAL, trust_level=1).agent_id
     about = {"conversation_id": "old", "user_intent": "long ago", "subject": ADA}
     approved = gate.verify_action(agent, SUM, {**about, "step_number": 1}, idempotency_key="k")
     waiting = gate.verify_action(agent, EMAIL, {**about, "step_number": 2})
@@ -613,7 +619,7 @@ def test_what_was_kept_while_the_clock_was_wrong_holds_up_no_retention(
     tmp_path: Path, manual_clock: ManualClock
 ) -> None:
     with _opened(tmp_path / "data", manual_clock) as gate:
-        agent = gate.register_agent(name="odd", principal_id=PRINCIPAL).agent_id
+        agent = gate.register_agent(name=unique_name("odd"), principal_id=PRINCIPAL).agent_id
         for step, turned in enumerate((0, 9_999 * DAY, -9_999 * DAY), 1):
             manual_clock.advance(turned)
             gate.verify_action(agent, SUM, {"conversation_id": f"{step}", "step_number": 1})
@@ -639,7 +645,7 @@ def test_a_request_whose_content_has_expired_cannot_be_approved(tmp_path: Path, 
     with open_gate(
         tmp_path / "data", clock=manual_clock.clock(), content_retention_days=1, approval_ttl_seconds=9 * DAY
     ) as gate:
-        agent = gate.register_agent(name="slow", principal_id=PRINCIPAL, trust_level=1).agent_id
+        agent = gate.register_agent(name=unique_name("slow"), principal_id=PRINCIPAL, trust_level=1).agent_id
         waiting = gate.verify_action(agent, EMAIL, {"conversation_id": "c", "step_number": 1})
         manual_clock.advance(2 * DAY)
         drop_expired_content(gate.services)
@@ -682,7 +688,7 @@ def test_what_a_former_process_could_not_clear_away_is_cleared_at_the_next_start
 @spec("7.1")
 def test_nothing_that_was_judged_is_remembered_past_an_erasure(tmp_path: Path) -> None:
     with open_gate(tmp_path / "data") as gate:
-        agent = gate.register_agent(name="judged", principal_id=PRINCIPAL).agent_id
+        agent = gate.register_agent(name=unique_name("judged"), principal_id=PRINCIPAL).agent_id
         action = {"type": "execute_sql", "query": QUERY}
         for step in (1, 2):
             assert (
@@ -701,7 +707,7 @@ def test_nothing_is_decided_without_the_key_that_everything_is_kept_under(tmp_pa
     """Check that the key stays the same: with another one, no used step would be recognised (P2)."""
     place, there = tmp_path / "data", {"conversation_id": "c", "step_number": 1}
     with open_gate(place) as gate:
-        agent = gate.register_agent(name="kept", principal_id=PRINCIPAL).agent_id
+        agent = gate.register_agent(name=unique_name("kept"), principal_id=PRINCIPAL).agent_id
         assert gate.verify_action(agent, SUM, there).decision == "APPROVED"
     file = place / MASTER_FILE
     kept = file.read_text()

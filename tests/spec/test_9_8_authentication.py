@@ -16,6 +16,7 @@ from tests.conftest import AgentConversation
 from tests.spec.conftest import SpecServer
 from tests.spec.requests import SUM, Json, said
 from tests.spec.sections import spec
+from tests.support.agent_names import unique_name
 from tests.support.gate_factory import open_services
 from tests.support.server import Server
 from tests.support.stored_rows import StoredRows
@@ -69,7 +70,7 @@ def test_tokens_and_keys_are_compared_by_hmac_compare_digest_whether_they_exist_
 
     opened = open_services(Settings(), in_memory=True)
     with Gate(opened) as gate:
-        agent = gate.register_agent(name="a", principal_id="u")
+        agent = gate.register_agent(name=unique_name(), principal_id="u")
         token, key = agent["agent_token"], opened.owner_key or ""
         shown = [_bearer(token), _bearer(token[:-1] + "_"), _bearer(f"qwed_agent_{'0' * 52}")]
         shown += [{"X-API-Key": key}, {"X-API-Key": key[:-1] + "_"}, {"X-API-Key": f"qwed_live_{'0' * 52}"}]
@@ -158,7 +159,7 @@ def test_an_unknown_id_is_said_to_be_unknown_only_to_a_valid_key(spec_server: Sp
 @spec("9.8")
 def test_another_organisations_agent_does_not_exist(spec_server: SpecServer) -> None:
     with spec_server.client("owner") as owner, spec_server.client("foreign") as foreign:
-        agent = owner.post("/agents/register", json={"name": "a", "principal_id": "u"}).json()
+        agent = owner.post("/agents/register", json={"name": unique_name(), "principal_id": "u"}).json()
         ours = [
             f"/agents/{agent['agent_id']}{rest}" for rest in ("", "/budget", "/activity", "/did.json", "/actions/x")
         ]
@@ -174,7 +175,7 @@ def test_another_organisations_agent_does_not_exist(spec_server: SpecServer) -> 
 @spec("9.8")
 def test_a_key_of_another_organisation_does_not_help_a_good_token(spec_server: SpecServer) -> None:
     with spec_server.client("owner") as owner, spec_server.client("foreign") as foreign:
-        agent = owner.post("/agents/register", json={"name": "a", "principal_id": "u"}).json()
+        agent = owner.post("/agents/register", json={"name": unique_name(), "principal_id": "u"}).json()
         assert _verify(foreign, agent["agent_id"], headers=_bearer(agent["agent_token"])) == NO_AGENT
 
 
@@ -182,7 +183,7 @@ def test_a_key_of_another_organisation_does_not_help_a_good_token(spec_server: S
 @pytest.mark.parametrize("key", ["revoked", "qwed_live_" + "f" * 52, "", "nonsense", "k" * 4000])
 def test_a_key_that_is_unknown_or_revoked_is_refused_everywhere(spec_server: SpecServer, key: str) -> None:
     with spec_server.client("owner") as owner, spec_server.client(key) as client:
-        agent = owner.post("/agents/register", json={"name": "a", "principal_id": "u"}).json()
+        agent = owner.post("/agents/register", json={"name": unique_name(), "principal_id": "u"}).json()
         assert _verify(client, agent["agent_id"]) == WRONG_KEY
         assert _verify(client, agent["agent_id"], headers=_bearer(agent["agent_token"])) == WRONG_KEY
         for path in ("/agents", "/tools", f"/agents/{agent['agent_id']}"):
@@ -232,7 +233,7 @@ def test_an_agent_may_look_at_itself_and_at_nobody_else(
 def test_a_token_on_an_organisation_route_is_forbidden(
     stranger: httpx.Client, ask: AgentConversation, method: str, path: str
 ) -> None:
-    body = {"name": "b", "principal_id": "u", "trust_level": 2}
+    body = {"name": unique_name("b"), "principal_id": "u", "trust_level": 2}
     response = stranger.request(method, path, json=body, headers=_bearer(ask.agent["agent_token"]))
     assert (response.status_code, response.json()["error"]["code"]) == (403, "QWED-AUTH-003")
 
@@ -260,11 +261,13 @@ def test_nobody_gets_past_a_route_that_is_not_open(stranger: httpx.Client, metho
 @pytest.mark.parametrize("role", ["member", "approver"])
 def test_only_an_owner_edits_tools_or_makes_a_trusted_agent(spec_server: SpecServer, role: str) -> None:
     with spec_server.client(role) as client:
-        assert client.post("/agents/register", json={"name": "a", "principal_id": "u"}).status_code == 201
+        assert client.post("/agents/register", json={"name": unique_name(), "principal_id": "u"}).status_code == 201
         refusals = [
-            client.post("/agents/register", json={"name": "a", "principal_id": "u", "type": "trusted"}),
-            client.post("/agents/register", json={"name": "a", "principal_id": "u", "trust_level": 3}),
-            client.post("/agents/register", json={"name": "a", "principal_id": "u", "trust_level": "trusted"}),
+            client.post("/agents/register", json={"name": unique_name(), "principal_id": "u", "type": "trusted"}),
+            client.post("/agents/register", json={"name": unique_name(), "principal_id": "u", "trust_level": 3}),
+            client.post(
+                "/agents/register", json={"name": unique_name(), "principal_id": "u", "trust_level": "trusted"}
+            ),
             client.put("/tools/mine", json={"risk_level": "low"}),
         ]
     assert [(each.status_code, each.json()["error"]["code"]) for each in refusals] == [(403, "QWED-AUTH-003")] * 4
@@ -273,7 +276,7 @@ def test_only_an_owner_edits_tools_or_makes_a_trusted_agent(spec_server: SpecSer
 @spec("9.8")
 def test_a_trusted_type_held_at_a_lower_level_needs_no_owner(spec_server: SpecServer) -> None:
     with spec_server.client("member") as client:
-        body = {"name": "a", "principal_id": "u", "type": "trusted", "trust_level": 2}
+        body = {"name": unique_name(), "principal_id": "u", "type": "trusted", "trust_level": 2}
         response = client.post("/agents/register", json=body)
     assert (response.status_code, response.json().get("trust_level")) == (201, 2)
 
@@ -290,7 +293,9 @@ def test_refusals_of_strangers_leave_no_trace_in_the_log(stranger: httpx.Client,
 def test_credentials_are_long_random_and_never_stored(tmp_path: Path) -> None:
     server = Server(tmp_path / "data")
     with httpx.Client(base_url=server.base_url, headers={"X-API-Key": server.owner_key}, timeout=30) as api:
-        agents = [api.post("/agents/register", json={"name": "a", "principal_id": "u"}).json() for _ in range(3)]
+        agents = [
+            api.post("/agents/register", json={"name": unique_name(), "principal_id": "u"}).json() for _ in range(3)
+        ]
         assert "agent_token" not in api.get(f"/agents/{agents[0]['agent_id']}").json()
     tokens = [agent["agent_token"] for agent in agents]
     assert server.stop() == 0

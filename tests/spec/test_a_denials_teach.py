@@ -18,6 +18,7 @@ from tests.spec.conftest import Keyholders, SpecServer, keyholders_of, start_spe
 from tests.spec.requests import DELETE, EMAIL, FALSE, SUM, Json, another, refusal_of, settle
 from tests.spec.scenario import SECRET, STATE, Scene, raw, require_discretion
 from tests.spec.sections import spec
+from tests.support.agent_names import unique_name
 from tests.support.server import Server
 from tests.support.stored_rows import StoredRows
 
@@ -30,6 +31,17 @@ def _again(scene: Scene, key: str) -> httpx.Response:
 
 def _of(scene: Scene, **fields: Any) -> Scene:
     return scene._replace(ask=scene.keyholders.create_agent(**fields))
+
+
+def _stale(scene: Scene) -> httpx.Response:
+    with scene.spec_server.client("owner") as owner:
+        headers = {"If-Match": '"another version"'}
+        return owner.patch(f"/agents/{scene.ask.agent_id}", json={"description": "late"}, headers=headers)
+
+
+def _name_in_use(scene: Scene) -> httpx.Response:
+    other = scene.keyholders.create_agent()
+    return scene.plain("PATCH", "{agent}", {"name": other.agent["name"]})
 
 
 def _settled_twice(scene: Scene) -> httpx.Response:
@@ -189,8 +201,15 @@ PLAIN: list[tuple[E, str, Reach]] = [
     (E.NOT_FOUND, "action", lambda s: s.plain("GET", "{agent}/actions/act_0")),
     (E.NOT_FOUND, "approval", lambda s: s.plain("POST", "/approvals/apr_0/approve", {"reason": "x"})),
     (E.NOT_FOUND, "key", lambda s: s.plain("DELETE", "/keys/key_0")),
-    (E.METHOD_NOT_ALLOWED, "method", lambda s: s.plain("DELETE", "/agents/register")),
+    (E.METHOD_NOT_ALLOWED, "method", lambda s: s.plain("PUT", "/agents/register")),
     (E.CONFLICT, "settled", _settled_twice),
+    (
+        E.CONFLICT,
+        "name in use",
+        lambda s: s.plain("PATCH", "{agent}", {"name": s.keyholders.create_agent().agent["name"]}),
+    ),
+    (E.CONFLICT, "spelling", lambda s: s.plain("PUT", "/tools/Send_Money", {"risk_level": "low"})),
+    (E.PRECONDITION_FAILED, "stale", _stale),
     (E.CONFLICT, "evidence", lambda s: s.plain("POST", "{agent}/trust", {"to_level": 2})),
     (
         E.CONFLICT,
@@ -206,7 +225,9 @@ PLAIN: list[tuple[E, str, Reach]] = [
     (
         E.ROLE_NOT_SUFFICIENT,
         "trusted",
-        lambda s: s.plain("POST", "/agents/register", {"name": "a", "principal_id": "u", "trust_level": 3}, "member"),
+        lambda s: s.plain(
+            "POST", "/agents/register", {"name": unique_name(), "principal_id": "u", "trust_level": 3}, "member"
+        ),
     ),
     (
         E.ROLE_NOT_SUFFICIENT,
@@ -230,6 +251,8 @@ UNDER_PRESSURE: dict[E, dict[str, str]] = {
 """Codes that refuse every caller on every route."""
 
 NOT_BY_ONE_REQUEST = {
+    E.AGENT_RETIRED: "the agent must be retired first: test_4_28_agents",
+    E.AMBIGUOUS_NAME: "only an earlier database has two agents of one name: tests/unit/store/test_agent_names",
     E.INTERNAL: "a surprise in our own code: tests/faults",
     E.SERVER_ERROR: "a surprise in our own code: tests/faults",
     E.ENGINE_UNAVAILABLE: "every worker must be busy: test_busy_engines",
@@ -363,7 +386,7 @@ def test_a_refusal_under_pressure_teaches_on_every_route_and_says_when_to_come_b
             ExitStack() as held,
             httpx.Client(base_url=server.base_url, headers={"X-API-Key": server.owner_key}, timeout=30) as owner,
         ):
-            body = {"name": "a", "principal_id": "u"}
+            body = {"name": unique_name(), "principal_id": "u"}
             agent_id = owner.post("/agents/register", json=body).json().get("agent_id", "agent_0")
             request = {"action": SUM, "context": {"conversation_id": "c", "step_number": 1}}
             plain, deciding = (

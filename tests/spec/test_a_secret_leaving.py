@@ -58,14 +58,20 @@ LEAVES: dict[str, Json] = {
 }
 
 
+IN_A_TEXT = ("a mail", "a tool", "an address")
+"""Secrets that are not in a statement, a command or code: blocked, and no loss of trust (ruling 4.24)."""
+
+
 @spec("8.1", "8.3")
 @pytest.mark.parametrize("how", LEAVES)
-def test_a_secret_leaving_is_blocked_and_costs_trust_however_it_leaves(create_agent: CreateAgent, how: str) -> None:
+def test_a_secret_leaving_is_blocked_and_costs_trust_in_whatever_is_executed(
+    create_agent: CreateAgent, how: str
+) -> None:
     ask = create_agent(trust_level=3)
     answer = ask(LEAVES[how], 1)
     assert (said(answer), answer["verification"]["status"]) == (("DENIED", "QWED-AGENT-005"), "BLOCKED")
     assert KEY not in str(answer)
-    assert trust_of(ask) == 1
+    assert trust_of(ask) == (3 if how in IN_A_TEXT else 1)
 
 
 STAYS: dict[str, Json] = {

@@ -54,7 +54,7 @@ def test_every_endpoint_is_there_and_documented(api: httpx.Client, document: Jso
     [
         ("GET", "/nowhere", 404, "QWED-REQ-007"),
         ("GET", "/agents/a/b/c", 404, "QWED-REQ-007"),
-        ("DELETE", "/agents/register", 405, "QWED-REQ-008"),
+        ("PUT", "/agents/register", 405, "QWED-REQ-008"),
         ("GET", "/agents/agent_0/verify", 405, "QWED-REQ-008"),
         ("POST", "/health", 405, "QWED-REQ-008"),
         ("POST", "/agents//verify", 404, "QWED-REQ-007"),
@@ -219,7 +219,13 @@ def test_the_document_names_the_fields_that_are_read(document: Json) -> None:
     stated = {"cost", "effects"}
     assert names("ActionRequest") == stated | {"type", "action_type", "query", "code", "target", "parameters", "tool"}
     profile = {"name", "principal_id", "type", "description", "framework", "model"}
-    assert names("RegisterRequest") == profile | {"permissions", "budget", "trust_level"}
+    assert names("RegisterRequest") == profile | {
+        "permissions",
+        "budget",
+        "trust_level",
+        "labels",
+        "max_conversation_steps",
+    }
     assert RegisterRequest.__struct_config__.forbid_unknown_fields
 
 

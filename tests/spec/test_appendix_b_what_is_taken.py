@@ -24,6 +24,7 @@ PARAMETERS = {
     "cursor": "1",
     "wait": "0",
     "state": "pending",
+    "status": "retired",
     "agent_id": "agent_1",
     "kind": "all",
     "decision": "DENIED",

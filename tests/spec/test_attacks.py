@@ -11,6 +11,7 @@ import pytest
 from tests.conftest import AgentConversation
 from tests.spec.requests import SUM, Json, hash_of, question, said, tool_call
 from tests.spec.sections import spec
+from tests.support.agent_names import unique_name
 from tests.support.gate_factory import open_gate
 
 Make = Callable[..., AgentConversation]
@@ -94,7 +95,7 @@ def test_padding_hides_no_address(asking: Make) -> None:
 )
 def test_no_spelling_of_a_dangerous_tool_escapes_its_list(api: httpx.Client, name: str) -> None:
     """Check that a name which folding changes into another is unknown, and can be blocked (ruling 4.4)."""
-    fields = {"name": "a", "principal_id": "u", "type": "trusted", "permissions": {"allowed_tools": [name]}}
+    fields = {"name": unique_name(), "principal_id": "u", "type": "trusted", "permissions": {"allowed_tools": [name]}}
     registered = api.post("/agents/register", json=fields)
     if registered.status_code == 201:
         answer = AgentConversation(api, registered.json())(tool_call(name), 1)
@@ -119,7 +120,9 @@ def test_an_action_changed_after_it_was_asked_about_changes_no_later_answer() ->
 @spec("4.1")
 def test_a_statement_changed_after_it_was_asked_about_is_still_judged_by_its_own_words() -> None:
     with open_gate(":memory:") as gate:
-        blocked = gate.register_agent(name="b", principal_id="u", permissions={"blocked_tools": ["query_data"]})
+        blocked = gate.register_agent(
+            name=unique_name("b"), principal_id="u", permissions={"blocked_tools": ["query_data"]}
+        )
         other = gate.register_agent(name="o", principal_id="u")
         parameters = {"query": "DROP TABLE attacked"}
         gate.verify_action(

@@ -16,6 +16,7 @@ from tests.conftest import AgentConversation, Register
 from tests.spec.conftest import Keyholders, SpecServer
 from tests.spec.requests import SUM, Json, question, said, tool_call
 from tests.spec.sections import spec
+from tests.support.agent_names import unique_name
 from tests.support.raw_http import message
 from tests.support.server import Server
 
@@ -54,7 +55,7 @@ def test_an_odd_limit_of_the_list_of_agents_is_refused(spec_server: SpecServer, 
 )
 def test_an_odd_question_about_the_activity_is_refused(spec_server: SpecServer, query: dict[str, str]) -> None:
     with spec_server.client("owner") as client:
-        agent = client.post("/agents/register", json={"name": "a", "principal_id": "u"}).json()
+        agent = client.post("/agents/register", json={"name": unique_name(), "principal_id": "u"}).json()
         assert client.get(f"/agents/{agent['agent_id']}/activity", params=query).status_code == 400
 
 
@@ -105,14 +106,14 @@ def test_a_key_beside_the_token_of_another_agent_decides_nothing(api: httpx.Clie
 @spec("9.8")
 def test_another_organisation_finds_neither_agent_nor_action(spec_server: SpecServer) -> None:
     with spec_server.client("owner") as owner, spec_server.client("foreign") as foreign:
-        agent_id = owner.post("/agents/register", json={"name": "a", "principal_id": "u"}).json()["agent_id"]
+        agent_id = owner.post("/agents/register", json={"name": unique_name(), "principal_id": "u"}).json()["agent_id"]
         answer = owner.post(f"/agents/{agent_id}/verify", json=question(SUM)).json()
         for route in ("", "/budget", "/activity", "/did.json", f"/actions/{answer['action_id']}"):
             theirs, nobodys = foreign.get(f"/agents/{agent_id}{route}"), foreign.get(f"/agents/agent_0{route}")
             assert (
                 (theirs.status_code, theirs.content) == (nobodys.status_code, nobodys.content) == (404, theirs.content)
             )
-        own = foreign.post("/agents/register", json={"name": "b", "principal_id": "u"}).json()["agent_id"]
+        own = foreign.post("/agents/register", json={"name": unique_name("b"), "principal_id": "u"}).json()["agent_id"]
         assert foreign.get(f"/agents/{own}/actions/{answer['action_id']}").status_code == 404
 
 
@@ -207,7 +208,7 @@ def _at_once(hostage: Server) -> Iterator[None]:
 def _asked_by(hostage: Server, action: Json, **fields: Any) -> Json:
     headers = {"X-API-Key": hostage.owner_key}
     with httpx.Client(base_url=hostage.base_url, headers=headers, timeout=PATIENCE) as client:
-        agent = client.post("/agents/register", json={"name": "a", "principal_id": "u", **fields}).json()
+        agent = client.post("/agents/register", json={"name": unique_name(), "principal_id": "u", **fields}).json()
         answer: Json = client.post(f"/agents/{agent['agent_id']}/verify", json=question(action)).json()
         return answer
 
@@ -253,7 +254,7 @@ def _pigeons(tag: str) -> str:
 def test_an_agent_with_hard_questions_does_not_hold_up_another(hostage: Server) -> None:
     headers = {"X-API-Key": hostage.owner_key}
     with httpx.Client(base_url=hostage.base_url, headers=headers, timeout=30) as client:
-        fields = {"name": "a", "principal_id": "u"}
+        fields = {"name": unique_name(), "principal_id": "u"}
         hostile = client.post("/agents/register", json=fields).json()["agent_id"]
         # The first request waits for the workers to start.
         client.post(f"/agents/{hostile}/verify", json=question({"type": "execute_sql", "query": "SELECT a FROM t"}))

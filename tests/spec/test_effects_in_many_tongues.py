@@ -10,6 +10,7 @@ from qwed.gate import Gate
 from qwed.guards import javascript_code, python_code, shell
 from qwed.model import Effect, EffectKind, Risk, risk_of
 from tests.spec.sections import spec
+from tests.support.agent_names import unique_name
 from tests.support.gate_factory import open_gate
 
 RISKS = {
@@ -110,7 +111,7 @@ def gate() -> Iterator[Gate]:
 def test_a_deed_has_its_risk_as_a_tool_and_as_a_path(tongue: str, deed: str, gate: Gate) -> None:
     tools = ["get_note", "delete_note", "execute_job", "database_write", "api_call", "file_read", "file_write"]
     permissions = {"allowed_tools": [*tools, "file_delete"]}
-    agent = gate.register_agent(name="tongues", principal_id="ops", trust_level=3, permissions=permissions)
+    agent = gate.register_agent(name=unique_name("tongues"), principal_id="ops", trust_level=3, permissions=permissions)
     answer = gate.verify_action(agent.agent_id, ACTIONS[tongue][deed], {"conversation_id": "c", "step_number": 1})
     assert answer.verification is not None, answer
     assert answer.verification["risk_level"] == RISKS[deed].word, answer

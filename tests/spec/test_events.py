@@ -17,6 +17,7 @@ from tests.spec.conftest import Keyholders, SpecServer
 from tests.spec.requests import EMAIL, SUM, Json, another, refusal_of, settle
 from tests.spec.sections import spec
 from tests.support import small_buffer_server
+from tests.support.agent_names import unique_name
 from tests.support.campaign_table import Figure, campaign
 from tests.support.metrics_scrape import Scrape
 from tests.support.server import SERVE, Server
@@ -252,7 +253,7 @@ def test_two_organisations_never_hear_each_other(
 
 
 def _hired(client: httpx.Client) -> Json:
-    agent: Json = client.post("/agents/register", json={"name": "hired", "principal_id": "p"}).json()
+    agent: Json = client.post("/agents/register", json={"name": unique_name("hired"), "principal_id": "p"}).json()
     return agent
 
 

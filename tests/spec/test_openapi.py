@@ -28,6 +28,7 @@ from qwed.api.openapi.document import document
 from qwed.api.openapi.examples import EXAMPLES, Example
 from qwed.api.routes import ROUTES
 from tests.spec.sections import spec
+from tests.support.agent_names import unique_name
 from tests.support.document_examples import ExampleChecker
 from tests.support.schemathesis_cases import Cases
 from tests.support.server import Server
@@ -124,7 +125,7 @@ class Visitor:
     def register(self) -> None:
         """Register a new agent, because the last one may be suspended or have another token."""
         self._client.post("/reactivate-all", json={"reason": "the next visitor"})
-        body = {"name": "visitor", "principal_id": "user_123", "type": "autonomous"}
+        body = {"name": unique_name("visitor"), "principal_id": "user_123", "type": "autonomous"}
         response = self._client.post("/agents/register", json=body)
         assert response.status_code == 201, response.text
         self._agent = response.json()

@@ -21,6 +21,7 @@ import pytest
 from qwed.model import sha256_of
 from tests.conftest import AgentConversation
 from tests.spec.sections import spec
+from tests.support.agent_names import unique_name
 from tests.support.campaign_table import Figure, campaign
 from tests.support.case_tables import rows
 from tests.support.server import Server
@@ -415,6 +416,8 @@ class Attack:
     def _prepare(self, secret: Secret) -> dict[str, str]:
         """Create an agent with the secret in all its texts, permitted actions and pending ones."""
         said = dict.fromkeys(("name", "description", "framework", "model"), f"my {secret.said}"[:256])
+        # Two secrets of one kind are masked alike, and a name is given once.
+        said["name"] = f"{unique_name()} {secret.said}"[:256]
         made = self._send(
             "an agent", "POST", "/agents/register", {**said, "principal_id": "u_1", "trust_level": 2}
         ).json()

@@ -40,6 +40,8 @@ class LoggedDecision(NamedTuple):
     readable: bool = True
     internal_error: bool = False
     """True if our own code failed; before the step is reserved or after it is used, no request is counted."""
+    misconduct: bool = False
+    """True if the verification failed or was blocked, or the tool is blocked (ruling 4.24)."""
 
 
 class LoggedChange(NamedTuple):
@@ -216,7 +218,7 @@ class DataDirectoryCheck:
         violations = {change.about for change in self.events("trust_degraded")}
         for agent_id, usage in self.usage.items():
             own = [activity for activity in self.activities if activity.agent_id == agent_id]
-            marks = "".join(map(_mark, own))[-WINDOW:]
+            marks = "".join(mark for mark in map(_mark, own) if mark != "r")[-WINDOW:]
             assert usage["recent_flags"].replace("v", "d") == marks
             assert "v" not in usage["recent_flags"] or violations
             assert 0 <= usage["denial_cooldown"] <= WINDOW
@@ -228,14 +230,14 @@ class DataDirectoryCheck:
             levels = [one for one in self.events(*TRUST_EVENTS) if one.agent_id == agent_id]
             since = levels[-1] if levels else None
             own = [one for one in self.activities if one.agent_id == agent_id and _after(one, since)]
-            counted = [(one, _mark(one)) for one in own if _mark(one) in (".", "d")]
+            counted = [(one, _mark(one)) for one in own if _mark(one) in (".", "d", "r")]
             requested = {row["activity_id"] for row in self._actions_asked(agent_id)}
             resolved = [one for one in self.changes if one.about in requested and _after(one, since)]
             rejected = [one for one in resolved if one.event == "rejected"]
             approved = [one for one in resolved if one.event == "approved"]
             assert usage["level_since"] == (since.at if since else 0.0), "level_since"
             assert usage["actions"] == len(counted), "actions"
-            against = [(one.log_index, mark == "d", 1) for one, mark in counted]
+            against = [(one.log_index, mark != ".", 1) for one, mark in counted]
             against += [(one.log_index, True, 0) for one in rejected]
             assert usage["denied"] == _denied(sorted(against)), "denied"
             assert usage["attestations"] == sum(one.attested for one, _ in counted) + len(approved), "attestations"
@@ -286,8 +288,8 @@ class DataDirectoryCheck:
 
 HELD = {"pending_cost": "cost", "pending_tokens": "tokens", "pending_high_risk": "high_risk_calls"}
 SETTLED = {"approved": "approved", "trust_raised": "approved", "rejected": "rejected", "expired": "expired"}
-STOPS = {"suspended": "suspended", "complaint": "suspended", "reactivated": "active"}
-TRUST_EVENTS = ("trust_raised", "trust_lowered", "trust_degraded")
+STOPS = {"suspended": "suspended", "complaint": "suspended", "reactivated": "active", "retired": "suspended"}
+TRUST_EVENTS = ("trust_raised", "trust_lowered", "trust_degraded", "trust_restored")
 _NOT_COUNTED = ("QWED-AGENT-LOOP-001", "QWED-AGENT-LOOP-002", "QWED-AGENT-BUDGET", "QWED-AGENT-003", "QWED-REQ")
 _FINAL = {code.code for code in ErrorCode if code.final}
 """Codes that say that a retry does not help; the content is used instead where it still exists."""
@@ -316,7 +318,15 @@ def _mark(activity: LoggedDecision) -> str:
         return "e"
     if activity.decision in COMMITTED:
         return "."
-    return "d" if activity.final and HTTP[activity.error or ""] == 200 else ""
+    if not activity.final or HTTP[activity.error or ""] != 200:
+        return ""
+    return "d" if activity.misconduct else "r"
+
+
+def _is_misconduct(leaf: Callable[..., Any], error: dict[str, Any]) -> bool:
+    if leaf("error") == "QWED-AGENT-005":
+        return leaf("status") in ("FAILED", "BLOCKED") and leaf("engine") != "trust_boundary"
+    return leaf("error") == "QWED-AGENT-004" and error.get("check") == "tool_not_blocked"
 
 
 def _read(row: Any) -> Callable[..., Any]:
@@ -381,6 +391,7 @@ def _activity(row: Any, vault: _ContentReader) -> LoggedDecision:
         int(row["at"] // DAY),
         stored is not None,
         error.get("check") == ErrorCode.INTERNAL.check,
+        _is_misconduct(leaf, error),
     )
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import httpx
 
+from tests.support.agent_names import unique_name
+
 ROLES = ("owner", "approver", "member")
 SHARED_TOOL = "shared_lookup"
 """Name that every tenant gives one of its own tools."""
@@ -20,6 +22,8 @@ BODIES: dict[str, Any] = {
     "register_agent": {"name": "another one", "principal_id": "user_9", "trust_level": 2},
     "list_agents": None,
     "get_agent": None,
+    "edit_agent": {"budget": {"max_requests_per_day": 1000}},
+    "retire_agent": None,
     "get_did": None,
     "verify": {"action": {"type": "calculate", "query": "2+2"}},
     "verify_tool": {"parameters": {"order": 7}},
@@ -43,6 +47,7 @@ BODIES: dict[str, Any] = {
     "add_key": {"name": "another key", "role": "owner"},
     "list_keys": None,
     "get_own_key": None,
+    "change_key": {"groups": []},
     "revoke_key": None,
     "list_changes": None,
     "put_webhook": {"url": "https://hooks.example.com/qwed", "events": ["degraded"]},
@@ -73,7 +78,18 @@ BODIES: dict[str, Any] = {
     "trust_agent": {"agent_id": "a friend"},
     "revoke_agent": {"agent_id": "a friend"},
     "list_tools": None,
+    "delete_tool": None,
     "put_tool": {"risk_level": "low", "requires_approval": False},
+    "get_policies": None,
+    "put_policies": {"documents": []},
+    "check_policies": {"documents": [{"text": "policy: x"}]},
+    "explain_policies": {"agent_id": "a stranger", "action": {"type": "calculate", "query": "2+2"}},
+    "roll_back_policies": {"version": 0},
+    "list_policy_sets": None,
+    "get_policy": None,
+    "put_policy": {"text": "policy: x"},
+    "delete_policy": None,
+    "list_policy_versions": None,
     "erase_subject": {"subject": "someone who has left"},
     "audit_head": None,
     "audit_entries": None,
@@ -102,6 +118,8 @@ def body_of(operation: str, sender: str | None = None) -> Any:
     body = BODIES[operation]
     if operation == "intercept" and sender is not None:
         return {**body, "sender_agent_id": sender}
+    if operation == "register_agent":
+        return {**body, "name": unique_name(body["name"])}
     if operation not in _DECIDES:
         return body
     return {**body, "context": {"conversation_id": f"conv {next(_numbers)}", "step_number": 1}}
@@ -216,7 +234,7 @@ def fill_tenant(tenant: Tenant) -> Tenant:
 
 def _register(tenant: Tenant, trust: int) -> dict[str, Any]:
     said = {
-        "name": f"agent {tenant.marker}",
+        "name": unique_name(f"agent {tenant.marker}"),
         "principal_id": f"user {tenant.marker}",
         "description": f"works for {tenant.marker}",
         "trust_level": trust,

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import httpx
 import psycopg
 
+from tests.support.agent_names import unique_name
 from tests.support.cut_proxy import CutProxy
 from tests.support.postgres_server import Postgres, children, database_name
 from tests.support.server import SERVE, Server
@@ -65,7 +66,7 @@ class ServerCluster:
 
     def register(self, **fields: Any) -> Json:
         """Register an agent."""
-        response = self.client().post("/agents/register", json={"name": "a", "principal_id": "p", **fields})
+        response = self.client().post("/agents/register", json={"name": unique_name(), "principal_id": "p", **fields})
         assert response.status_code == 201, response.text
         made: Json = response.json()
         return made

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from tests.support.agent_names import unique_name
 from tests.support.data_directory_check import COMMITTED
 from tests.support.raw_http import RawResponse, ServerUrls, message, send_concurrently
 
@@ -57,7 +58,7 @@ class StepRace:
         self.refused: Counter[str] = Counter()
 
     def _registered(self) -> str:
-        body = {"name": "a", "principal_id": "p"}
+        body = {"name": unique_name(), "principal_id": "p"}
         [answer] = send_concurrently(self.places, [message("/agents/register", body, self._shown)], 1)
         assert answer is not None
         agent_id: str = answer.json["agent_id"]

@@ -65,7 +65,7 @@ def agent_of(agent_id: str = "agent_1", **limits: int) -> Agent:
     return Agent(
         agent_id=agent_id,
         organisation_id=ORGANISATION,
-        name="tested",
+        name="tested" if agent_id == "agent_1" else f"tested {agent_id}",
         type="supervised",
         principal_id="user_1",
         trust=Trust.SUPERVISED,
@@ -281,11 +281,26 @@ class StoreFixture:
             before = after
         return tuple(changes)
 
-    def pending(self, agent: Agent, step: int, conversation: str = "c", charge: RequestCost = CENT) -> ApprovalRequest:
+    def pending(
+        self,
+        agent: Agent,
+        step: int,
+        conversation: str = "c",
+        charge: RequestCost = CENT,
+        approver_groups: tuple[str, ...] = (),
+    ) -> ApprovalRequest:
         """Commit an action that waits for approval, and reserves its cost."""
         number = next(_numbers)
         now = self.manual_clock.now
-        approval = ApprovalRequest(f"apr_{number:06}", *charge[:2], charge.high_risk_calls, now, now + 60, "key_9")
+        approval = ApprovalRequest(
+            f"apr_{number:06}",
+            *charge[:2],
+            charge.high_risk_calls,
+            now,
+            now + 60,
+            "key_9",
+            approver_groups=approver_groups,
+        )
         reservation = self.reserve(agent, step, conversation, charge)
         assert isinstance(reservation, Reservation), reservation
         outcome = self.settle(

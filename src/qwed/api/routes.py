@@ -49,7 +49,8 @@ def handler_of(row: Operation) -> Handler:
         )
         if isinstance(outcome, Problem):
             return error_response(outcome)
-        return json_response(outcome, row.status if row.status_of is None else row.status_of(outcome))
+        status = row.status if row.status_of is None else row.status_of(outcome)
+        return json_response(outcome, status, None if row.etag_of is None else row.etag_of(outcome))
 
     return handle
 
@@ -60,12 +61,15 @@ def _call_of(row: Operation, request: RequestContext) -> Call | AgentCall | Prob
         return Call(_NOBODY, request.services, request.path)
     if row.access is Access.KEY:
         actor = require_actor(request, row.roles)
-        return actor if isinstance(actor, Problem) else Call(actor, request.services, request.path)
+        if isinstance(actor, Problem):
+            return actor
+        return Call(actor, request.services, request.path, request.header(b"if-match") if row.conditional else None)
     if row.access is Access.OWN_AGENT:
         target = require_own_agent(request, row.roles)
-        return (
-            target if isinstance(target, Problem) else AgentCall(target[0], request.services, request.path, target[1])
-        )
+        if isinstance(target, Problem):
+            return target
+        if_match = request.header(b"if-match") if row.conditional else None
+        return AgentCall(target[0], request.services, request.path, target[1], if_match)
     agent = require_agent(request)
     if isinstance(agent, Problem):
         return agent

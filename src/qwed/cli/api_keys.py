@@ -9,6 +9,11 @@ from qwed.cli.options import AsJson, DataDir, group
 from qwed.cli.output import echo, fail, print_json, print_table, show_once, to_json
 
 _HEADS = ("id", "name", "role", "prefix", "created_at", "revoked_at")
+KeyId = Annotated[str, typer.Argument(metavar="KEY", help="key id (key_...)")]
+Groups = Annotated[
+    list[str] | None,
+    typer.Option("--group", metavar="NAME", help="group in whose name the key approves; give it once for each group"),
+]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -16,6 +21,7 @@ def add_to(app: typer.Typer) -> None:
     keys = group("Manage the organisation's API keys.")
     keys.command("list", help="List API keys, without their secrets.")(_list)
     keys.command("create", help="Create an API key and print it; it is shown once.")(_create)
+    keys.command("groups", help="Set the groups in whose name a key approves.")(_change_groups)
     keys.command("revoke", help="Revoke an API key.")(_revoke)
     app.add_typer(keys, name="api-keys")
 
@@ -33,12 +39,13 @@ def _list(as_json: AsJson = False, url: Url = None, data_dir: DataDir = None) ->
 def _create(
     name: Annotated[str, typer.Argument(metavar="NAME", help="owner or purpose of the key")],
     role: Annotated[str, typer.Option(metavar="ROLE", help="role: owner, approver, member or metrics")] = "member",
+    groups: Groups = None,
     as_json: AsJson = False,
     url: Url = None,
     data_dir: DataDir = None,
 ) -> int:
     with server_client(Target(url, data_dir)) as client:
-        created = client.create_key(name, role)
+        created = client.create_key(name, role, groups or ())
         # Only the secret goes to standard output, so that it can be piped to a secret store.
         if not show_once(to_json(dict(created)) if as_json else created["key"]):
             client.revoke_key(created["id"])
@@ -48,8 +55,20 @@ def _create(
     return 0
 
 
+def _change_groups(
+    key_id: KeyId, groups: Groups = None, as_json: AsJson = False, url: Url = None, data_dir: DataDir = None
+) -> int:
+    with server_client(Target(url, data_dir)) as client:
+        key = client.change_key_groups(key_id, groups or ())
+    if as_json:
+        print_json(dict(key))
+    else:
+        echo(f"{key['id']} ({key['name']}) approves for {', '.join(key['groups']) or 'no group'}")
+    return 0
+
+
 def _revoke(
-    key_id: Annotated[str, typer.Argument(metavar="KEY", help="key id (key_...)")],
+    key_id: KeyId,
     as_json: AsJson = False,
     url: Url = None,
     data_dir: DataDir = None,

@@ -24,10 +24,13 @@ from qwed.cli import (
     doctor,
     hook,
     migrate_command,
+    policy,
     report,
     serve,
     signing_keys,
+    tools,
     verify,
+    webhook,
 )
 from qwed.cli.options import group
 from qwed.cli.output import echo, fail
@@ -42,8 +45,11 @@ _MODULES = (
     batch,
     hook,
     agents,
+    tools,
     a2a,
     approvals,
+    policy,
+    webhook,
     report,
     audit,
     attestation,

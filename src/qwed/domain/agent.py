@@ -1,14 +1,19 @@
-"""Stored agents and API keys: identity, permissions, budget limits."""
+"""Stored agents and API keys: identity, permissions, budget limits, labels."""
 
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from hashlib import sha256
 
 import msgspec
 
-from qwed.guards.tool_approval import fold_name
+from qwed.guards.tool_approval import case_key, fold_name
 from qwed.model import Trust, sha256_of
 from qwed.model.tool_name import possible_tool_names, server_of, server_of_wildcard
+
+MAX_NAME_LENGTH = 256
 
 
 class AgentStatus(StrEnum):
@@ -16,6 +21,8 @@ class AgentStatus(StrEnum):
 
     ACTIVE = "active"
     SUSPENDED = "suspended"
+    RETIRED = "retired"
+    """Out of use for good: its record is kept, and its name stays taken."""
 
 
 class Permissions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -71,6 +78,28 @@ class Agent:
     model: str | None = None
     registered_by: str | None = None
     """Key that registered the agent; None for an agent stored before keys were recorded."""
+    labels: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Words of an owner about the agent, such as its team; policies read them."""
+    max_conversation_steps: int | None = None
+    """Steps of one conversation; None for the server's setting."""
+    registered_trust: Trust = Trust.UNTRUSTED
+    """Level of the registration."""
+    restorable_trust: Trust = Trust.UNTRUSTED
+    """Level up to which lost trust is restored: that of the registration, or a lower one that a person set since."""
+    retired_at: float | None = None
+
+    @property
+    def name_key(self) -> str:
+        """Digest by which the name is found, whatever its case and form."""
+        return name_key_of(self.name)
+
+    def is_called(self, text: str) -> bool:
+        """Return True if the text is the id or the name of the agent."""
+        return text == self.agent_id or (len(text) <= MAX_NAME_LENGTH and name_key_of(text) == self.name_key)
+
+    def steps_limit(self, default: int) -> int:
+        """Return how many steps a conversation of the agent may have."""
+        return default if self.max_conversation_steps is None else self.max_conversation_steps
 
     @cached_property
     def allowed_engines(self) -> frozenset[str] | None:
@@ -83,6 +112,11 @@ class Agent:
         """Allowed tools, or None for all."""
         named = self.permissions.allowed_tools
         return None if named is None else frozenset(named)
+
+    @cached_property
+    def _allowed_names(self) -> frozenset[str]:
+        """Allowed tools, in any case."""
+        return frozenset(case_key(name) for name in self.permissions.allowed_tools or () if "*" not in name)
 
     @cached_property
     def _allowed_servers(self) -> frozenset[str]:
@@ -98,9 +132,8 @@ class Agent:
         return frozenset(filter(None, map(server_of_wildcard, self._blocked_tools)))
 
     def allows(self, tool: str) -> bool:
-        """Return True if the list names the tool, or all tools of its server."""
-        allowed = self.allowed_tools
-        if allowed is None or (tool in allowed and "*" not in tool):
+        """Return True if the list names the tool in any case, or all tools of its server."""
+        if self.allowed_tools is None or case_key(tool) in self._allowed_names:
             return True
         return bool(self._allowed_servers) and server_of(tool) in self._allowed_servers
 
@@ -115,22 +148,41 @@ class Agent:
         return any(name.startswith(f"mcp__{server}__") for server in self._blocked_servers)
 
     @cached_property
-    def _policy_hashes(self) -> dict[str, tuple[msgspec.Struct, str]]:
+    def _policy_hashes(self) -> dict[str, tuple[msgspec.Struct, str | None, str]]:
         return {}
 
-    def policy_hash(self, tool: str, tool_row: msgspec.Struct, settings_version: str) -> str:
-        """Return the SHA-256 of the policy this agent is judged by (DESIGN 7); cached per tool definition."""
-        row, digest = self._policy_hashes.get(tool, (None, ""))
-        if row != tool_row:
+    def policy_hash(
+        self, tool: str, tool_row: msgspec.Struct, settings_version: str, policies: str | None = None
+    ) -> str:
+        """Return the SHA-256 of all that this agent is judged by (DESIGN 7); cached per tool definition.
+
+        `policies` is the digest of the organisation's policy set, None without one.
+        """
+        row, of_policies, digest = self._policy_hashes.get(tool, (None, None, ""))
+        if row != tool_row or of_policies != policies:
             policy = {
                 "permissions": msgspec.to_builtins(self.permissions),
                 "trust_level": int(self.trust),
                 "tool": msgspec.to_builtins(tool_row),
                 "settings": settings_version,
+                **({} if policies is None else {"policies": policies}),
             }
             digest = sha256_of(policy)
-            self._policy_hashes[tool] = (tool_row, digest)
+            self._policy_hashes[tool] = (tool_row, policies, digest)
         return digest
+
+
+_AGENT_ID = re.compile(r"agent_[0-9a-f]{24}")
+
+
+def is_agent_id(text: str) -> bool:
+    """Return True if the text has the form of an agent's id; no name has it."""
+    return _AGENT_ID.fullmatch(text) is not None
+
+
+def name_key_of(name: str) -> str:
+    """Return the digest of a name, the same for every case and compatibility form; a digest, so that it is short."""
+    return sha256(fold_name(name).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -145,3 +197,5 @@ class Key:
     digest: bytes
     created_at: float
     revoked_at: float | None = None
+    approver_groups: tuple[str, ...] = ()
+    """Groups in whose name the key approves, sorted."""

@@ -21,12 +21,16 @@ class BehaviourFlag(Enum):
     NONE = ""
     CLEAN = "."
     DENIED = "d"
+    REFUSED = "r"
+    """Denied for what the agent may not do yet, not for what it does wrong: no rule counts it (ruling 4.24)."""
     EXCEEDED = "e"
     VIOLATION = "v"
 
     letter: str
     is_denial: bool
-    """True if it counts against the agent."""
+    """True if it counts as one of the repeated denials."""
+    is_denied: bool
+    """True if the action was denied, for whatever reason."""
     is_action: bool
     """True if an action was decided: an exceeded budget is neither a safe action nor a denial."""
 
@@ -35,7 +39,8 @@ for _flag in BehaviourFlag:
     # Attributes, because hashing a member is slow and every decision has a flag.
     _flag.letter = _flag.value
     _flag.is_denial = _flag in (BehaviourFlag.DENIED, BehaviourFlag.VIOLATION)
-    _flag.is_action = _flag.is_denial or _flag is BehaviourFlag.CLEAN
+    _flag.is_denied = _flag.is_denial or _flag is BehaviourFlag.REFUSED
+    _flag.is_action = _flag.is_denied or _flag is BehaviourFlag.CLEAN
 
 
 class DegradationRule(StrEnum):
@@ -46,7 +51,7 @@ class DegradationRule(StrEnum):
     BUDGET = "budget_abuse"
 
 
-_EXCEEDED, _VIOLATION = BehaviourFlag.EXCEEDED, BehaviourFlag.VIOLATION
+_EXCEEDED, _VIOLATION, _REFUSED = BehaviourFlag.EXCEEDED, BehaviourFlag.VIOLATION, BehaviourFlag.REFUSED
 LEVELS_LOST: dict[DegradationRule, int] = {
     DegradationRule.SECURITY: 2,
     DegradationRule.DENIALS: 1,
@@ -67,6 +72,9 @@ class BehaviourWindow(NamedTuple):
 
     def after(self, flag: BehaviourFlag, at: float) -> tuple["BehaviourWindow", tuple[DegradationRule, ...]]:
         """Return the window after this decision, and the rules it broke."""
+        if flag is _REFUSED:
+            # Not in the window at all: refusals must not make up for denials either.
+            return self, ()
         flags = (self.recent_flags + flag.letter)[-WINDOW:]
         cooldown = self.denial_cooldown - 1 if self.denial_cooldown else 0
         rules: tuple[DegradationRule, ...] = (DegradationRule.SECURITY,) if flag is _VIOLATION else ()

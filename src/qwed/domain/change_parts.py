@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from qwed.domain.access_lists import ListEntry
 from qwed.domain.agent import Agent, Key
+from qwed.domain.policy_set import PolicySet
 
 
 class Conflict(StrEnum):
@@ -19,6 +20,8 @@ class Conflict(StrEnum):
     FULL = "the list is full: remove an entry first"
     HALTED = "the whole organisation is stopped"
     BLOCKED = "an owner blocked it meanwhile"
+    NAME_IN_USE = "an agent has this name already"
+    SPELLING_IN_USE = "a tool is registered whose name differs only by case"
     LEASE_EXPIRED = "the decision took longer than the step was held"
 
 
@@ -35,6 +38,8 @@ class ApprovalRequest(NamedTuple):
     kind: str = "action"
     request: str | None = None
     """Requested change, for approvals that are not about an action: sealed JSON."""
+    approver_groups: tuple[str, ...] = ()
+    """Groups that must each approve; empty where one approver of any group may decide."""
 
 
 class Webhook(NamedTuple):
@@ -73,6 +78,11 @@ class AgentChanged(NamedTuple):
     before: Agent
     after: Agent
 
+    @property
+    def is_renamed(self) -> bool:
+        """True if the agent gets a name that no other agent may have."""
+        return self.before.name_key != self.after.name_key
+
 
 class AgentUnchanged(NamedTuple):
     """Condition without a change: the agent is as it was read, and active."""
@@ -104,6 +114,24 @@ class ApprovalResolved(NamedTuple):
     at: float
 
 
+class GroupApproval(NamedTuple):
+    """Approval by one key, in the name of its groups, of a request that several groups must approve."""
+
+    key_id: str
+    groups: tuple[str, ...]
+    activity_id: str
+    at: float
+
+
+class GroupApproved(NamedTuple):
+    """One more approval of a request that several groups must approve."""
+
+    approval_id: str
+    agent_id: str
+    before: tuple[GroupApproval, ...]
+    approval: GroupApproval
+
+
 class ExecutionLogged(NamedTuple):
     """Result of a permitted action."""
 
@@ -125,6 +153,13 @@ class KeyRevoked(NamedTuple):
 
     key: Key
     at: float
+
+
+class KeyChanged(NamedTuple):
+    """Key before and after a change of its groups."""
+
+    before: Key
+    after: Key
 
 
 class OrganisationHalted(NamedTuple):
@@ -156,6 +191,30 @@ class ToolChanged(NamedTuple):
     organisation_id: str
     name: str
     row: bytes
+
+
+class PolicySetChanged(NamedTuple):
+    """Policy set of an organisation before and after a change."""
+
+    organisation_id: str
+    before: PolicySet
+    after: PolicySet
+    at: float
+    changed_by: str
+
+
+class PolicySetUnchanged(NamedTuple):
+    """Condition without a change: this policy set is in force."""
+
+    organisation_id: str
+    policies: PolicySet
+
+
+class ToolRemoved(NamedTuple):
+    """Tool definition that an organisation no longer has."""
+
+    organisation_id: str
+    name: str
 
 
 class WebhookChanged(NamedTuple):
@@ -191,14 +250,19 @@ ChangePart = (
     | AgentUnchanged
     | ElevationRequested
     | ApprovalResolved
+    | GroupApproved
     | ExecutionLogged
     | KeyAdded
     | KeyRevoked
+    | KeyChanged
     | OrganisationHalted
     | OrganisationActive
     | ListChanged
     | AttestationRevoked
     | SubjectErased
     | ToolChanged
+    | PolicySetChanged
+    | PolicySetUnchanged
+    | ToolRemoved
     | WebhookChanged
 )

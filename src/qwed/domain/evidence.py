@@ -20,7 +20,7 @@ class TrustEvidence(NamedTuple):
         if not flag.is_action:
             return self
         return TrustEvidence(
-            self.level_since, self.actions + 1, self.denied + flag.is_denial, self.attestations + attested
+            self.level_since, self.actions + 1, self.denied + flag.is_denied, self.attestations + attested
         )
 
     def after_resolution(self, state: str) -> "TrustEvidence":

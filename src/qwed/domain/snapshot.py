@@ -13,6 +13,8 @@ from qwed.domain.access_lists import NO_LISTS, AccessLists
 from qwed.domain.agent import Agent, AgentLimits, AgentStatus, Key
 from qwed.domain.budget import EMPTY_USAGE, NO_COST, LimitExceeded, RequestCost, Usage, exceeded_limit
 from qwed.domain.conversation import EMPTY_HISTORY, ConversationHistory, ConversationStep
+from qwed.domain.policy_set import NO_POLICIES, PolicySet
+from qwed.domain.usage_window import NO_USAGE_VALUES, UsageKey, UsageValues
 from qwed.model import ErrorCode
 
 NO_TOOLS: Mapping[str, bytes] = {}
@@ -54,6 +56,8 @@ class SnapshotKeys(NamedTuple):
     organisation_id: str | None = None
     """Organisation of a sender that is not a registered agent."""
     now: float = 0.0
+    usage: tuple[UsageKey, ...] = ()
+    """Values of rolling usage that policies read about this call."""
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -66,8 +70,12 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """True if the kill switch of the organisation is on."""
     tools: Mapping[str, bytes] = NO_TOOLS
     """The organisation's own tool definitions by name."""
+    policies: PolicySet = NO_POLICIES
+    """The organisation's policy set that is in force."""
     access_lists: AccessLists = NO_LISTS
     usage: Usage = EMPTY_USAGE
+    usage_values: UsageValues = NO_USAGE_VALUES
+    """Rolling usage, without this call; a value for every key that was asked for."""
     reserved: RequestCost = NO_COST
     """Cost that requests of this agent in flight have reserved."""
     history: ConversationHistory = EMPTY_HISTORY
@@ -97,8 +105,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def stopped(self) -> bool:
-        """True if the agent is suspended or its whole organisation is halted."""
-        return self.halted or (self.agent is not None and self.agent.status is AgentStatus.SUSPENDED)
+        """True if the agent is not active or its whole organisation is halted."""
+        return self.halted or (self.agent is not None and self.agent.status is not AgentStatus.ACTIVE)
 
     def next_step(self) -> int:
         """Return the lowest step number that is neither committed nor reserved."""

@@ -4,7 +4,7 @@ Pure functions, applied under the store's lock on SQLite and on locked rows on P
 was based on, because other decisions may have committed since its snapshot was loaded.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from qwed.domain.agent import Agent, AgentStatus
@@ -14,8 +14,19 @@ from qwed.domain.change_parts import AgentChanged, ApprovalResolved, Conflict
 from qwed.domain.conversation import ConversationHistory
 from qwed.domain.evidence import TrustEvidence
 from qwed.domain.snapshot import Snapshot
+from qwed.domain.usage_window import (
+    EMPTY_SERIES,
+    Series,
+    SeriesChange,
+    SeriesKey,
+    Use,
+    changes_of_decision,
+    changes_of_resolution,
+)
 from qwed.domain.write_set import DecisionEffects, WriteSet
 from qwed.model import Trust
+
+NO_SERIES: Mapping[SeriesKey, Series] = {}
 
 
 class CommitLimits(NamedTuple):
@@ -35,6 +46,8 @@ class CurrentState(NamedTuple):
     """True if the lease of the step is still valid."""
     is_reserved: bool = False
     """True if the charge was reserved on this state, so that it still fits."""
+    series: Mapping[SeriesKey, Series] = NO_SERIES
+    """Series that the decision adds to, as far as they have begun."""
 
 
 class Transition(NamedTuple):
@@ -42,13 +55,17 @@ class Transition(NamedTuple):
 
     usage: Usage
     history: ConversationHistory | None
+    series: tuple[SeriesChange, ...] = ()
+    """Series of rolling usage that the decision adds to."""
 
 
 def transition_of(
     effects: DecisionEffects, current: CurrentState, at: float, *, attested: bool
 ) -> Transition | Conflict:
     """Return the state after the decision, or the conflict with what was committed since its snapshot."""
-    snapshot, history, link = current.snapshot, None, effects.link
+    snapshot, history, link, policies = current.snapshot, None, effects.link, effects.policies
+    if policies is not None and policies is not snapshot.policies and not policies.is_same_version(snapshot.policies):
+        return Conflict.STALE
     conflict = (_conflict_of if effects.decision.commits else _conflict_of_denial)(effects, current, at)
     if conflict is not None:
         return conflict
@@ -64,7 +81,12 @@ def transition_of(
         if effects.degradations:
             # A new level starts new evidence.
             after = after._replace(evidence=TrustEvidence(level_since=at))
-    return Transition(after, history)
+    return Transition(after, history, () if effects.usage is None else _series_after(effects, current, at))
+
+
+def _series_after(effects: DecisionEffects, current: CurrentState, at: float) -> tuple[SeriesChange, ...]:
+    uses = () if effects.usage is None else effects.usage.uses
+    return changes_of_decision(uses, effects.decision, lambda key: current.series.get(key, EMPTY_SERIES), at)
 
 
 def _conflict_of(effects: DecisionEffects, current: CurrentState, at: float) -> Conflict | None:
@@ -76,11 +98,14 @@ def _conflict_of(effects: DecisionEffects, current: CurrentState, at: float) -> 
         return Conflict.STALE
     if not current.is_held:
         return Conflict.LEASE_EXPIRED
-    step, history, (max_steps, _max_approvals) = reservation.step, snapshot.history, current.limits
+    step, history = reservation.step, snapshot.history
+    max_steps = agent.steps_limit(current.limits.max_steps)
     if not step.standalone:
         code = history.refuses_step(step.number, max_steps, auto_numbered=step.auto_numbered)
         if code is not None or history.refuses_loop(step) is not None:
             return Conflict.STALE
+    if effects.usage is not None and not effects.usage.holds_on(snapshot.usage_values):
+        return Conflict.STALE
     is_plain = current.is_reserved and effects.pair is None and effects.approval is None
     return None if is_plain and agent.status is AgentStatus.ACTIVE else _conflict_with_limits(effects, current, at)
 
@@ -157,3 +182,14 @@ def usage_after_change(write_set: WriteSet, usage_of: Callable[[str], Usage]) ->
             usage = after or usage_of(part.after.agent_id)
             after = usage._replace(evidence=TrustEvidence(level_since=write_set.activity.at))
     return after
+
+
+def series_after_change(
+    write_set: WriteSet, held_uses: Callable[[str], Iterable[Use]], series_of: Callable[[SeriesKey], Series]
+) -> tuple[SeriesChange, ...]:
+    """Return the series after a change: the uses that a resolved action held are used from now on, or free."""
+    changes: tuple[SeriesChange, ...] = ()
+    for part in write_set.parts:
+        if isinstance(part, ApprovalResolved) and part.kind == "action":
+            changes += changes_of_resolution(held_uses(part.approval_id), part.state, series_of, part.at)
+    return changes

@@ -14,6 +14,8 @@ from qwed.domain.behaviour import BehaviourFlag, DegradationRule
 from qwed.domain.budget import NO_COST, NO_USAGE, RequestCost, UsageCounters
 from qwed.domain.change_parts import ApprovalRequest, ChangePart
 from qwed.domain.conversation import ConversationStep
+from qwed.domain.policy_set import PolicySet
+from qwed.domain.usage_window import NO_USAGE_VALUES, ORGANISATION, UsageValues, Use
 from qwed.model import Decision
 
 
@@ -102,6 +104,31 @@ class IdempotentAnswer(NamedTuple):
     subject_id: str | None = None
 
 
+class UsageEffects(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Uses that a decision adds to rolling usage, and the values that it was decided on."""
+
+    uses: tuple[Use, ...] = ()
+    """Uses that it adds if it commits."""
+    values: UsageValues = NO_USAGE_VALUES
+    """Values that its rules have read. Those of one that commits are taken again under the lock."""
+    is_same_on: Callable[[UsageValues], bool] | None = None
+    """Returns True if the decision would be the same on other values; pure and bounded, because it runs under the lock.
+    Without it every other value is a conflict."""
+
+    def holds_on(self, values: UsageValues) -> bool:
+        """Return True if the decision is still valid on these values."""
+        return values == self.values or (self.is_same_on is not None and self.is_same_on(values))
+
+    def writes_organisation(self, organisation_id: str) -> bool:
+        """Return True if it adds to a series of the organisation."""
+        return any(use.series.owner_id == organisation_id for use in self.uses)
+
+    @property
+    def reads_organisation(self) -> bool:
+        """True if it was decided on a value of the organisation."""
+        return any(key.scope == ORGANISATION for key in self.values)
+
+
 class DecisionEffects(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a decision changes about its agent and its conversation, and what it was decided on."""
 
@@ -120,6 +147,10 @@ class DecisionEffects(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Logged changes for a loss of trust, one for each rule that the decision breaks."""
     broken_rules: tuple[DegradationRule, ...] = ()
     """Rules that it breaks on the snapshot: the commit is a conflict if they are others by then."""
+    policies: PolicySet | None = None
+    """Policy set that was evaluated: the commit is a conflict if another one is in force by then."""
+    usage: UsageEffects | None = None
+    """Rolling usage; None where no policy in force reads any that the call is part of."""
     pair: Pair | None = None
     """Sender and receiver of a message: the commit is a conflict if one of them was blocked meanwhile."""
     link: ChainLink | None = None

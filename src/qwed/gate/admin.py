@@ -4,7 +4,7 @@ from typing import Any
 
 from qwed.gate.base import GateBase
 from qwed.gate.gate_result import Reply
-from qwed.kernel.agents.trust import REDUCTION
+from qwed.kernel.agents.trust import REDUCTION, RESTORATION
 from qwed.kernel.operations import admin_operations as admin
 from qwed.kernel.operations import agent_operations as agents
 from qwed.kernel.operations import audit_operations as audit
@@ -37,6 +37,12 @@ class AdminMethods(GateBase):
     def reduce_trust(self, agent_id: str, to_level: int, justification: str = "") -> Reply:
         """Reduce an agent's trust at once."""
         fields = {"request": REDUCTION, "to_level": to_level, "justification": justification}
+        self._call(agents.change_trust, {"agent_id": agent_id}, **fields)
+        return self._call(agents.get_agent, {"agent_id": agent_id})
+
+    def restore_trust(self, agent_id: str, to_level: int, reason: str) -> Reply:
+        """Give back trust that an agent lost automatically, at once."""
+        fields = {"request": RESTORATION, "to_level": to_level, "reason": reason}
         self._call(agents.change_trust, {"agent_id": agent_id}, **fields)
         return self._call(agents.get_agent, {"agent_id": agent_id})
 
@@ -75,6 +81,10 @@ class AdminMethods(GateBase):
     def put_tool(self, name: str, risk_level: str, **fields: Any) -> Reply:
         """Register a tool, e.g. with `requires_approval=True` or `dialect="postgres"`."""
         return self._call(admin.put_tool, {"name": name}, risk_level=risk_level, **fields)
+
+    def delete_tool(self, name: str) -> None:
+        """Delete the organisation's registration of a tool; a built-in one applies again."""
+        self._call(admin.delete_tool, {"name": name})
 
     def list_changes(self, limit: int = 100) -> list[Reply]:
         """Return the changes of the organisation, newest first."""

@@ -20,16 +20,24 @@ class AgentMethods(GateBase):
 
     def register_agent(self, **fields: Any) -> Reply:
         """Register an agent with name, principal_id, type, permissions, budget, trust_level, description, framework,
-        model (spec 3)."""
+        model, labels, max_conversation_steps (spec 3)."""
         return self._call(agents.register_agent, **fields)
 
     def get_agent(self, agent_id: str) -> Reply:
         """Return an agent of this organisation."""
         return self._call(agents.get_agent, {"agent_id": agent_id})
 
-    def list_agents(self, limit: int = 100, after: str = "") -> list[Reply]:
-        """Return the agents of this organisation by id, those `after` an id."""
-        return self._list(agents.list_agents, "agents", limit=limit, cursor=after)
+    def list_agents(self, limit: int = 100, after: str = "", status: str | None = None) -> list[Reply]:
+        """Return the agents of this organisation by id, those `after` an id; retired ones with `status="retired"`."""
+        return self._list(agents.list_agents, "agents", limit=limit, cursor=after, status=status)
+
+    def edit_agent(self, agent_id: str, changes: Mapping[str, Any], if_match: str | None = None) -> Reply:
+        """Edit an agent by a JSON merge patch: None removes a field, a list is replaced (RFC 7396)."""
+        return self._run(agents.edit_agent, {"agent_id": agent_id}, changes, if_match)
+
+    def retire_agent(self, agent_id: str, if_match: str | None = None) -> Reply:
+        """Retire an agent: its token is dead and its open approvals are closed; its record stays."""
+        return self._run(agents.retire_agent, {"agent_id": agent_id}, {}, if_match)
 
     def get_agent_budget(self, agent_id: str) -> Reply:
         """Return the budget of an agent (spec 6.1)."""

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 from qwed.domain.agent import Agent
 from qwed.futures import run_in_thread
 from qwed.gate.gate_result import GateError, Reply, unwrap, without_none
+from qwed.kernel.agents.names import resolve_agent_id
 from qwed.kernel.answer import Problem
 from qwed.kernel.audit_change import Actor
 from qwed.kernel.operations.operation import Access, AgentCall, Call, Operation, is_coroutine
@@ -43,13 +44,18 @@ class GateBase:
 
     def _call(self, operation: Operation, path: Mapping[str, str] | None = None, **fields: Any) -> Reply:
         """Call an operation of the API as the owner, and return its answer, or raise GateError."""
-        services, path = self.services, path or {}
-        call: Call | AgentCall = Call(self._owner, services, path)
+        return self._run(operation, path or {}, without_none(fields))
+
+    def _run(
+        self, operation: Operation, path: Mapping[str, str], fields: Mapping[str, Any], if_match: str | None = None
+    ) -> Reply:
+        services = self.services
+        call: Call | AgentCall = Call(self._owner, services, path, if_match)
         if operation.access in (Access.AGENT, Access.OWN_AGENT):
-            call = AgentCall(self._owner, services, path, self._agent(path["agent_id"]))
+            call = AgentCall(self._owner, services, path, self._agent(path["agent_id"]), if_match)
         arguments: list[Any] = [call]
         if operation.request is not None:
-            arguments.append(unwrap(operation.parse(without_none(fields))))
+            arguments.append(unwrap(operation.parse(fields)))
         if is_coroutine(operation):
             return Reply(self._act(operation.run(*arguments)))
         return Reply(unwrap(operation.run(*arguments)))
@@ -60,8 +66,12 @@ class GateBase:
         """Call an operation and return the entries of the page that it answers."""
         return [Reply(entry) for entry in getattr(self._call(operation, path, **query).struct, member)]
 
+    def _agent_id(self, text: str) -> str:
+        """Return the id of the agent that an id or a name means."""
+        return unwrap(resolve_agent_id(text, self._owner.organisation_id, self._services.store))
+
     def _agent(self, agent_id: str) -> Agent:
-        agent = self.services.store.find_agent(agent_id)
+        agent = self.services.store.find_agent(self._agent_id(agent_id))
         if agent is None or agent.organisation_id != self._owner.organisation_id:
             raise GateError(ErrorCode.AGENT_NOT_REGISTERED.code, ErrorCode.AGENT_NOT_REGISTERED.meaning)
         return agent

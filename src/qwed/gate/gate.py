@@ -13,6 +13,7 @@ from qwed.gate.audit import AuditMethods
 from qwed.gate.base import TIMEOUT_SECONDS
 from qwed.gate.engines import EngineMethods
 from qwed.gate.gate_result import Reply
+from qwed.gate.policies import PolicyMethods
 from qwed.kernel.audit_change import GATE, Actor
 from qwed.kernel.bootstrap import OpenedServices, close_services, open_services
 from qwed.kernel.case import Case, Credentials
@@ -26,7 +27,7 @@ from qwed.witness.publishers import require_publishers
 from qwed.witness.witness import create_witness
 
 
-class Gate(AgentMethods, AdminMethods, A2AMethods, EngineMethods, AuditMethods):
+class Gate(AgentMethods, AdminMethods, PolicyMethods, A2AMethods, EngineMethods, AuditMethods):
     """Decides in this process, acting as the owner of its first organisation."""
 
     def __init__(self, opened: OpenedServices) -> None:
@@ -57,7 +58,7 @@ class Gate(AgentMethods, AdminMethods, A2AMethods, EngineMethods, AuditMethods):
     ) -> Reply:
         """Verify an action, as the agent if a token is given, otherwise as the owner (spec 4)."""
         case = Case(
-            agent_id=agent_id,
+            agent_id=self._agent_id(agent_id),
             credentials=self._as_owner if agent_token is None else Credentials(agent_token=agent_token),
             action_raw=action,
             context_raw=context,

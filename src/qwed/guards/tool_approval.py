@@ -121,6 +121,12 @@ def fold_name(name: str) -> str:
     return normalize("NFKC", visible.casefold()).strip()
 
 
+def case_key(name: str) -> str:
+    """Return the name for a comparison that ignores case only; a name in any other disguise equals just itself."""
+    lower = name.lower()
+    return lower if fold_name(name) == lower else name
+
+
 def _is_visible(character: str) -> bool:
     return unicodedata.category(character) != "Cf" and _INVISIBLE.match(character) is None
 

@@ -122,9 +122,9 @@ def _admit_caller(case: Case, snapshot: Snapshot) -> Admission:
     refusal = authenticate(case.credentials, agent, key)
     if refusal is not None or agent is None:
         return Admission(case, refusal)
-    if case.stated_agent_id not in (None, case.agent_id):
+    if case.stated_agent_id is not None and not agent.is_called(case.stated_agent_id):
         return Admission(case, denied(ErrorCode.MALFORMED, "`agent_id` in the body is not the agent in the path"))
-    if snapshot.halted or agent.status is AgentStatus.SUSPENDED:
+    if snapshot.halted or agent.status is not AgentStatus.ACTIVE:
         return Admission(replace(case, agent=agent, key=key), refuse_inactive(agent, snapshot.halted))
     passed = (*case.checks_passed, "agent_active")
     return Admission(replace(case, agent=agent, key=key, tools=snapshot.tools, checks_passed=passed))
@@ -141,7 +141,7 @@ def _refuse_key(case: Case, key: str, snapshot: Snapshot) -> Answer | None:
 
 def admit_step(case: Case, snapshot: Snapshot, charge: RequestCost, max_steps: int) -> Admission:
     """Admit the step and the cost of a request, or refuse them (spec 9.2, 9.3 and 6.2, ruling 4.8)."""
-    limits = case.agent.limits
+    limits, max_steps = case.agent.limits, case.agent.steps_limit(max_steps)
     refused = snapshot.refuses(case.step, charge, limits, case.now, max_steps)
     if isinstance(refused, ErrorCode):
         return _refuse_step(refused, case, snapshot, max_steps)
@@ -225,13 +225,15 @@ def _exceeded(
 
 
 def refuse_inactive(agent: Agent, halted: bool) -> Answer:
-    """Return AGENT-003 for a suspended agent or a halted organisation."""
+    """Return AGENT-003 for an agent that is not active or a halted organisation."""
     return Answer(decision=Decision.DENIED, error=inactive_problem(agent, halted))
 
 
 def inactive_problem(agent: Agent, halted: bool) -> Problem:
     """Return the error for an agent that is stopped."""
     details = {"agent_id": agent.agent_id}
+    if agent.status is AgentStatus.RETIRED:
+        return problem(ErrorCode.AGENT_RETIRED, details=details)
     if not halted:
         return problem(ErrorCode.AGENT_SUSPENDED, details=details)
     return problem(

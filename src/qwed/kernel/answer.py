@@ -7,7 +7,7 @@ import msgspec
 from qwed.guards.secrets import mask
 from qwed.kernel.privacy.masking import mask_value
 from qwed.ledger.attest import Receipt
-from qwed.model import Decision, ErrorCode
+from qwed.model import Decision, ErrorCode, Facts
 
 
 class Problem(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=True):
@@ -57,6 +57,18 @@ class PolicyCheck(msgspec.Struct, gc=False, frozen=True):
     passed: bool
 
 
+class DecidingRule(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=True):
+    """Rule of the organisation's policies that decided, and the version of the policy set it is from."""
+
+    policy: str
+    rule: str
+    then: str
+    version: int
+    message: str = ""
+    approvers: tuple[str, ...] = ()
+    """Groups of which one key each must approve."""
+
+
 class Remaining(msgspec.Struct, gc=False, frozen=True, kw_only=True):
     """Remaining budget; null is no limit (spec 4.2, `budget_remaining`)."""
 
@@ -80,6 +92,8 @@ class Answer(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=
     tool_name: str | None = None
     risk_assessment: RiskAssessment | None = None
     policy_checks: tuple[PolicyCheck, ...] | None = None
+    policy: DecidingRule | None = None
+    facts: Facts | None = None
 
     @property
     def permits(self) -> bool:

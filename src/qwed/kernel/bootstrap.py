@@ -82,6 +82,9 @@ def _build_services(
     renamed = store.rename_conversations(services.vault.fingerprint)
     if renamed is not None:
         renamed.wait_result(_TIMEOUT)
+    keyed = store.key_names()
+    if keyed is not None:
+        keyed.wait_result(_TIMEOUT)
     organisation_id, owner_key = _first_organisation(store, clock, directory)
     return OpenedServices(services, organisation_id, owner_key)
 

@@ -2,20 +2,21 @@
 
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from qwed.domain.agent import Agent, Key
 from qwed.domain.budget import NO_COST, RequestCost
 from qwed.domain.conversation import ConversationStep
+from qwed.domain.policy_set import PolicySet
 from qwed.domain.snapshot import NO_TOOLS, StoredAnswer
-from qwed.domain.write_set import Reservation
+from qwed.domain.write_set import Reservation, UsageEffects
 from qwed.kernel.analysis.content_scan import EMPTY_SCAN, ContentScan
-from qwed.kernel.answer import Answer, Factor, PolicyCheck
+from qwed.kernel.answer import Answer, DecidingRule, Factor, PolicyCheck
 from qwed.kernel.request import NO_OPTIONS, Action, ActionOptions, Context
 from qwed.kernel.tools import ResolvedAction
-from qwed.model import Decision, Risk, Verdict
+from qwed.model import NO_FACTS, Decision, Facts, Risk, Verdict
 
 if TYPE_CHECKING:
     from qwed.kernel.a2a.message import InterceptedMessage
@@ -36,6 +37,18 @@ class Credentials(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The key behind `api_key`, where the API has verified it already."""
     proven_agent: Agent | None = None
     """The agent that the token belongs to, where the API has verified it already."""
+
+
+class PolicyJudgement(NamedTuple):
+    """What a policy set says of an action."""
+
+    policies: PolicySet
+    rule: DecidingRule | None = None
+    """Rule that decided; None where the tables did."""
+    shadow: tuple[DecidingRule, ...] = ()
+    """Rules of policies in shadow that would have decided."""
+    usage: UsageEffects | None = None
+    """Rolling usage that it was decided on, and that the action adds to."""
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -94,9 +107,13 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     # run_engine
     content: ContentScan = EMPTY_SCAN
     verdict: Verdict | None = None
+    facts: Facts = NO_FACTS
+    """Facts of the verdict, and those that the action itself shows."""
     corrected: Mapping[str, Any] | None = None
     executable: Action | None = None
     """The repaired action, where a repair was offered and verified."""
+    original_verdict: Verdict | None = None
+    """Verdict on the action as it was sent, where a repaired one takes its place."""
     cacheable: bool = True
     """True if the same action would get the same verdict next time."""
     # assess_risk
@@ -107,6 +124,9 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     decision: Decision = Decision.DENIED
     # result of all stages since check_permissions, new or cached
     assessment: "Assessment | None" = None
+    # policies
+    judgement: PolicyJudgement | None = None
+    """What the organisation's policies say of it; None where there are none."""
 
 
 replace = msgspec.structs.replace

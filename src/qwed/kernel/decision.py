@@ -8,17 +8,20 @@ from typing import NamedTuple
 
 from qwed.domain.behaviour import BehaviourFlag, DegradationRule
 from qwed.domain.budget import NO_COST, RequestCost, exceeded_limit
+from qwed.domain.policy_set import NO_POLICIES, PolicySet
 from qwed.domain.snapshot import Snapshot
 from qwed.kernel.admission import admit, refuse_budget
 from qwed.kernel.analysis.assessment import Assessment
-from qwed.kernel.answer import HTTP, Answer, Problem, denied
+from qwed.kernel.answer import HTTP, Answer, DecidingRule, Problem, denied
 from qwed.kernel.case import Case, replace
+from qwed.kernel.policies.judge import judge
 from qwed.ledger.attest import Chain
 from qwed.model import Decision, ErrorCode, Risk
 from qwed.settings import Settings
 
 _PENDING, _DENIED, _BUDGET_EXCEEDED = Decision.PENDING, Decision.DENIED, Decision.BUDGET_EXCEEDED
 _HIGH = Risk.HIGH
+_POLICY_CODES = frozenset({ErrorCode.POLICY_DENIED.code, ErrorCode.POLICY_FAILED.code})
 _APPROVALS_LEFT = ErrorCode.APPROVALS_FULL.check
 
 
@@ -34,6 +37,10 @@ class Outcome(NamedTuple):
     behaviour_flag: BehaviourFlag = BehaviourFlag.NONE
     broken_rules: tuple[DegradationRule, ...] = ()
     """Rules of spec 8.3 that it breaks, which lower the agent's trust."""
+    rule: DecidingRule | None = None
+    """Rule of the organisation's policies that decided."""
+    policies: PolicySet | None = None
+    """Policy set that it depends on."""
 
     @property
     def may_pass_after_expiry(self) -> bool:
@@ -45,15 +52,25 @@ def decide(case: Case, snapshot: Snapshot, assessment: Assessment, settings: Set
     """Return the decision about a request with this assessment."""
     case, refusal = admit(case, snapshot, settings)
     if refusal is None:
-        case = replace(case, assessment=assessment)
+        case = apply_policies(replace(case, assessment=assessment), snapshot, case.now)
     return case, conclude(case, snapshot, refusal, settings, case.now)
+
+
+def apply_policies(case: Case, snapshot: Snapshot, now: float) -> Case:
+    """Return an assessed case with what the organisation's policies make of it; raise PolicySetError for a set that
+    cannot be evaluated."""
+    assessment, policies = case.assessment, snapshot.policies
+    if policies is NO_POLICIES or assessment is None or assessment.basis is None or policies.is_empty:
+        return case
+    return judge(case, assessment, assessment.basis, policies, now, snapshot.usage_values)
 
 
 def conclude(case: Case, snapshot: Snapshot, refusal: Answer | None, settings: Settings, now: float) -> Outcome:
     """Return the decision about an admitted and assessed request, or about a refused one."""
     assessment = case.assessment
+    assessed = None if assessment is None else assessment.refusal
     if refusal is None and assessment is not None:
-        refusal = assessment.refusal
+        refusal = assessed
         charge = case.charge
         if refusal is None and assessment.risk >= _HIGH and case.agent.limits.high_risk_calls_per_day is not None:
             charge, refusal = _with_high_risk_call(case, snapshot, now)
@@ -69,6 +86,8 @@ def conclude(case: Case, snapshot: Snapshot, refusal: Answer | None, settings: S
         refusal.error,
         NO_COST if exceeded else case.charge,
         behaviour_flag=flag,
+        rule=case.judgement.rule if case.judgement is not None and assessed is refusal else None,
+        policies=None if assessment is None or assessment.is_final else snapshot.policies,
         broken_rules=() if flag is BehaviourFlag.NONE else snapshot.usage.behaviour.after(flag, now)[1],
     )
 
@@ -85,7 +104,9 @@ def _approved(case: Case, assessment: Assessment, charge: RequestCost, snapshot:
     if is_attested and options.chain_id is not None:
         chain = Chain(id=options.chain_id, index=snapshot.chain.links, previous=snapshot.chain.last)
     rules = snapshot.usage.behaviour.after(flag, now)[1]
-    return Outcome(decision, None, charge, is_attested, chain, flag, rules)
+    rule = None if case.judgement is None else case.judgement.rule
+    policies = None if assessment.is_final else snapshot.policies
+    return Outcome(decision, None, charge, is_attested, chain, flag, rules, rule, policies)
 
 
 def _with_high_risk_call(case: Case, snapshot: Snapshot, now: float) -> tuple[RequestCost, Answer | None]:
@@ -101,8 +122,8 @@ def _refuse_approvals(snapshot: Snapshot, max_open: int) -> Answer | None:
 
 
 def _flag_of(case: Case, refusal: Answer) -> BehaviourFlag:
-    """Return the effect of a refusal on the agent's trust; none for an internal failure or a missing decision (ruling
-    4.2)."""
+    """Return the effect of a refusal on the agent's trust (rulings 4.2 and 4.24): none for an internal failure or a
+    missing decision, and none but on its evidence for what the agent may not do yet."""
     error = refusal.error
     if refusal.decision is _BUDGET_EXCEEDED:
         return BehaviourFlag.EXCEEDED
@@ -110,5 +131,9 @@ def _flag_of(case: Case, refusal: Answer) -> BehaviourFlag:
         return BehaviourFlag.CLEAN
     if not error.final or HTTP[error.code] != 200:
         return BehaviourFlag.NONE
-    violated = case.assessment is not None and case.assessment.violation
-    return BehaviourFlag.VIOLATION if violated else BehaviourFlag.DENIED
+    assessment = case.assessment
+    if assessment is None or assessment.refusal is not refusal or error.code in _POLICY_CODES:
+        return BehaviourFlag.REFUSED
+    if assessment.violation:
+        return BehaviourFlag.VIOLATION
+    return BehaviourFlag.DENIED if assessment.misconduct else BehaviourFlag.REFUSED

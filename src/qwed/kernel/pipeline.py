@@ -19,8 +19,10 @@ from qwed.kernel.analysis.assess import assess
 from qwed.kernel.analysis.assessment import Assessment
 from qwed.kernel.answer import Answer, Problem, denied, problem
 from qwed.kernel.case import Case, replace
-from qwed.kernel.decision import conclude
+from qwed.kernel.decision import apply_policies, conclude
 from qwed.kernel.idempotency import stored_answer
+from qwed.kernel.policies.compiled_sets import PolicySetError, compiled_set
+from qwed.kernel.policies.usage import usage_keys_of, usage_of_call
 from qwed.kernel.record import RecordedDecision, answer_of, proof_of, record_decision
 from qwed.kernel.services import Services
 from qwed.model import Decision, ErrorCode
@@ -94,8 +96,11 @@ class Run:
     async def commit(self, refusal: Answer | None, snapshot: Snapshot) -> CommittedDecision | Conflict:
         """Conclude, record and commit, and return the decision once it is durable."""
         services, now = self.services, self.services.clock.now()
-        if self.case.chain_id is not None:
-            snapshot = self._with_newest_chain(snapshot, self.case.chain_id)
+        snapshot = self._with_newest_chain(snapshot)
+        if refusal is None:
+            if not snapshot.policies.is_empty:
+                snapshot = await self._with_usage(snapshot, now)
+            self.case = apply_policies(self.case, snapshot, now)
         outcome = conclude(self.case, snapshot, refusal, services.settings, now)
         is_in_the_way = snapshot.usage.counters.open_approvals and outcome.may_pass_after_expiry
         if is_in_the_way and await expire_of(self.case.agent, services, now):
@@ -115,8 +120,22 @@ class Run:
             self.reservation = None
         return CommittedDecision(recorded, committed)
 
-    def _with_newest_chain(self, snapshot: Snapshot, chain_id: str) -> Snapshot:
+    async def _with_usage(self, snapshot: Snapshot, now: float) -> Snapshot:
+        """Return the snapshot with the rolling usage that policies read about the analyzed action."""
+        basis = None if self.case.assessment is None else self.case.assessment.basis
+        keys = None if basis is None else usage_of_call(compiled_set(snapshot.policies), basis)
+        if basis is None or keys is None or not keys.all_read:
+            return snapshot
+        # By now, because which values are read depends on the tool that was found.
+        loaded = self.services.store.load(usage_keys_of(basis, keys, now))
+        loaded = await loaded if isinstance(loaded, Future) else loaded
+        return replace(snapshot, usage_values=loaded.usage_values)
+
+    def _with_newest_chain(self, snapshot: Snapshot) -> Snapshot:
         """Return the snapshot with the end of the chain that the commits in flight give it."""
+        chain_id = self.case.chain_id
+        if chain_id is None:
+            return snapshot
         newest = self.services.store.newest_chain_end(self.case.agent.organisation_id, chain_id)
         return snapshot if newest is None else replace(snapshot, chain=newest)
 
@@ -167,14 +186,23 @@ async def decide_durably(
                 return problem(ErrorCode.DEPENDENCY_DOWN, _CONFLICTED, retry_after=1)
             finally:
                 run.release()
-        except (StoreError, TimeoutError) as error:
-            run.services.log.error("store failed: %s", error, extra={"agent_id": run.case.agent_id})
-            return problem(ErrorCode.DEPENDENCY_DOWN, _STORE_FAILED, retry_after=1)
+        except (StoreError, TimeoutError, PolicySetError) as error:
+            return _refuse_outage(error, run)
         except Exception:  # the kernel's one broad except: an unexpected failure is a refusal
             run.services.log.exception("pipeline failed; request denied", extra={"agent_id": run.case.agent_id})
             if is_failed:
                 return problem(ErrorCode.INTERNAL)
             is_failed = True
+
+
+def _refuse_outage(error: Exception, run: Run) -> Problem:
+    """Log and return why no decision is given."""
+    about = {"agent_id": run.case.agent_id}
+    if isinstance(error, PolicySetError):
+        run.services.log.error("policies unreadable; no decision given: %s", error, extra=about)
+        return problem(ErrorCode.POLICIES_DAMAGED)
+    run.services.log.error("store failed: %s", error, extra=about)
+    return problem(ErrorCode.DEPENDENCY_DOWN, _STORE_FAILED, retry_after=1)
 
 
 def _parse(run: Run) -> None:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -20,16 +20,18 @@ from qwed.domain.write_set import (
 from qwed.kernel.agents.trust import degradation_change
 from qwed.kernel.analysis.assessment import Assessment
 from qwed.kernel.analysis.content_scan import scan_content
-from qwed.kernel.answer import Answer, Problem, Remaining, problem
+from qwed.kernel.answer import Answer, DecidingRule, Problem, Remaining, problem
 from qwed.kernel.audit.issue import attestation_of, receipt_of
 from qwed.kernel.audit_change import GATE, agent_notices
-from qwed.kernel.case import Case
+from qwed.kernel.case import Case, PolicyJudgement
 from qwed.kernel.decision import Outcome
 from qwed.kernel.privacy.payload import (
     Payload,
+    PolicyMembers,
     encode_payload,
     masked_name,
     redacted_action,
+    redacted_facts,
     redacted_text,
     with_members,
 )
@@ -39,9 +41,10 @@ from qwed.kernel.tools import KNOWN_TYPES
 from qwed.ledger import leaf
 from qwed.ledger.attest import AttestationExtras, Chain, Receipt
 from qwed.ledger.subject_encryption import SubjectKey
-from qwed.model import Decision, ErrorCode, Status, usd_from
+from qwed.model import Decision, ErrorCode, Facts, Status, usd_from
 from qwed.model.clock import rfc3339
 from qwed.model.ids import timed_id
+from qwed.policy import PolicyAnswer
 
 _encode = msgspec.json.Encoder().encode
 _replace = msgspec.structs.replace
@@ -59,6 +62,8 @@ class DecisionRecord(NamedTuple):
     attestation_id: str | None = None
     chain: Chain | None = None
     """Position of its attestation in a chain."""
+    rule: DecidingRule | None = None
+    """Rule of the organisation's policies that decided."""
 
 
 class RecordedDecision(NamedTuple):
@@ -108,6 +113,8 @@ def record_decision(case: Case, outcome: Outcome, services: Services, now: float
         behaviour_flag=outcome.behaviour_flag,
         broken_rules=outcome.broken_rules,
         degradations=_degradations_of(case, outcome, record, services, now) if outcome.broken_rules else (),
+        policies=outcome.policies,
+        usage=None if case.judgement is None else case.judgement.usage,
         pair=None if case.message is None else (case.message.sender, case.message.receiver),
         link=link,
     )
@@ -125,7 +132,7 @@ def record_decision(case: Case, outcome: Outcome, services: Services, now: float
 
 
 def _record_of(case: Case, outcome: Outcome, services: Services, now: float) -> DecisionRecord:
-    activity_id = timed_id("act", now)
+    activity_id, rule = timed_id("act", now), outcome.rule
     if outcome.decision is _PENDING and case.assessment is not None:
         approval = ApprovalRequest(
             approval_id=timed_id("apr", now),
@@ -135,18 +142,23 @@ def _record_of(case: Case, outcome: Outcome, services: Services, now: float) -> 
             created_at=now,
             expires_at=now + services.settings.approval_ttl_seconds,
             requested_by=actor_of(case),
+            approver_groups=() if rule is None else rule.approvers,
         )
-        return DecisionRecord(_PENDING, _needs_approval(case.assessment, approval), activity_id, approval)
+        error = _needs_approval(case.assessment, approval, rule)
+        return DecisionRecord(_PENDING, error, activity_id, approval, rule=rule)
     attestation_id = timed_id("att", now) if outcome.is_attested else None
-    return DecisionRecord(outcome.decision, outcome.error, activity_id, None, attestation_id, outcome.chain)
+    return DecisionRecord(outcome.decision, outcome.error, activity_id, None, attestation_id, outcome.chain, rule)
 
 
-def _needs_approval(assessment: Assessment, approval: ApprovalRequest) -> Problem:
-    return problem(
-        ErrorCode.NEEDS_APPROVAL,
-        f"a person must approve this {assessment.risk.word} risk action",
-        details={"approval_id": approval.approval_id, "expires_at": rfc3339(approval.expires_at)},
-    )
+def _needs_approval(assessment: Assessment, approval: ApprovalRequest, rule: DecidingRule | None) -> Problem:
+    message = f"a person must approve this {assessment.risk.word} risk action"
+    details: dict[str, Any] = {"approval_id": approval.approval_id, "expires_at": rfc3339(approval.expires_at)}
+    if rule is not None and rule.then == PolicyAnswer.ASK:
+        message = rule.message or f"{message}: the rule `{rule.rule}` of the policy `{rule.policy}` asks for it"
+        details |= {"policy": rule.policy, "rule": rule.rule, "version": rule.version}
+        if rule.approvers:
+            details["approvers"] = [*rule.approvers]
+    return problem(ErrorCode.NEEDS_APPROVAL, message, details=details)
 
 
 def _degradations_of(
@@ -218,7 +230,13 @@ def answer_of(case: Case, record: DecisionRecord, committed: Committed) -> Answe
         tool_name=assessment.tool_name,
         risk_assessment=assessment.risk_assessment,
         policy_checks=assessment.policy_checks,
+        policy=record.rule,
+        facts=_shown_facts(case, assessment) if case.options.include_facts else None,
     )
+
+
+def _shown_facts(case: Case, assessment: Assessment) -> Facts:
+    return redacted_facts(assessment.facts, Redactor(case.action) if assessment.has_secret else None)
 
 
 def _remaining(case: Case, committed: Committed) -> Remaining:
@@ -257,7 +275,7 @@ def _leaf_of(case: Case, record: DecisionRecord, commitment: str, now: float) ->
     permitted = record.decision.permits
     # Only a known type: a leaf is never erased.
     is_known = case.message is not None or (case.action is not None and case.action.type in KNOWN_TYPES)
-    return leaf.Leaf(
+    entry = leaf.Leaf(
         v=leaf.VERSION,
         about=None if case.message is None else case.message.trace_id,
         activity_id=record.activity_id,
@@ -279,6 +297,17 @@ def _leaf_of(case: Case, record: DecisionRecord, commitment: str, now: float) ->
         time_ms=int(now * 1000),
         latency_us=int((time.perf_counter() - case.started) * 1e6),
     )
+    return entry if case.judgement is None else _with_policy(entry, case.judgement, record.rule)
+
+
+def _with_policy(entry: leaf.Leaf, judgement: PolicyJudgement, rule: DecidingRule | None) -> leaf.Leaf:
+    """Return the leaf with the version of the policy set, and the rule that decided."""
+    return _replace(
+        entry,
+        policy=None if rule is None else rule.policy,
+        policy_rule=None if rule is None else rule.rule,
+        policy_version=judgement.policies.version,
+    )
 
 
 def payload_of(case: Case, record: DecisionRecord) -> str:
@@ -290,7 +319,8 @@ def payload_of(case: Case, record: DecisionRecord) -> str:
     if assessment is not None and not has_statements and not assessment.has_secret:
         as_assessed = None if assessment.refusal is None else assessment.refusal.error
         if record.error is as_assessed:
-            return with_members(assessment.encoded_payload, conversation_id, record.chain)
+            members = None if case.judgement is None else PolicyMembers(record.rule, case.judgement.shadow)
+            return with_members(assessment.encoded_payload, conversation_id, record.chain, members)
     secret = _has_secret(case)
     redactor = Redactor(case.action) if secret and (assessment is None or has_statements) else None
     payload = assessment.payload if assessment is not None else _unassessed_payload(case, redactor)
@@ -302,7 +332,15 @@ def payload_of(case: Case, record: DecisionRecord) -> str:
         "justification": redacted_text(case.justification, redactor),
     }
     return encode_payload(
-        _replace(payload, error=record.error, conversation_id=conversation_id, chain=record.chain, **statements)
+        _replace(
+            payload,
+            error=record.error,
+            conversation_id=conversation_id,
+            chain=record.chain,
+            policy=record.rule,
+            shadow=() if case.judgement is None else case.judgement.shadow,
+            **statements,
+        )
     )
 
 

@@ -46,5 +46,5 @@ class Services:
         return self.store.first_organisation() or ""
 
     def stopped(self, agent: Agent) -> bool:
-        """Return True if the agent is suspended or its whole organisation is halted."""
-        return agent.status is AgentStatus.SUSPENDED or self.store.halted(agent.organisation_id)
+        """Return True if the agent is not active or its whole organisation is halted."""
+        return agent.status is not AgentStatus.ACTIVE or self.store.halted(agent.organisation_id)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from qwed.guards.tool_approval import fold_name
+from qwed.guards.tool_approval import case_key, fold_name
 from qwed.kernel.request import Action
 from qwed.kernel.tool_verbs import UNKNOWN, effect_of, meaning_of
 from qwed.model import EffectKind, Risk, tool_name
@@ -112,9 +112,21 @@ _decode_tool = msgspec.json.Decoder(Tool).decode
 
 
 def find_tool(tools: Mapping[str, bytes], name: str) -> Tool | None:
-    """Return the registry entry of a tool: the organisation's own, or the built-in one."""
+    """Return the registry entry of a tool: the organisation's own, or the built-in one; case does not matter."""
     own = tools.get(name)
-    return TOOLS.get(name) if own is None else _decode_tool(own)
+    if own is not None:
+        return _decode_tool(own)
+    built_in = TOOLS.get(name)
+    return built_in or _find_in_other_case(tools, name)
+
+
+def _find_in_other_case(tools: Mapping[str, bytes], name: str) -> Tool | None:
+    """Return the entry whose name differs by case only; None if several do, as they may in an earlier database."""
+    key, lower = case_key(name), name.lower()
+    matches = [one for one in tools if one.lower() == lower and case_key(one) == key]
+    if matches:
+        return _decode_tool(tools[matches[0]]) if len(matches) == 1 else None
+    return TOOLS.get(key)
 
 
 SQL_TOOLS = frozenset({"execute_sql", "database_query", "database_read", "read_database", "query_data"})

@@ -76,9 +76,18 @@ class Signer:
                 "activity_id": leaf.about or leaf.activity_id,
                 "policy_hash": leaf.policy_hash,
                 "log": log,
+                **_policy_claims(leaf),
                 **_chain_claims(extras.chain),
             },
         }
+
+
+def _policy_claims(leaf: Leaf) -> dict[str, Any]:
+    """Return the version of the policy set under which it was decided, and the rule that decided."""
+    if leaf.policy_version is None:
+        return {}
+    names = {"policy": leaf.policy, "rule": leaf.policy_rule}
+    return {"policies": {"version": leaf.policy_version, **{k: v for k, v in names.items() if v is not None}}}
 
 
 def _chain_claims(chain: Chain | None) -> dict[str, Any]:

@@ -31,10 +31,22 @@ class Leaf(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=Tr
     engine: str | None = None
     error: str | None = None
     event: str | None = None
+    fields: tuple[str, ...] = ()
+    """Names of the fields that an edit changed."""
     latency_us: int = 0
     level_after: int | None = None
     level_before: int | None = None
+    policies: tuple[str, ...] = ()
+    """Policies that a change of the policy set has added, changed or removed."""
+    policy: str | None = None
+    """Policy whose rule decided."""
     policy_hash: str | None = None
+    policy_rule: str | None = None
+    """Rule that decided."""
+    policy_set: str | None = None
+    """Digest of the policy set that a change puts in force."""
+    policy_version: int | None = None
+    """Version of the policy set under which it was decided, or that a change puts in force."""
     repeats: int = 0
     """Further messages of the same pair that were refused by the rate limit without a leaf of their own."""
     result_hash: str | None = None

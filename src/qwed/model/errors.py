@@ -26,6 +26,8 @@ class ErrorCode(Enum):
         "send the token this agent was registered with; an owner or approver can rotate a lost one")
     AGENT_SUSPENDED = _Row("QWED-AGENT-003", 403, "agent suspended", False, "agent_active",
         "an owner or approver can reactivate the agent")
+    AGENT_RETIRED = _Row("QWED-AGENT-003", 403, "agent retired", True, "agent_active",
+        "register another agent; a retired one cannot be used again")
     TOOL_NOT_ALLOWED = _Row("QWED-AGENT-004", 200, "tool or engine not allowed", True, "tool_allowed",
         "use a tool and an engine that this agent is allowed to use")
     VERIFICATION_FAILED = _Row("QWED-AGENT-005", 200, "verification failed", True, "verification_passed",
@@ -79,6 +81,11 @@ class ErrorCode(Enum):
         "too many actions of this agent wait for a person", False, "approvals_left",
         "wait until a person has decided about some of them")
 
+    POLICY_DENIED = _Row("QWED-AGENT-POLICY-001", 200, "denied by a policy", True, "policies_allow",
+        "do what the policy in `details` allows, or ask an owner to change it")
+    POLICY_FAILED = _Row("QWED-AGENT-POLICY-002", 200, "a policy could not be evaluated", True, "policies_evaluated",
+        "an owner corrects the rule in `details`; `qwed policy test` shows what it does")
+
     MALFORMED = _Row("QWED-REQ-001", 400, "malformed request", True, "request_well_formed",
         "send what GET /openapi.json describes")
     TOO_LARGE = _Row("QWED-REQ-002", 413, "request too large", True, "request_within_size",
@@ -97,6 +104,13 @@ class ErrorCode(Enum):
         "use a method that GET /openapi.json names")
     CONFLICT = _Row("QWED-REQ-009", 409, "not possible in the current state", True, "state_allows",
         "read the current state and try again")
+
+    POLICY_REFUSED = _Row("QWED-REQ-011", 400, "a policy document is refused", True, "policies_valid",
+        "correct what `details.problems` names; `qwed policy check` finds it without a server")
+    AMBIGUOUS_NAME = _Row("QWED-REQ-009", 409, "more than one agent has this name", True, "name_unambiguous",
+        "use the id of the agent, or rename the others")
+    PRECONDITION_FAILED = _Row("QWED-REQ-010", 412, "it was changed since it was read", True, "etag_current",
+        "read it again, and send its new ETag in If-Match")
 
     NO_CREDENTIAL = _Row("QWED-AUTH-001", 401, "no credential", True, "credential_given",
         "send an organisation key in X-API-Key")
@@ -144,6 +158,8 @@ class ErrorCode(Enum):
         "try again after Retry-After seconds")
     DEPENDENCY_DOWN = _Row("QWED-SYS-002", 503, "a dependency is down", False, "dependency_up",
         "try again after Retry-After seconds")
+    POLICIES_DAMAGED = _Row("QWED-SYS-003", 503, "the organisation's policies cannot be read", False,
+        "policies_readable", "an owner puts a readable set in force: PUT /policies, or POST /policies/rollback")
     SERVER_ERROR = _Row("QWED-SYS-004", 500, "the request could not be answered", False, "request_answered",
         "try again; if it happens twice, the server's log says why")
     OVERLOADED = _Row("QWED-SYS-003", 503, "too many requests at once", False, "capacity_left",

@@ -1,16 +1,18 @@
 """Agent identity of a proxy: registered once and stored in a file readable by its owner only."""
 
+import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from qwed.model import ErrorCode
 from qwed.proxies.backend import Identity
 from qwed.proxies.state_directory import read_json_object, write_json_object
-from qwed_sdk.errors import QWEDAuthError, QWEDError, QWEDNotFoundError, UsageError
+from qwed_sdk.errors import QWEDAuthError, QWEDConflictError, QWEDError, QWEDNotFoundError, UsageError
 
 if TYPE_CHECKING:
-    from qwed.gate import Gate
+    from qwed.gate import Gate, Reply
     from qwed_sdk.client import QWEDAsyncClient
 
 SERVER_VARIABLES = ("QWED_BASE_URL", "QWED_API_KEY", "QWED_AGENT_ID", "QWED_AGENT_TOKEN")
@@ -51,8 +53,11 @@ class AgentRegistration(NamedTuple):
             return stored
         if not may_register:
             raise UsageError("set QWED_API_KEY to register an agent with")
-        agent = await client.register_agent(**self.fields)
-        return self._store(base_url, Identity(agent.agent_id, str(agent.agent_token)))
+        try:
+            agent = await client.register_agent(**self.fields)
+        except QWEDConflictError:
+            agent = await client.register_agent(**self._with_free_name())
+        return self._store(base_url, Identity(agent.agent_id, str(agent.agent_token)), agent.name)
 
     def ensure_in_gate(self, gate: "Gate") -> Identity:
         """Return the stored agent if this Gate knows it, else register one; raise UsageError if that fails."""
@@ -62,11 +67,25 @@ class AgentRegistration(NamedTuple):
         stored = self._load("")
         try:
             if stored is None or gate.services.store.find_agent(stored.agent_id) is None:
-                agent = gate.register_agent(**self.fields)
-                stored = self._store("", Identity(agent.agent_id, agent.agent_token))
+                agent = self._register_in(gate)
+                stored = self._store("", Identity(agent.agent_id, agent.agent_token), agent.name)
         except (GateError, UsageError) as error:
             raise UsageError(f"no agent could be registered: {error}") from None
         return stored
+
+    def _register_in(self, gate: "Gate") -> "Reply":
+        from qwed.gate import GateError
+
+        try:
+            return gate.register_agent(**self.fields)
+        except GateError as error:
+            if error.code != ErrorCode.CONFLICT.code:
+                raise
+            return gate.register_agent(**self._with_free_name())
+
+    def _with_free_name(self) -> dict[str, Any]:
+        """Return the fields with a name that no agent has: an earlier agent of this proxy keeps its own."""
+        return {**self.fields, "name": f"{self.fields['name']} {secrets.token_hex(3)}"}
 
     async def _is_known(self, client: "QWEDAsyncClient", stored: Identity) -> bool:
         """Return True if the server still knows the agent, or does not answer.
@@ -89,8 +108,8 @@ class AgentRegistration(NamedTuple):
             return None
         return Identity(agent_id, token) if isinstance(agent_id, str) and isinstance(token, str) else None
 
-    def _store(self, base_url: str, identity: Identity) -> Identity:
+    def _store(self, base_url: str, identity: Identity, name: str) -> Identity:
         suffix = " again, because its options or its server changed" if self.file.exists() else ""
         write_json_object(self.file, {"base_url": base_url, "fields": self.fields, **identity._asdict()})
-        self.print_line(f"registered the agent {identity.agent_id} (`{self.fields['name']}`){suffix}")
+        self.print_line(f"registered the agent {identity.agent_id} (`{name}`){suffix}")
         return identity

@@ -19,6 +19,7 @@ from qwed.store.outbox import OutboxTable
 from qwed.store.queries import StoreQueries
 from qwed.store.reservations import Reservations
 from qwed.store.token_buckets import BucketKey, TokenBuckets
+from qwed.store.usage_rows import UsageTable
 
 _SELECT_BUCKET = "SELECT tokens, updated_at, full_at FROM token_buckets WHERE organisation_id = ? AND pair = ?"
 
@@ -47,7 +48,7 @@ class MessageTable(StoreQueries):
         return None if row is None else TokenBucket(*row)
 
 
-class BaseStore(OutboxTable, JobTable, LogTable, SubjectTable, MessageTable, EntityTable):
+class BaseStore(OutboxTable, JobTable, LogTable, SubjectTable, MessageTable, EntityTable, UsageTable):
     """Store methods that are the same for SQLite and PostgreSQL."""
 
     def __init__(self, clock: Clock, max_steps: int, lease_seconds: float) -> None:

@@ -10,16 +10,18 @@ from functools import cache
 
 _COLUMNS = {
     "organisations": "organisation_id name created_at",
-    "keys": "key_id organisation_id name role prefix digest created_at revoked_at",
+    "keys": "key_id organisation_id name role prefix digest created_at revoked_at approver_groups",
     "agents": (
         "agent_id organisation_id name type principal_id trust status permissions limits token_prefix token_digest "
-        "created_at description framework model registered_by"
+        "created_at description framework model registered_by labels max_steps name_key registered_trust "
+        "restorable_trust retired_at"
     ),
     "tools": "organisation_id name definition",
+    "policy_sets": "organisation_id version digest documents changes changed_at changed_by",
     "conversations": "agent_id conversation_id last_step steps fingerprint repeats recent_states",
     "approvals": (
         "approval_id organisation_id agent_id activity_id action_hash state cost tokens high_risk_calls created_at "
-        "expires_at kind requested_by request"
+        "expires_at kind requested_by request approver_groups"
     ),
     "idempotency_keys": "agent_id key body_hash activity_id answer expires_at subject_id",
     "usage": (
@@ -27,6 +29,9 @@ _COLUMNS = {
         "pending_tokens pending_high_risk open_approvals recent_flags denial_cooldown exceeded_times level_since "
         "actions denied attestations"
     ),
+    "usage_series": "owner_id tool argument total held last",
+    "usage_entries": "owner_id tool argument at total_before",
+    "usage_holds": "approval_id owner_id tool argument amount",
     "executions": "activity_id success result_hash at",
     "webhooks": "organisation_id url events secret changed_at delivered given_up delivered_at last_error waiting",
     "outbox": "notice_id organisation_id event body created_at due_at attempts",
@@ -48,6 +53,7 @@ PRIMARY_KEYS = {
     "tools": ("organisation_id", "name"),
     "conversations": ("agent_id", "conversation_id"),
     "idempotency_keys": ("agent_id", "key"),
+    "usage_series": ("owner_id", "tool", "argument"),
     "webhooks": ("organisation_id",),
     "attestation_chains": ("organisation_id", "chain_id"),
     "token_buckets": ("organisation_id", "pair"),

@@ -2,15 +2,19 @@
 
 from typing import Any, NamedTuple, Protocol
 
+import msgspec
+
 from qwed.domain.budget import Usage
-from qwed.domain.change_parts import Conflict
-from qwed.domain.transition import CurrentState, Transition, transition_of, usage_after_change
+from qwed.domain.change_parts import ApprovalResolved, Conflict
+from qwed.domain.transition import CurrentState, Transition, series_after_change, transition_of, usage_after_change
+from qwed.domain.usage_window import SeriesChange, SeriesReader, Use, usage_values
 from qwed.domain.write_set import Activity, Committed, DecisionEffects, WriteSet
 from qwed.model import Decision
 from qwed.model.clock import DAY
 from qwed.store import sql
 from qwed.store.change_handlers import ChangeContext, apply_parts, find_conflict, notice_statements, statements_of
 from qwed.store.group_commit import PendingWrite
+from qwed.store.usage_rows import free_statement, hold_statements, series_statements
 
 Row = tuple[Any, ...]
 
@@ -25,15 +29,20 @@ class Plan(NamedTuple):
     """State after a decision."""
     usage: Usage | None = None
     """Counters after a change, if it changes them."""
+    series: tuple[SeriesChange, ...] = ()
+    """Series of rolling usage that it changes."""
 
 
-class LockedState(Protocol):
+class LockedState(SeriesReader, Protocol):
     """State of a store while nothing else can change it."""
 
     def current(self, effects: DecisionEffects) -> CurrentState:
         """Return what a decision is checked against."""
 
     def usage(self, agent_id: str) -> Usage: ...
+
+    def held_uses(self, approval_id: str) -> tuple[Use, ...]:
+        """Return what an open approval holds."""
 
     def next_index(self, organisation_id: str) -> int: ...
 
@@ -42,12 +51,27 @@ def plan_decision(write_set: WriteSet, effects: DecisionEffects, state: LockedSt
     """Return the rows of a decision, or the conflict with the current state. Nothing is changed."""
     activity, organisation_id = write_set.activity, write_set.organisation_id
     attested = activity.attestation_id is not None
-    after = transition_of(effects, state.current(effects), activity.at, attested=attested)
+    current = state.current(effects)
+    if effects.usage is not None and effects.decision.commits:
+        current = _with_usage(current, effects, state, activity.at)
+    after = transition_of(effects, current, activity.at, attested=attested)
     if isinstance(after, Conflict):
         return after
     index = state.next_index(organisation_id)
     write = _decision_rows(write_set, effects, after, index)
-    return Plan(write, ((organisation_id, index + 1 + len(effects.degradations)),), after)
+    return Plan(write, ((organisation_id, index + 1 + len(effects.degradations)),), after, series=after.series)
+
+
+def _with_usage(current: CurrentState, effects: DecisionEffects, state: LockedState, at: float) -> CurrentState:
+    """Return the state with the rolling usage that the decision reads and adds to."""
+    usage, agent = effects.usage, effects.agent
+    if usage is None:
+        return current
+    values = usage_values(usage.values, agent.agent_id, agent.organisation_id, state, at)
+    return current._replace(
+        snapshot=msgspec.structs.replace(current.snapshot, usage_values=values),
+        series={use.series: state.series(use.series) for use in usage.uses},
+    )
 
 
 def plan_change(change: WriteSet, state: LockedState, context: ChangeContext) -> Plan | Conflict:
@@ -67,7 +91,12 @@ def plan_change(change: WriteSet, state: LockedState, context: ChangeContext) ->
     if usage is not None:
         write.usage = (change.agent_id, *usage.counters, *usage.behaviour, *usage.evidence)
         write.daily_total = _daily_total_row(change.agent_id, Decision.PENDING, change.activity, 0)
-    return Plan(write, log_ends, usage=usage)
+    series = series_after_change(change, state.held_uses, state.series)
+    if series:
+        write.statements += series_statements(series)
+        resolved = (part for part in change.parts if isinstance(part, ApprovalResolved))
+        write.statements += tuple(free_statement(part.approval_id) for part in resolved)
+    return Plan(write, log_ends, usage=usage, series=series)
 
 
 def apply_plan_parts(write_set: WriteSet, context: ChangeContext) -> None:
@@ -81,7 +110,7 @@ def apply_plan_parts(write_set: WriteSet, context: ChangeContext) -> None:
 def _decision_rows(write_set: WriteSet, effects: DecisionEffects, after: Transition, index: int) -> PendingWrite:
     """Return the rows of a decision at this index of its log, followed by the loss of trust it causes."""
     agent_id, activity = effects.agent.agent_id, write_set.activity
-    usage, history = after
+    usage, history, series = after
     reservation = effects.reservation
     write = PendingWrite(
         result=Committed(index, usage.counters),
@@ -95,6 +124,8 @@ def _decision_rows(write_set: WriteSet, effects: DecisionEffects, after: Transit
     )
     if effects.approval is not None or effects.answer_to_store is not None or effects.link is not None:
         write.statements = _decision_statements(write_set, effects, write.result)
+    if series:
+        write.statements += _usage_statements(effects, series)
     if write_set.notices:
         _add_notices(write, write_set)
     for index_after, change in enumerate(effects.degradations, index + 1):
@@ -119,6 +150,12 @@ def _decision_statements(
         chain_id, links, _previous, attestation_id = effects.link
         statements += ((sql.PUT_CHAIN, (agent.organisation_id, chain_id, links + 1, attestation_id)),)
     return statements
+
+
+def _usage_statements(effects: DecisionEffects, series: tuple[SeriesChange, ...]) -> tuple[tuple[str, Row], ...]:
+    if effects.approval is None or effects.usage is None:
+        return series_statements(series)
+    return series_statements(series) + hold_statements(effects.approval.approval_id, effects.usage.uses)
 
 
 def _add_change(write: PendingWrite, change: WriteSet, index: int) -> None:

@@ -10,6 +10,7 @@ from qwed.store.batch_job_table import DELETE_EXPIRED_JOBS
 from qwed.store.columns import insert, select, upsert
 from qwed.store.protocol import DataSubject
 from qwed.store.queries import StoreQueries
+from qwed.store.usage_rows import ANY_OLD_USE, DELETE_OLD_USES, oldest_use
 
 _SELECT = select("subjects", "")
 _FIND = _SELECT + "WHERE organisation_id = ? AND name = ? AND key IS NOT NULL ORDER BY subject_id LIMIT 1"
@@ -32,8 +33,8 @@ _DROP = (
 
 _ITEMS_OF_A_JOB = 100
 _ANY_EXPIRED = (
-    "SELECT 1 WHERE EXISTS (SELECT 1 FROM idempotency_keys WHERE expires_at <= ?) "
-    "OR EXISTS (SELECT 1 FROM jobs WHERE expires_at <= ?)"
+    "SELECT 1 WHERE EXISTS (SELECT 1 FROM idempotency_keys WHERE expires_at <= ?) "  # noqa: S608 - constants
+    f"OR EXISTS (SELECT 1 FROM jobs WHERE expires_at <= ?) OR {ANY_OLD_USE}"
 )
 DELETE_EXPIRED_ANSWERS = (
     "DELETE FROM idempotency_keys WHERE (agent_id, key) IN "
@@ -82,12 +83,15 @@ class SubjectTable(StoreQueries):
         return self._write(*renamed, (upsert("meta"), (CONVERSATIONS_RENAMED, "1")))
 
     def drop_expired(self, now: float, limit: int) -> Future[None] | None:
-        """Delete expired answers and batches, about `limit` rows; return None if there are none."""
-        if self._one(_ANY_EXPIRED, (now, now)) is None:
+        """Delete expired answers, batches and uses, about `limit` rows; return None if there are none."""
+        oldest = oldest_use(now)
+        if self._one(_ANY_EXPIRED, (now, now, oldest)) is None:
             return None
         jobs = max(limit // _ITEMS_OF_A_JOB, 1)
         return self._write(
-            (DELETE_EXPIRED_ANSWERS, (now, limit)), *((statement, (now, jobs)) for statement in DELETE_EXPIRED_JOBS)
+            (DELETE_EXPIRED_ANSWERS, (now, limit)),
+            (DELETE_OLD_USES, (oldest, limit)),
+            *((statement, (now, jobs)) for statement in DELETE_EXPIRED_JOBS),
         )
 
     def drop_content(self, before: float, limit: int, now: float = math.inf) -> Future[None] | None:

@@ -1,4 +1,4 @@
-"""Cache of agents, keys, tools, access lists, webhooks and the kill switch, as last submitted for writing.
+"""Cache of agents, keys, tools, policy sets, access lists, webhooks and the kill switch, as last submitted for writing.
 
 Entries are read from the tables on first use and kept until a change replaces them. Misses are read and changes applied
 under the store's lock, so that a value read before a change is not cached after it.
@@ -11,7 +11,9 @@ from typing import Any
 from qwed.domain.access_lists import AccessLists, ListEntry, ListName
 from qwed.domain.agent import Agent, AgentStatus, Key
 from qwed.domain.change_parts import Webhook
+from qwed.domain.policy_set import PolicySet
 from qwed.store import sql
+from qwed.store.policy_set_rows import to_policy_set
 
 Row = tuple[Any, ...]
 ReadOne = Callable[[str, Row], Row | None]
@@ -32,6 +34,7 @@ class EntityCache:
         self.agents: dict[str, Agent] = {}
         self.key_rows: dict[str, Key] = {}
         self.tool_definitions: dict[str, dict[str, bytes]] = {}
+        self.policy_sets: dict[str, PolicySet] = {}
         self._access_lists: dict[str, AccessLists] = {}
         self._webhooks: dict[str, Webhook | None] = {}
         self.halted_organisations: dict[str, bool] = {}
@@ -39,8 +42,10 @@ class EntityCache:
         self._claimed: dict[str, int] = {}
 
     def copy_to(self, to: "EntityCache", organisation_id: str, agents: Iterable[str]) -> None:
-        """Copy the cached access lists of an organisation, and these agents, into another cache."""
+        """Copy the cached policies and access lists of an organisation, and these agents, into another cache."""
         to.agents |= {agent_id: self.agents[agent_id] for agent_id in agents if agent_id in self.agents}
+        if organisation_id in self.policy_sets:
+            to.policy_sets[organisation_id] = self.policy_sets[organisation_id]
         if organisation_id in self._access_lists:
             to._access_lists[organisation_id] = self._access_lists[organisation_id]
 
@@ -136,6 +141,24 @@ class EntityCache:
     def put_tool(self, organisation_id: str, name: str, definition: bytes) -> None:
         """Cache a tool definition in a new dict, because cached assessments refer to the old one."""
         self.tool_definitions[organisation_id] = {**self.tools(organisation_id), name: definition}
+
+    def policies(self, organisation_id: str) -> PolicySet:
+        """Return the policy set of an organisation that is in force."""
+        policies = self.policy_sets.get(organisation_id)
+        if policies is not None:
+            return policies
+        with self._lock:
+            row = self._one(sql.SELECT_POLICIES, (organisation_id,))
+            return self.policy_sets.setdefault(organisation_id, to_policy_set(row))
+
+    def put_policies(self, organisation_id: str, policies: PolicySet) -> None:
+        """Cache a changed policy set."""
+        self.policy_sets[organisation_id] = policies
+
+    def remove_tool(self, organisation_id: str, name: str) -> None:
+        """Cache that a tool definition was removed, in a new dict."""
+        definitions = self.tools(organisation_id)
+        self.tool_definitions[organisation_id] = {one: row for one, row in definitions.items() if one != name}
 
     def access_lists(self, organisation_id: str) -> AccessLists:
         """Return the access lists of an organisation for messages."""

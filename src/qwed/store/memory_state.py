@@ -5,16 +5,20 @@ One process owns the database, so this state is always current. A failed write d
 
 from collections import OrderedDict
 from collections.abc import Callable
+from decimal import Decimal
 
 from qwed.domain.access_lists import NO_LISTS
 from qwed.domain.budget import EMPTY_USAGE, NO_COST, Usage
 from qwed.domain.conversation import EMPTY_HISTORY, ConversationHistory
 from qwed.domain.snapshot import NO_CHAIN, ChainEnd, Snapshot
 from qwed.domain.transition import CommitLimits, CurrentState, Transition
+from qwed.domain.usage_window import Series, SeriesKey, Use
 from qwed.domain.write_set import DecisionEffects
 from qwed.store import sql
 from qwed.store.entity_cache import EntityCache, ReadOne
 from qwed.store.reservations import ConversationKey, Reservations
+from qwed.store.series_cache import SeriesCache
+from qwed.store.usage_rows import SELECT_HOLDS, to_uses
 
 MAX_CACHED_CONVERSATIONS = 20_000
 MAX_CACHED_CHAINS = 10_000
@@ -28,6 +32,7 @@ class MemoryState:
         entities: EntityCache,
         reservations: Reservations,
         one: ReadOne,
+        some: Callable[[str, sql.Row], list[sql.Row]],
         leaves: Callable[[str], int],
         limits: CommitLimits,
     ) -> None:
@@ -35,12 +40,14 @@ class MemoryState:
         self._entities = entities
         self._reservations = reservations
         self._one = one
+        self._some = some
         self._durable = 0
         """Number of the last write that is known to be durable."""
         self._leaves = leaves
         self.has_all_rows = False
         """True while the database began empty and nothing was evicted: what is not in memory does not exist."""
         self.usages: dict[str, Usage] = {}
+        self.usage_series = SeriesCache(one, some)
         self.histories: OrderedDict[ConversationKey, tuple[ConversationHistory, int]] = OrderedDict()
         """Histories by agent and conversation, each with the number of the write that carries it."""
         self._chains: dict[tuple[str, str], tuple[ChainEnd, int]] = {}
@@ -51,6 +58,7 @@ class MemoryState:
         """Drop everything after a failed write; reservations stay."""
         self.has_all_rows = False
         self.usages.clear()
+        self.usage_series.clear()
         self.histories.clear()
         self._chains.clear()
         self.next_indexes.clear()
@@ -62,6 +70,18 @@ class MemoryState:
             row = self._one(sql.SELECT_USAGE, (agent_id,))
             usage = self.usages[agent_id] = EMPTY_USAGE if row is None else sql.to_usage(row)
         return usage
+
+    def series(self, key: SeriesKey) -> Series:
+        """Return the state of a series of rolling usage."""
+        return self.usage_series.series(key)
+
+    def total_before(self, key: SeriesKey, begin: int) -> Decimal | None:
+        """Return the total of a series before the first use after `begin`, or None without one."""
+        return self.usage_series.total_before(key, begin)
+
+    def held_uses(self, approval_id: str) -> tuple[Use, ...]:
+        """Return what an approval holds; it is durable, because its id was read from the database."""
+        return to_uses(self._some(SELECT_HOLDS, (approval_id,)))
 
     def history(self, agent_id: str, conversation_id: str) -> ConversationHistory:
         """Return the committed steps of a conversation."""
@@ -101,9 +121,11 @@ class MemoryState:
             if is_held and not is_reserved:
                 reserved = self._reservations.cost_of_others(reservation)
         halted = self._entities.halted_organisations.get(organisation_id)
+        policies = self._entities.policy_sets.get(organisation_id)
         snapshot = Snapshot(
             agent=self._entities.agents.get(agent_id) or self._entities.agent(agent_id),
             halted=self._entities.halted(organisation_id) if halted is None else halted,
+            policies=self._entities.policies(organisation_id) if policies is None else policies,
             access_lists=NO_LISTS if effects.pair is None else self._entities.access_lists(organisation_id),
             usage=self.usages.get(agent_id) or self.usage(agent_id),
             reserved=reserved,
@@ -121,6 +143,8 @@ class MemoryState:
         """Apply a decision that was submitted as this write. It cannot fail, so memory is never ahead of the writer."""
         self.usages[effects.agent.agent_id] = after.usage
         self._durable = durable
+        if after.series:
+            self.usage_series.apply(after.series, write, durable)
         reservation = effects.reservation
         if reservation is not None:
             if after.history is not None:

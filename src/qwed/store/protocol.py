@@ -11,9 +11,11 @@ from typing import NamedTuple, Protocol
 from qwed.domain.access_lists import AccessLists
 from qwed.domain.agent import Agent, Key
 from qwed.domain.budget import UsageCounters
-from qwed.domain.change_parts import AttestationRevoked, Conflict, Webhook
+from qwed.domain.change_parts import AttestationRevoked, Conflict, GroupApproval, Webhook
 from qwed.domain.evidence import TrustEvidence
+from qwed.domain.policy_set import PolicySet, PolicySetVersion
 from qwed.domain.snapshot import ChainEnd, Snapshot, SnapshotKeys
+from qwed.domain.usage_window import UsageKey, UsageValues, Use
 from qwed.domain.write_set import Committed, Reservation, WriteSet
 from qwed.futures import CallScheduler, Future
 from qwed.store.batch_job import BatchJob, JobItem
@@ -109,6 +111,10 @@ class ApprovalRecord(NamedTuple):
     leaf: str
     payload: str
     subject_id: str | None = None
+    approver_groups: tuple[str, ...] = ()
+    """Groups that must each approve."""
+    group_approvals: tuple[GroupApproval, ...] = ()
+    """Approvals that they have given so far."""
 
     def state_at(self, now: float) -> str:
         """Return its state at `now`: pending past its time is expired, even if that is not written yet."""
@@ -205,11 +211,23 @@ class Store(Protocol):
 
     def find_agent(self, agent_id: str) -> Agent | None: ...
 
-    def list_agents(self, organisation_id: str, limit: int, after: str) -> Sequence[Agent]: ...
+    def agents_named(self, organisation_id: str, name_key: str, limit: int) -> Sequence[str]: ...
+
+    def find_agent_of_token(self, prefix: str) -> Agent | None: ...
+
+    def key_names(self) -> Future[None] | None: ...
+
+    def list_agents(self, organisation_id: str, limit: int, after: str, status: str = "current") -> Sequence[Agent]: ...
 
     def halted(self, organisation_id: str) -> bool: ...
 
     def tool_rows(self, organisation_id: str) -> dict[str, bytes]: ...
+
+    def policies(self, organisation_id: str) -> PolicySet: ...
+
+    def policy_set(self, organisation_id: str, version: int) -> PolicySet | None: ...
+
+    def policy_versions(self, organisation_id: str, limit: int, before: int | None) -> Sequence[PolicySetVersion]: ...
 
     def access_lists(self, organisation_id: str) -> AccessLists: ...
 
@@ -272,6 +290,12 @@ class Store(Protocol):
     def durable(self) -> Future[None]: ...
 
     def usage_counters(self, agent_id: str, now: float) -> UsageCounters: ...
+
+    def usage_values(
+        self, agent_id: str, organisation_id: str, keys: Sequence[UsageKey], now: float
+    ) -> UsageValues: ...
+
+    def held_uses(self, approval_id: str) -> tuple[Use, ...]: ...
 
     def trust_evidence(self, agent_id: str) -> TrustEvidence: ...
 

@@ -51,11 +51,11 @@ class StoreQueries:
 
     def find_approval(self, approval_id: str) -> ApprovalRecord | None:
         row = self._one(sql.SELECT_APPROVAL, (approval_id,))
-        return None if row is None else ApprovalRecord(*row)
+        return None if row is None else sql.to_approval(row)
 
     def list_approvals(self, query: ApprovalQuery) -> Sequence[ApprovalRecord]:
         rows = self._page(sql.SELECT_APPROVALS, sql.approval_query_values(query), _PAYLOAD_OF_APPROVAL)
-        return [ApprovalRecord(*row) for row in rows]
+        return [sql.to_approval(row) for row in rows]
 
     def activity_summary(self, agent_id: str, since: float | None, until: float | None) -> ActivitySummary:
         begin, end = sql.BEGINNING if since is None else since, sql.END if until is None else until

@@ -90,11 +90,11 @@ class Reservations:
         """Return True if the step and the cost are still free; they were when the snapshot was loaded."""
         reserved = self.costs.get(reservation.agent_id, NO_COST)
         counters = usage.counters.at(reservation.reserved_at)
-        limits = None if snapshot.agent is None else snapshot.agent.limits
-        if limits is None or exceeded_limit(counters, reserved, reservation.charge, limits) is not None:
+        agent, step = snapshot.agent, reservation.step
+        if agent is None or exceeded_limit(counters, reserved, reservation.charge, agent.limits) is not None:
             return False
-        step = reservation.step
-        return history.refuses_step(step.number, self._max_steps, auto_numbered=step.auto_numbered) is None
+        max_steps = agent.steps_limit(self._max_steps)
+        return history.refuses_step(step.number, max_steps, auto_numbered=step.auto_numbered) is None
 
     def holds(self, reservation: Reservation) -> bool:
         """Return True if the lease is still valid."""

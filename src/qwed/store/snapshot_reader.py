@@ -72,6 +72,39 @@ class RevocationRow(NamedTuple):
     at: float
 
 
+class PolicySetRow(NamedTuple):
+    """Version of a policy set as stored, with its documents in JSON."""
+
+    version: int
+    digest: str
+    documents: str
+    changed_at: float
+    changed_by: str
+
+
+class SeriesRow(NamedTuple):
+    """Series of rolling usage; amounts are decimals as text."""
+
+    owner_id: str
+    tool: str
+    argument: str
+    total: str
+    held: str
+    last: int
+
+
+class HoldRow(NamedTuple):
+    """Use that an approval holds, with the state and kind of the approval, or None where it is missing."""
+
+    approval_id: str
+    owner_id: str
+    tool: str
+    argument: str
+    amount: str
+    state: str | None
+    kind: str | None
+
+
 class ActivityLocation(NamedTuple):
     """Log position of an activity."""
 
@@ -91,6 +124,14 @@ _APPROVALS = _select(ApprovalRow, "approvals", "organisation_id = ? ORDER BY app
 _APPROVAL_OF = _select(ApprovalRow, "approvals", "activity_id = ?")
 _REVOCATIONS = _select(RevocationRow, "revocations", "organisation_id = ? ORDER BY attestation_id")
 _REVOCATION = _select(RevocationRow, "revocations", "attestation_id = ?")
+_POLICY_SETS = _select(PolicySetRow, "policy_sets", "organisation_id = ? ORDER BY version")
+_OWNED = "owner_id = ? OR owner_id IN (SELECT agent_id FROM agents WHERE organisation_id = ?)"
+_SERIES = _select(SeriesRow, "usage_series", f"{_OWNED} ORDER BY owner_id, tool, argument")
+_HOLDS = (
+    "SELECT h.approval_id, owner_id, tool, argument, amount, p.state, p.kind FROM usage_holds h "  # noqa: S608 - constants
+    f"LEFT JOIN approvals p ON p.approval_id = h.approval_id WHERE {_OWNED} ORDER BY h.approval_id, owner_id, tool"
+)
+_TOTALS = "SELECT total_before FROM usage_entries WHERE owner_id = ? AND tool = ? AND argument = ? ORDER BY at"
 _SCHEMA = "SELECT type || ' `' || name || '`', sql FROM sqlite_master WHERE name NOT LIKE 'sqlite@_%' ESCAPE '@'"
 _EXECUTIONS = (
     "SELECT e.activity_id FROM executions e JOIN activities a USING (activity_id) WHERE a.organisation_id = ? "
@@ -109,6 +150,9 @@ class Tables(Protocol):
 
     def one(self, statement: str, values: Row) -> Row | None:
         """Return the first row of a statement, or None."""
+
+    def has_table(self, name: str) -> bool:
+        """Return True if the table exists: a file of an earlier version lacks those that came later."""
 
     def schema_drift(self) -> list[str]:
         """Return the parts of the schema that differ from this version."""
@@ -131,6 +175,10 @@ class SqliteTables:
     def one(self, statement: str, values: Row) -> Row | None:
         """Return the first row of a statement, or None."""
         return next(self.rows(statement, values), None)
+
+    def has_table(self, name: str) -> bool:
+        """Return True if the table exists."""
+        return self.one("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)) is not None
 
     def schema_drift(self) -> list[str]:
         """Return the tables, indexes, triggers and views that differ from this version, or are not part of it."""
@@ -235,6 +283,22 @@ class SnapshotReader:
         statement = "SELECT key_id, revoked_at IS NOT NULL FROM keys WHERE organisation_id = ? ORDER BY created_at"
         return {row[0]: bool(row[1]) for row in self._rows(statement, organisation_id)}
 
+    def policy_sets(self, organisation_id: str) -> Iterator[PolicySetRow]:
+        """Yield every version of the policy set of an organisation, in order."""
+        return map(PolicySetRow._make, self._rows_of("policy_sets", _POLICY_SETS, organisation_id))
+
+    def usage_series(self, organisation_id: str) -> Iterator[SeriesRow]:
+        """Yield the series of rolling usage of an organisation and its agents."""
+        return map(SeriesRow._make, self._rows_of("usage_series", _SERIES, organisation_id, organisation_id))
+
+    def usage_totals(self, owner_id: str, tool: str, argument: str) -> Iterator[str]:
+        """Yield the total of a series before each of its uses, in order."""
+        return (row[0] for row in self._rows(_TOTALS, owner_id, tool, argument))
+
+    def usage_holds(self, organisation_id: str) -> Iterator[HoldRow]:
+        """Yield the uses of an organisation and its agents that approvals hold."""
+        return map(HoldRow._make, self._rows_of("usage_holds", _HOLDS, organisation_id, organisation_id))
+
     def erased(self, organisation_id: str) -> dict[str, str]:
         """Return the names of the erased subjects by id."""
         statement = "SELECT subject_id, name FROM subjects WHERE organisation_id = ? AND key IS NULL"
@@ -255,6 +319,10 @@ class SnapshotReader:
 
     def _rows(self, statement: str, *values: Any) -> Iterator[Row]:
         return self.tables.rows(statement, values)
+
+    def _rows_of(self, table: str, statement: str, *values: Any) -> Iterator[Row]:
+        """Return the rows of a statement, none where its table does not exist yet."""
+        return self._rows(statement, *values) if self._tables.has_table(table) else iter(())
 
 
 @contextmanager

@@ -7,28 +7,46 @@ import msgspec
 from qwed.domain.agent import Agent, AgentLimits, AgentStatus, Key, Permissions
 from qwed.domain.behaviour import BehaviourWindow
 from qwed.domain.budget import Usage, UsageCounters
-from qwed.domain.change_parts import ApprovalRequest, Webhook
+from qwed.domain.change_parts import ApprovalRequest, GroupApproval, Webhook
 from qwed.domain.evidence import TrustEvidence
 from qwed.domain.write_set import Activity, Committed, IdempotentAnswer
 from qwed.model import Trust
 from qwed.store.columns import insert, on_conflict_replace, select, table_columns, upsert
-from qwed.store.protocol import ActivityQuery, ApprovalQuery
+from qwed.store.protocol import ActivityQuery, ApprovalQuery, ApprovalRecord
 
 Row = tuple[Any, ...]
 
 INSERT_ORGANISATION = insert("organisations")
 INSERT_KEY = insert("keys")
 INSERT_AGENT = insert("agents")
-UPDATE_AGENT = "UPDATE agents SET trust = ?, status = ?, token_prefix = ?, token_digest = ? WHERE agent_id = ?"
-INSERT_APPROVAL = f"INSERT INTO {table_columns('approvals')} VALUES (?, ?, ?, ?, '', 'pending', ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - constants
+UPDATE_AGENT = (
+    "UPDATE agents SET name = ?, trust = ?, status = ?, permissions = ?, limits = ?, token_prefix = ?, "
+    "token_digest = ?, description = ?, labels = ?, max_steps = ?, name_key = ?, restorable_trust = ?, "
+    "retired_at = ? WHERE agent_id = ?"
+)
+INSERT_APPROVAL = (
+    f"INSERT INTO {table_columns('approvals')} VALUES (?, ?, ?, ?, '', 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - constants
+)
 RESOLVE_APPROVAL = (
     "UPDATE approvals SET state = ?, resolution = ?, resolved_in = ? WHERE approval_id = ? AND state = 'pending'"
 )
+PUT_GROUP_APPROVALS = "UPDATE approvals SET group_approvals = ? WHERE approval_id = ? AND state = 'pending'"
 SELECT_ELEVATION = "SELECT 1 FROM approvals WHERE agent_id = ? AND kind = 'trust_elevation' AND state = 'pending'"
+UPDATE_KEY = "UPDATE keys SET approver_groups = ? WHERE key_id = ?"
 SELECT_KEYS = select("keys", "WHERE organisation_id = ? ORDER BY created_at, rowid")
 SELECT_KEY = select("keys", "WHERE prefix = ?")
 SELECT_AGENT = select("agents", "WHERE agent_id = ?")
-SELECT_AGENTS = select("agents", "WHERE organisation_id = ? AND agent_id > ? ORDER BY agent_id LIMIT ?")
+_STATUS = "CASE WHEN retired_at IS NULL THEN status ELSE 'retired' END"
+SELECT_AGENTS = select(
+    "agents",
+    f"WHERE organisation_id = ? AND agent_id > ? AND (CAST(? AS TEXT) = 'all' OR {_STATUS} = ? "
+    "OR (CAST(? AS TEXT) = 'current' AND retired_at IS NULL)) ORDER BY agent_id LIMIT ?",
+)
+SELECT_NAMED = "SELECT agent_id FROM agents WHERE organisation_id = ? AND name_key = ? ORDER BY agent_id LIMIT ?"
+SELECT_OTHER_NAMED = "SELECT agent_id FROM agents WHERE organisation_id = ? AND name_key = ? AND agent_id != ? LIMIT 1"
+SELECT_AGENT_OF_TOKEN = select("agents", "WHERE token_prefix = ?")
+SELECT_UNKEYED_NAMES = "SELECT agent_id, name FROM agents WHERE name_key IS NULL"
+PUT_NAME_KEY = "UPDATE agents SET name_key = ? WHERE agent_id = ?"
 PUT_WEBHOOK = (
     f"INSERT INTO {table_columns('webhooks')} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, "  # noqa: S608 - constants
     f"(SELECT count(*) FROM outbox o WHERE o.organisation_id = ?)) {on_conflict_replace('webhooks')}"
@@ -56,6 +74,14 @@ PUT_CHAIN = upsert("attestation_chains")
 DELETE_SOME_EXPIRED_ANSWERS = (
     "DELETE FROM idempotency_keys WHERE (agent_id, key) IN "
     "(SELECT agent_id, key FROM idempotency_keys WHERE expires_at < ? LIMIT 16)"
+)
+INSERT_POLICY_SET = insert("policy_sets")
+_POLICY_SET = "SELECT version, digest, documents FROM policy_sets WHERE organisation_id = ? "
+SELECT_POLICIES = _POLICY_SET + "ORDER BY version DESC LIMIT 1"
+SELECT_POLICY_SET = _POLICY_SET + "AND version = ?"
+SELECT_POLICY_VERSIONS = (
+    "SELECT version, digest, changes, changed_at, changed_by FROM policy_sets "
+    "WHERE organisation_id = ? AND version < ? ORDER BY version DESC LIMIT ?"
 )
 SELECT_LISTS = "SELECT list, sender, receiver FROM message_lists WHERE organisation_id = ?"
 DELETE_ENTRY = "DELETE FROM message_lists WHERE organisation_id = ? AND list = ? AND sender = ? AND receiver = ?"
@@ -100,11 +126,15 @@ _APPROVAL_COLUMNS = (
     "p.high_risk_calls, p.created_at, p.expires_at, p.kind, p.requested_by, p.request, p.resolution, "
 )
 _APPROVAL = (
-    _APPROVAL_COLUMNS + "a.leaf, a.payload, a.subject_id FROM approvals p JOIN activities a USING (activity_id) "
+    _APPROVAL_COLUMNS
+    + "a.leaf, a.payload, a.subject_id, p.approver_groups, p.group_approvals "
+    + "FROM approvals p JOIN activities a USING (activity_id) "
 )
 SELECT_APPROVAL = _APPROVAL + "WHERE p.approval_id = ?"
 # Without their content, which resolving them does not need.
-_EXPIRED_APPROVAL = _APPROVAL_COLUMNS + "'', '', a.subject_id FROM approvals p JOIN activities a USING (activity_id) "
+_EXPIRED_APPROVAL = _APPROVAL_COLUMNS + (
+    "'', '', a.subject_id, p.approver_groups, p.group_approvals FROM approvals p JOIN activities a USING (activity_id) "
+)
 SELECT_EXPIRED = _EXPIRED_APPROVAL + "WHERE p.state = 'pending' AND p.expires_at <= ? ORDER BY p.expires_at LIMIT ?"
 SELECT_EXPIRED_OF = _EXPIRED_APPROVAL + "WHERE p.agent_id = ? AND p.state = 'pending' AND p.expires_at <= ?"
 SELECT_NEXT_EXPIRY = "SELECT min(expires_at) FROM approvals WHERE state = 'pending' AND expires_at > ?"
@@ -128,7 +158,10 @@ AFTER_LAST = (END, 2**62)
 """Times before and after all stored activities."""
 
 _permissions = msgspec.json.Decoder(Permissions)
+_names = msgspec.json.Decoder(tuple[str, ...])
+_group_approvals = msgspec.json.Decoder(tuple[GroupApproval, ...])
 _limits = msgspec.json.Decoder(AgentLimits)
+_labels = msgspec.json.Decoder(dict[str, str])
 
 
 def key_row(key: Key) -> Row:
@@ -142,12 +175,13 @@ def key_row(key: Key) -> Row:
         key.digest,
         key.created_at,
         key.revoked_at,
+        _list_text(key.approver_groups),
     )
 
 
 def to_key(row: Row) -> Key:
     """Return the API key in a row."""
-    key_id, organisation_id, name, role, prefix, digest, created_at, revoked_at = row
+    key_id, organisation_id, name, role, prefix, digest, created_at, revoked_at, approver_groups = row
     return Key(
         key_id=key_id,
         organisation_id=organisation_id,
@@ -157,7 +191,21 @@ def to_key(row: Row) -> Key:
         digest=digest,
         created_at=created_at,
         revoked_at=revoked_at,
+        approver_groups=_list_in(approver_groups),
     )
+
+
+def changed_key_row(key: Key) -> Row:
+    """Return the values of UPDATE_KEY: the fields of a key that can change."""
+    return (_list_text(key.approver_groups), key.key_id)
+
+
+def _list_text(names: tuple[str, ...]) -> str | None:
+    return msgspec.json.encode(names).decode() if names else None
+
+
+def _list_in(text: str | None) -> tuple[str, ...]:
+    return () if text is None else _names.decode(text)
 
 
 def agent_row(agent: Agent) -> Row:
@@ -169,7 +217,7 @@ def agent_row(agent: Agent) -> Row:
         agent.type,
         agent.principal_id,
         int(agent.trust),
-        str(agent.status),
+        _stored_status(agent),
         msgspec.json.encode(agent.permissions),
         msgspec.json.encode(agent.limits),
         agent.token_prefix,
@@ -179,7 +227,22 @@ def agent_row(agent: Agent) -> Row:
         agent.framework,
         agent.model,
         agent.registered_by,
+        _encoded_labels(agent),
+        agent.max_conversation_steps,
+        agent.name_key,
+        int(agent.registered_trust),
+        int(agent.restorable_trust),
+        agent.retired_at,
     )
+
+
+def _stored_status(agent: Agent) -> str:
+    """Return the status to store: a retired agent is a suspended one with the time of its retirement."""
+    return str(AgentStatus.SUSPENDED if agent.status is AgentStatus.RETIRED else agent.status)
+
+
+def _encoded_labels(agent: Agent) -> str:
+    return msgspec.json.encode(dict(agent.labels)).decode()
 
 
 def to_agent(row: Row) -> Agent:
@@ -191,7 +254,7 @@ def to_agent(row: Row) -> Agent:
         type=row[3],
         principal_id=row[4],
         trust=Trust(row[5]),
-        status=AgentStatus(row[6]),
+        status=AgentStatus(row[6]) if row[21] is None else AgentStatus.RETIRED,
         permissions=_permissions.decode(row[7]),
         limits=_limits.decode(row[8]),
         token_prefix=row[9],
@@ -201,6 +264,11 @@ def to_agent(row: Row) -> Agent:
         framework=row[13],
         model=row[14],
         registered_by=row[15],
+        labels=_labels.decode(row[16]),
+        max_conversation_steps=row[17],
+        registered_trust=Trust(row[19]),
+        restorable_trust=Trust(row[20]),
+        retired_at=row[21],
     )
 
 
@@ -211,7 +279,22 @@ def to_usage(row: Row) -> Usage:
 
 def changed_agent_row(agent: Agent) -> Row:
     """Return the values of UPDATE_AGENT: the fields of an agent that can change."""
-    return (int(agent.trust), str(agent.status), agent.token_prefix, agent.token_digest, agent.agent_id)
+    return (
+        agent.name,
+        int(agent.trust),
+        _stored_status(agent),
+        msgspec.json.encode(agent.permissions),
+        msgspec.json.encode(agent.limits),
+        agent.token_prefix,
+        agent.token_digest,
+        agent.description,
+        _encoded_labels(agent),
+        agent.max_conversation_steps,
+        agent.name_key,
+        int(agent.restorable_trust),
+        agent.retired_at,
+        agent.agent_id,
+    )
 
 
 def approval_row(organisation_id: str, agent_id: str, activity_id: str, approval: ApprovalRequest) -> Row:
@@ -229,7 +312,20 @@ def approval_row(organisation_id: str, agent_id: str, activity_id: str, approval
         approval.kind,
         approval.requested_by,
         approval.request,
+        _list_text(approval.approver_groups),
     )
+
+
+def to_approval(row: Row) -> ApprovalRecord:
+    """Return the approval in a row."""
+    *columns, approver_groups, group_approvals = row
+    given = () if group_approvals is None else _group_approvals.decode(group_approvals)
+    return ApprovalRecord._make((*columns, _list_in(approver_groups), given))
+
+
+def group_approvals_text(approvals: tuple[GroupApproval, ...]) -> str:
+    """Return the stored form of the approvals that groups have given."""
+    return msgspec.json.encode(approvals).decode()
 
 
 def webhook_row(webhook: Webhook) -> Row:

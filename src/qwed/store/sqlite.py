@@ -18,6 +18,7 @@ from qwed.domain.conversation import EMPTY_HISTORY
 from qwed.domain.evidence import TrustEvidence
 from qwed.domain.snapshot import NO_CHAIN, NO_STEPS, ChainEnd, Snapshot, SnapshotKeys, StoredAnswer
 from qwed.domain.transition import CommitLimits
+from qwed.domain.usage_window import UsageKey, UsageValues, usage_values
 from qwed.domain.write_set import Committed, Reservation, WriteSet
 from qwed.futures import CallScheduler, Future, completed, notify
 from qwed.model.clock import Clock
@@ -70,7 +71,12 @@ class SqliteStore(BaseStore):
         self.next_expiry = 0.0
         self._entities = EntityCache(self._lock, self._one, self._some)
         self._state = MemoryState(
-            self._entities, self.reservations, self._one, self.leaves, CommitLimits(max_steps, max_open_approvals)
+            self._entities,
+            self.reservations,
+            self._one,
+            self._some,
+            self.leaves,
+            CommitLimits(max_steps, max_open_approvals),
         )
         self._buckets = TokenBuckets(self._load_bucket)
         # Last, because it locks the directory: a constructor that failed afterwards could not release the lock.
@@ -168,6 +174,7 @@ class SqliteStore(BaseStore):
             organisation_id, conversation_id = agent.organisation_id, keys.conversation_id
             is_halted = entities.halted_organisations.get(organisation_id)
             tools = entities.tool_definitions.get(organisation_id)
+            policies = entities.policy_sets.get(organisation_id)
             usage = state.usages.get(agent_id) or state.usage(agent_id)
             history, steps, reserved = EMPTY_HISTORY, NO_STEPS, NO_COST
             if conversation_id is not None:
@@ -181,11 +188,15 @@ class SqliteStore(BaseStore):
                 key=key,
                 halted=entities.halted(organisation_id) if is_halted is None else is_halted,
                 tools=entities.tools(organisation_id) if tools is None else tools,
+                policies=entities.policies(organisation_id) if policies is None else policies,
                 usage=usage,
                 reserved=reserved,
                 history=history,
                 reserved_steps=steps,
             )
+            if keys.usage:
+                values = usage_values(keys.usage, agent_id, organisation_id, state, keys.now)
+                snapshot = replace(snapshot, usage_values=values)
             if keys.idempotency_key is None and keys.chain_id is None and keys.receiver_id is None:
                 return snapshot
             return self._with_rest(snapshot, keys, organisation_id)
@@ -236,7 +247,7 @@ class SqliteStore(BaseStore):
                 plan = plan_decision(write_set, effects, self._state)
             if isinstance(plan, Conflict):
                 return completed(plan)
-            write, log_ends, after, usage = plan
+            write, log_ends, after, usage, series = plan
             durable = self._writer.written
             if self._buckets.changed:
                 write.statements += self._buckets.statements(self._submitted + 1, durable, write_set.activity.at)
@@ -250,6 +261,7 @@ class SqliteStore(BaseStore):
                     self.next_expiry = min(self.next_expiry, effects.approval.expires_at)
             else:
                 self.next_expiry = 0.0  # it may have added an approval; changes are rare, so reading again is cheap
+                self._state.usage_series.apply(series, self._submitted, durable)
                 if usage is not None:
                     self._state.usages[write_set.agent_id] = usage
             if effects is None or effects.degradations:
@@ -283,11 +295,15 @@ class SqliteStore(BaseStore):
         with self._lock:
             return self._state.usage(agent_id).counters.at(now)
 
+    def usage_values(self, agent_id: str, organisation_id: str, keys: Sequence[UsageKey], now: float) -> UsageValues:
+        with self._lock:
+            return usage_values(keys, agent_id, organisation_id, self._state, now)
+
     def expired_approvals(self, now: float, limit: int) -> Sequence[ApprovalRecord]:
         if now < self.next_expiry:
             return ()
         with self._lock:
-            approvals = [ApprovalRecord(*row) for row in self._some(sql.SELECT_EXPIRED, (now, limit))]
+            approvals = [sql.to_approval(row) for row in self._some(sql.SELECT_EXPIRED, (now, limit))]
             # Not before they are resolved: the caller may fail to do it.
             self.next_expiry = now if approvals else self._expiry_after(now)
             return [approval for approval in approvals if not self._entities.is_claimed(approval.approval_id)]
@@ -298,7 +314,7 @@ class SqliteStore(BaseStore):
                 agent_id
             ):
                 return ()
-            approvals = [ApprovalRecord(*row) for row in self._some(sql.SELECT_EXPIRED_OF, (agent_id, now))]
+            approvals = [sql.to_approval(row) for row in self._some(sql.SELECT_EXPIRED_OF, (agent_id, now))]
             return [approval for approval in approvals if not self._entities.is_claimed(approval.approval_id)]
 
     def _expiry_after(self, now: float) -> float:

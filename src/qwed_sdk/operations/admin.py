@@ -16,7 +16,7 @@ def list_approvals(
 
     Args:
         state: Only those that are `pending`, `approved`, `rejected` or `expired`.
-        agent_id: Only those of this agent.
+        agent_id: Only those of the agent with this id or name.
         limit: Largest number of entries.
 
     Returns:
@@ -97,12 +97,13 @@ def create_organisation(name: str) -> Operation[ApiRecord]:
     return (yield from call(ApiRecord, Endpoint.ADD_ORGANISATION, body={"name": name}))
 
 
-def create_key(name: str, role: str = "member") -> Operation[ApiRecord]:
+def create_key(name: str, role: str = "member", groups: Sequence[str] = ()) -> Operation[ApiRecord]:
     """Create an API key of the organisation.
 
     Args:
         name: Name of the key, for people.
         role: `owner`, `approver`, `member` or `metrics`.
+        groups: Groups in whose name the key approves, such as `finance`; for owner and approver keys.
 
     Returns:
         The key's description, and the `key` itself, which is shown this once.
@@ -110,7 +111,25 @@ def create_key(name: str, role: str = "member") -> Operation[ApiRecord]:
     Raises:
         QWEDAuthError: The key's role is not `owner`.
     """
-    return (yield from call(ApiRecord, Endpoint.ADD_KEY, body={"name": name, "role": role}))
+    return (yield from call(ApiRecord, Endpoint.ADD_KEY, body={"name": name, "role": role, "groups": list(groups)}))
+
+
+def change_key_groups(key_id: str, groups: Sequence[str]) -> Operation[ApiRecord]:
+    """Set the groups in whose name a key approves.
+
+    Args:
+        key_id: Id of the key, `key_...`.
+        groups: All groups of the key from now on.
+
+    Returns:
+        The changed key.
+
+    Raises:
+        QWEDAuthError: The key's role is not `owner`.
+        QWEDNotFoundError: The organisation has no key with this id.
+        QWEDConflictError: The key is revoked, or its role approves nothing.
+    """
+    return (yield from call(ApiRecord, Endpoint.CHANGE_KEY, key_id, body={"groups": list(groups)}))
 
 
 def list_keys() -> Operation[list[ApiRecord]]:
@@ -186,9 +205,26 @@ def put_tool(name: str, risk_level: str, **fields: Any) -> Operation[ApiRecord]:
 
     Raises:
         QWEDAuthError: The key's role is not `owner`.
+        QWEDConflictError: A tool is registered whose name differs only by case.
         QWEDRequestError: A field is unknown or cannot be used.
     """
     return (yield from call(ApiRecord, Endpoint.PUT_TOOL, name, body={"risk_level": risk_level, **fields}))
+
+
+def delete_tool(name: str) -> Operation[ApiRecord]:
+    """Delete the organisation's registration of a tool; a built-in tool of that name applies again.
+
+    Args:
+        name: Name of the tool.
+
+    Returns:
+        `removed`, which is true.
+
+    Raises:
+        QWEDAuthError: The key's role is not `owner`.
+        QWEDNotFoundError: The organisation has not registered the tool.
+    """
+    return (yield from call(ApiRecord, Endpoint.DELETE_TOOL, name))
 
 
 def set_webhook(url: str, events: Sequence[str] | None = None) -> Operation[ApiRecord]:

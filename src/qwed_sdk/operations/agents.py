@@ -31,11 +31,13 @@ def register_agent(
     description: str | None = None,
     framework: str | None = None,
     model: str | None = None,
+    labels: Mapping[str, str] | None = None,
+    max_conversation_steps: int | None = None,
 ) -> Operation[Agent]:
     """Register an agent, and return it with its token.
 
     Args:
-        name: Name of the agent, for people.
+        name: Name of the agent, which no other agent of the organisation has; it is accepted wherever an id is.
         type: `supervised` (trust level 1, the default), `autonomous` (2) or `trusted` (3).
         principal_id: Id of the person or service that the agent acts for; required.
         permissions: Tools, tables, paths and domains that it may use, the `dialect` of its database and the
@@ -45,13 +47,16 @@ def register_agent(
         description: What the agent does.
         framework: Framework that it is built with.
         model: Model that it uses.
+        labels: Labels such as `{"team": "support"}`, which policies read; an owner's key sets them.
+        max_conversation_steps: Steps of one conversation, in place of the server's setting; an owner's key sets it.
 
     Returns:
         The agent. Its `agent_token` is shown this once.
 
     Raises:
         QWEDRequestError: A field is missing, unknown or cannot be used.
-        QWEDAuthError: The key is not an owner's, and trust level 3 was requested.
+        QWEDAuthError: The key is not an owner's, and trust level 3 or labels were requested.
+        QWEDConflictError: Another agent has the name; `details` has its id.
     """
     body = {
         "name": name,
@@ -63,6 +68,8 @@ def register_agent(
         "description": description,
         "framework": framework,
         "model": model,
+        "labels": labels,
+        "max_conversation_steps": max_conversation_steps,
     }
     return (yield from call(Agent, Endpoint.REGISTER_AGENT, body=body, must_have="agent_id"))
 
@@ -71,7 +78,7 @@ def get_agent(agent_id: str, agent_token: str | None = None) -> Operation[Agent]
     """Return an agent.
 
     Args:
-        agent_id: Id of the agent, `agent_...`.
+        agent_id: Id or name of the agent.
         agent_token: Token of the agent; without it the client's own credential is sent.
 
     Returns:
@@ -83,16 +90,20 @@ def get_agent(agent_id: str, agent_token: str | None = None) -> Operation[Agent]
     return (yield from call(Agent, Endpoint.GET_AGENT, agent_id, agent_token=agent_token, must_have="agent_id"))
 
 
-def list_agents(limit: int = 100) -> Operation[list[Agent]]:
+def list_agents(limit: int = 100, status: str | None = None) -> Operation[list[Agent]]:
     """Return the agents of the organisation.
 
     Args:
         limit: Largest number of entries.
+        status: Only those that are `active`, `suspended` or `retired`, or `all`; by default those not retired.
 
     Returns:
         The agents, without their tokens.
+
+    Raises:
+        QWEDRequestError: The status does not exist.
     """
-    return (yield from fetch_entries(Agent, Endpoint.LIST_AGENTS, "agents", limit=limit))
+    return (yield from fetch_entries(Agent, Endpoint.LIST_AGENTS, "agents", limit=limit, filters={"status": status}))
 
 
 def verify_action(
@@ -106,10 +117,10 @@ def verify_action(
     """Request a decision about an action.
 
     Args:
-        agent_id: Id of the agent, `agent_...`.
+        agent_id: Id or name of the agent.
         action: The action: `type`, and `query`, `code`, `target` or `parameters`, and optionally `cost`.
         context: `conversation_id` and `step_number`, and optionally `pre_action_state_hash` and `state_source`.
-        options: `require_attestation`, `risk_threshold` and `chain_id`.
+        options: `require_attestation`, `risk_threshold`, `chain_id` and `include_facts`.
         agent_token: Token of the agent; without it the client's own credential is sent.
         idempotency_key: Printable ASCII; by default a new one for each call. A repeated request with the same key
             returns the first answer.
@@ -140,11 +151,11 @@ def verify_tool_call(
     """Request a decision about a tool call.
 
     Args:
-        agent_id: Id of the agent, `agent_...`.
+        agent_id: Id or name of the agent.
         tool_name: Name of the tool.
         parameters: Arguments of the call.
         context: `conversation_id` and `step_number`, and optionally `pre_action_state_hash` and `state_source`.
-        options: `require_attestation`, `risk_threshold` and `chain_id`.
+        options: `require_attestation`, `risk_threshold`, `chain_id` and `include_facts`.
         agent_token: Token of the agent; without it the client's own credential is sent.
         idempotency_key: Printable ASCII; by default a new one for each call. A repeated request with the same key
             returns the first answer.
@@ -184,7 +195,7 @@ def get_action(agent_id: str, action_id: str, agent_token: str | None = None) ->
     """Return the current state of an action.
 
     Args:
-        agent_id: Id of the agent, `agent_...`.
+        agent_id: Id or name of the agent.
         action_id: Id of the action, `act_...`.
         agent_token: Token of the agent; without it the client's own credential is sent.
 
@@ -203,7 +214,7 @@ def wait_for_decision(
     """Wait until a person has decided about an action.
 
     Args:
-        agent_id: Id of the agent, `agent_...`.
+        agent_id: Id or name of the agent.
         action_id: Id of the action, `act_...`.
         timeout: Seconds to wait at most, up to a day.
         agent_token: Token of the agent; without it the client's own credential is sent.
@@ -249,7 +260,7 @@ def log_execution(
     """Record the outcome of a permitted action, once.
 
     Args:
-        agent_id: Id of the agent, `agent_...`.
+        agent_id: Id or name of the agent.
         action_id: Id of the action, `act_...`.
         success: Whether the action was executed successfully.
         result: Result of the action; only its hash is stored.
@@ -273,7 +284,7 @@ def get_agent_budget(agent_id: str, agent_token: str | None = None) -> Operation
     """Return the limits of an agent, and what it has spent.
 
     Args:
-        agent_id: Id of the agent, `agent_...`.
+        agent_id: Id or name of the agent.
         agent_token: Token of the agent; without it the client's own credential is sent.
 
     Returns:
@@ -298,7 +309,7 @@ def get_agent_activity(
     """Return the activity of an agent, newest first.
 
     Args:
-        agent_id: Id of the agent, `agent_...`.
+        agent_id: Id or name of the agent.
         limit: Largest number of entries.
         since: First day or moment, inclusive.
         until: Last day or moment, exclusive.
@@ -317,138 +328,6 @@ def get_agent_activity(
     return (yield from fetch_entries(Action, Endpoint.GET_ACTIVITY, "activities", agent_id, **how))
 
 
-def request_trust_change(
-    agent_id: str, to_level: int, justification: str | None = None, agent_token: str | None = None
-) -> Operation[ApiRecord]:
-    """Request one trust level more, which a person approves.
-
-    Args:
-        agent_id: Id of the agent, `agent_...`.
-        to_level: Requested level.
-        justification: Why, for the person who approves.
-        agent_token: Token of the agent; without it the client's own credential is sent.
-
-    Returns:
-        The request with its `approval_id` and `evidence`.
-
-    Raises:
-        QWEDConflictError: The evidence is not sufficient (see `details`), or a request is already open.
-    """
-    body = {"to_level": to_level, "justification": justification}
-    return (yield from call(ApiRecord, Endpoint.CHANGE_TRUST, agent_id, body=body, agent_token=agent_token))
-
-
-def reduce_trust(agent_id: str, to_level: int, justification: str | None = None) -> Operation[ApiRecord]:
-    """Lower the trust level of an agent at once.
-
-    Args:
-        agent_id: Id of the agent, `agent_...`.
-        to_level: New level.
-        justification: Why, for the log.
-
-    Returns:
-        The agent's id and new level.
-
-    Raises:
-        QWEDNotFoundError: The organisation has no agent with this id.
-        QWEDAuthError: The key's role is not `owner` or `approver`.
-    """
-    body = {"request": "trust_reduction", "to_level": to_level, "justification": justification}
-    return (yield from call(ApiRecord, Endpoint.CHANGE_TRUST, agent_id, body=body))
-
-
-def suspend_agent(agent_id: str, reason: str) -> Operation[Agent]:
-    """Suspend an agent: everything it requests is denied.
-
-    Args:
-        agent_id: Id of the agent, `agent_...`.
-        reason: Why, for the log.
-
-    Returns:
-        The suspended agent.
-
-    Raises:
-        QWEDNotFoundError: The organisation has no agent with this id.
-    """
-    return (yield from call(Agent, Endpoint.SUSPEND, agent_id, body={"reason": reason}, must_have="agent_id"))
-
-
-def reactivate_agent(agent_id: str, reason: str) -> Operation[Agent]:
-    """Reactivate a suspended agent.
-
-    Args:
-        agent_id: Id of the agent, `agent_...`.
-        reason: Why, for the log.
-
-    Returns:
-        The active agent.
-
-    Raises:
-        QWEDNotFoundError: The organisation has no agent with this id.
-        QWEDAuthError: The key's role is not `owner` or `approver`.
-    """
-    return (yield from call(Agent, Endpoint.REACTIVATE, agent_id, body={"reason": reason}, must_have="agent_id"))
-
-
-def file_complaint(agent_id: str, reason: str) -> Operation[Agent]:
-    """File a complaint about an agent, which suspends it.
-
-    Args:
-        agent_id: Id of the agent, `agent_...`.
-        reason: Why, for the log.
-
-    Returns:
-        The suspended agent.
-
-    Raises:
-        QWEDNotFoundError: The organisation has no agent with this id.
-    """
-    return (yield from call(Agent, Endpoint.FILE_COMPLAINT, agent_id, body={"reason": reason}, must_have="agent_id"))
-
-
-def rotate_token(agent_id: str) -> Operation[Agent]:
-    """Replace the token of an agent.
-
-    Args:
-        agent_id: Id of the agent, `agent_...`.
-
-    Returns:
-        The agent with its new `agent_token`; the old token is refused from now on.
-
-    Raises:
-        QWEDNotFoundError: The organisation has no agent with this id.
-        QWEDAuthError: The key's role is not `owner` or `approver`.
-    """
-    return (yield from call(Agent, Endpoint.ROTATE_TOKEN, agent_id, must_have="agent_token"))
-
-
-def suspend_all(reason: str) -> Operation[ApiRecord]:
-    """Suspend every agent of the organisation: the kill switch.
-
-    Args:
-        reason: Why, for the log.
-
-    Returns:
-        The organisation's id, and `halted`.
-    """
-    return (yield from call(ApiRecord, Endpoint.SUSPEND_ALL, body={"reason": reason}))
-
-
-def reactivate_all(reason: str) -> Operation[ApiRecord]:
-    """Release the kill switch; agents that were suspended one by one stay suspended.
-
-    Args:
-        reason: Why, for the log.
-
-    Returns:
-        The organisation's id, and `halted`.
-
-    Raises:
-        QWEDAuthError: The key's role is not `owner` or `approver`.
-    """
-    return (yield from call(ApiRecord, Endpoint.REACTIVATE_ALL, body={"reason": reason}))
-
-
 def compliance_report(
     agent_id: str,
     format: str = "pdf",  # noqa: A002 - the protocol calls it so
@@ -458,7 +337,7 @@ def compliance_report(
     """Return a compliance report about an agent.
 
     Args:
-        agent_id: Id of the agent, `agent_...`.
+        agent_id: Id or name of the agent.
         format: `pdf`, `json` or `csv`.
         since: First day; 30 days ago by default.
         until: Last day, exclusive.

@@ -8,7 +8,7 @@ from qwed.model import Decision
 from qwed_sdk.errors import QWEDError, may_have_decided
 from qwed_sdk.http_request import Acquire, Operation, Release
 from qwed_sdk.models import Action, Agent, Answer, ApiRecord
-from qwed_sdk.operations import agents
+from qwed_sdk.operations import agent_lifecycle, agents
 from qwed_sdk.step_counter import Conversation, ConversationRegistry
 
 
@@ -40,7 +40,7 @@ def verify_action(
     Args:
         action: The action: `type`, and `query`, `code`, `target` or `parameters`, and optionally `cost`.
         context: As for `QWEDClient.verify_action`; without it the call is the next step of the current conversation.
-        options: `require_attestation`, `risk_threshold` and `chain_id`.
+        options: `require_attestation`, `risk_threshold`, `chain_id` and `include_facts`.
 
     Returns:
         The decision, a refusal included. As a condition it is true for APPROVED only.
@@ -68,7 +68,7 @@ def verify_tool_call(
         tool_name: Name of the tool.
         parameters: Arguments of the call.
         context: As for `QWEDClient.verify_action`; without it the call is the next step of the current conversation.
-        options: `require_attestation`, `risk_threshold` and `chain_id`.
+        options: `require_attestation`, `risk_threshold`, `chain_id` and `include_facts`.
         justification: Why the agent calls the tool, for the person who approves it.
         effects: Effects of the call, such as `SPEND`, in addition to those that are found.
 
@@ -234,4 +234,6 @@ def request_trust_change(
     Raises:
         QWEDConflictError: The evidence is not sufficient (see `details`), or a request is already open.
     """
-    return (yield from agents.request_trust_change(binding.agent_id, to_level, justification, binding.agent_token))
+    return (
+        yield from agent_lifecycle.request_trust_change(binding.agent_id, to_level, justification, binding.agent_token)
+    )

@@ -20,6 +20,7 @@ from qwed.kernel.bootstrap import close_services, open_services
 from qwed.ratelimit import redis_pubsub
 from qwed.settings import Settings
 from qwed.store.protocol import StoreError
+from tests.support.agent_names import unique_name
 from tests.support.fault_injection import FailingProxy, ReplacingProxy
 from tests.support.redis_manual_clock import long_reply_timeout, run
 from tests.support.redis_server import RedisServer
@@ -75,7 +76,7 @@ class TwoProcesses:
 
     def act(self) -> None:
         """Write one leaf through the first process."""
-        self.gate.register_agent(name="a", principal_id="p")
+        self.gate.register_agent(name=unique_name(), principal_id="p")
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator["TwoProcesses"]:

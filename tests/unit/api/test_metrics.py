@@ -33,6 +33,7 @@ from qwed.model.histogram import BUCKETS
 from qwed.settings import Settings
 from qwed.witness.publishers import KINDS
 from tests.docs.pages import ROOT
+from tests.support.agent_names import unique_name
 from tests.support.metrics_scrape import families, value
 
 Request = tuple[str, str, dict[str, Any]]
@@ -45,7 +46,7 @@ class ScrapedApp:
         self.opened = opened
         self.app = App(opened.services)
         self.key = {"X-API-Key": opened.owner_key or ""}
-        registered: Any = Gate(opened).register_agent(name="a", principal_id="p")
+        registered: Any = Gate(opened).register_agent(name=unique_name(), principal_id="p")
         self.agent: str = registered["agent_id"]
 
     def ask(self, *requests: Request) -> str:

@@ -8,6 +8,7 @@ from tests.unit.cli.history import History, create_history, open_database, query
 AGENT = "(SELECT agent_id FROM agents ORDER BY rowid LIMIT 1)"
 ORGANISATION = "(SELECT organisation_id FROM organisations ORDER BY rowid LIMIT 1)"
 SUBJECT = "(SELECT min(subject_id) FROM subjects)"
+WAITING = "(SELECT min(approval_id) FROM approvals WHERE state = 'pending' AND kind = 'action')"
 ODD = "é \U0001f600 '' \" \\ % %s ? \t\r\n \x01\x7f \\N \\."
 EXTRA_ROWS = (
     f"INSERT INTO tools VALUES ({ORGANISATION}, '{ODD}', x'00ff')",
@@ -20,6 +21,10 @@ EXTRA_ROWS = (
     "INSERT INTO job_items VALUES ('job_1', 1, '', 'sql', '{}', 'completed', 'r', '', 0.25)",
     f"INSERT INTO attestation_chains VALUES ({ORGANISATION}, 'chain', 2, 'att_1')",
     f"INSERT INTO message_lists VALUES ({ORGANISATION}, 'blocks', 'a', '')",
+    f"INSERT INTO usage_series VALUES ({AGENT}, '{ODD}', '', '{'9' * 60}.5', '0', 9223372036854775807)",
+    f"INSERT INTO usage_entries VALUES ({AGENT}, '{ODD}', '', 9223372036854775807, '1E-20')",
+    f"INSERT INTO usage_series VALUES ({ORGANISATION}, '', 'amount', '0', '0.10', 0)",
+    f"INSERT INTO usage_holds VALUES ({WAITING}, {ORGANISATION}, '', 'amount', '0.10')",
     f"INSERT INTO token_buckets VALUES ({ORGANISATION}, 'pair', 0.1, 1790000000.123457, 1.7976931348623157e308)",
 )
 

@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 import qwed
+from qwed.domain.policy_set import PolicyDocument
 from qwed.futures import run_in_thread
 from qwed.gate import Gate
 from qwed.kernel.admin.organisations import add_key, add_organisation, revoke_key
+from qwed.kernel.admin.policy_sets import replace_policies
 from qwed.kernel.audit_change import GATE, Actor
 from qwed.kernel.bootstrap import OpenedServices
 from qwed.ledger.keyring import Keyring, fresh_keyring
@@ -28,6 +30,19 @@ EMAIL = {"type": "send_email", "parameters": {"to": "user@example.com", "body": 
 ATTACK = {"type": "execute_code", "code": "import os\nos.system('rm -rf /')"}
 GENEROUS: Any = {"trust_min_days": 0, "trust_min_actions": 0, "trust_max_denial_rate": 1.0}
 DAY = 86_400
+_COUNT_LETTERS = """\
+policy: letters
+facts: 1
+applies_to:
+  tools: [send_email]
+rules:
+  - id: few
+    when: usage.count("send_email", duration("24h")) < 2 && usage.org.count("send_email", duration("1h")) < 2
+    then: allow
+  - id: many
+    when: usage.count("send_email", duration("24h")) >= 2
+    then: ask
+"""
 
 
 class History(NamedTuple):
@@ -111,8 +126,18 @@ def _approvals_and_changes(gate: Gate, manual_clock: ManualClock) -> None:
         settle(gate.request_trust_change(careful, level, "it is").approval_id, reason="as you say")
 
 
+def _count_letters(gate: Gate, owner: Actor) -> None:
+    """Commit calls that a policy counts: two that may run, and one that waits for a person."""
+    run_in_thread(replace_policies([PolicyDocument("letters", _COUNT_LETTERS)], None, owner, gate.services), 30)
+    agent = gate.register_agent(name="counted", principal_id="bob", trust_level=2).agent_id
+    for number, decision in enumerate(("APPROVED", "APPROVED", "PENDING")):
+        place = {"conversation_id": f"counted letter {number}", "step_number": 1}
+        assert gate.verify_action(agent, EMAIL, place).decision == decision
+
+
 def _administration(gate: Gate) -> None:
     owner, services = Actor(GATE, gate.organisation_id, "owner"), gate.services
+    _count_letters(gate, owner)
     gate.suspend_all("a drill")
     gate.reactivate_all("over")
     second = run_in_thread(add_key("second", "approver", owner, services), 30)
@@ -123,6 +148,8 @@ def _administration(gate: Gate) -> None:
     attested = next(activity for activity in gate.get_agent_activity(agent, 100) if activity.attestation_id is not None)
     gate.revoke_attestation(attested.attestation_id, "a drill")
     gate.rotate_signing_key("a drill")
+    for documents in ([PolicyDocument("mail", "policy: mail\n")], []):
+        run_in_thread(replace_policies(documents, None, owner, services), 30)
 
 
 def _decisions_after_erasure(gate: Gate) -> None:

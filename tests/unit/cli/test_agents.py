@@ -10,6 +10,7 @@ import pytest
 
 from qwed.cli import main
 from qwed_sdk import QWEDAgentClient, QWEDClient
+from tests.support.agent_names import unique_name
 from tests.support.server import Server
 
 Capture = pytest.CaptureFixture[str]
@@ -24,7 +25,7 @@ def client(server: Server, monkeypatch: pytest.MonkeyPatch) -> QWEDClient:
 
 
 def _register(capsys: Capture, *arguments: str) -> dict[str, Any]:
-    assert main(["agents", "register", "clerk", "-p", "user_123", "--json", *arguments]) == 0
+    assert main(["agents", "register", unique_name("clerk"), "-p", "user_123", "--json", *arguments]) == 0
     agent: dict[str, Any] = json.loads(capsys.readouterr().out)
     return agent
 
@@ -84,8 +85,8 @@ def test_permissions_and_budget_come_from_a_file_from_json_and_from_options_whic
     assert (agent["type"], agent["trust_level"], agent["model"], agent["framework"]) == ("autonomous", 1, "m", "f")
     assert main(["agents", "show", agent["agent_id"]]) == 0
     printed = capsys.readouterr().out
-    assert "allowed_tools         a, b\n" in printed
-    assert "max_daily_cost_usd    2.5\n" in printed
+    assert "allowed_tools           a, b\n" in printed
+    assert "max_daily_cost_usd      2.5\n" in printed
     assert "schema_ddl" not in printed
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from qwed.cli import main
 from qwed_sdk import QWEDAgentClient, QWEDClient
+from tests.support.agent_names import unique_name
 from tests.support.server import Server
 from tests.support.terminal import Terminal
 
@@ -33,7 +34,7 @@ def environment(server: Server) -> dict[str, str]:
 @pytest.fixture
 def mailer(client: QWEDClient) -> QWEDAgentClient:
     """An agent whose email needs approval; it uses its own token."""
-    agent = client.register_agent("[red]mailer", principal_id="user_123")
+    agent = client.register_agent(unique_name("[red]mailer"), principal_id="user_123")
     return QWEDAgentClient(agent.agent_id, agent.agent_token, client=client)
 
 
@@ -48,8 +49,8 @@ def test_what_waits_is_listed_and_shown(mailer: QWEDAgentClient, capsys: Capture
     listing = ["approvals", "list", "--agent", mailer.agent_id]
     assert main(listing) == 0
     heads, line = capsys.readouterr().out.splitlines()
-    assert heads.split() == ["APPROVAL", "STATE", "AGENT", "RISK", "ACTION", "EXPIRES"]
-    assert line.split()[:4] == [approval, "pending", mailer.agent_id, "medium"]
+    assert heads.split() == ["APPROVAL", "STATE", "AGENT", "NAME", "RISK", "ACTION", "EXPIRES"]
+    assert line.split()[:4] == [approval, "pending", mailer.agent_id, "[red]mailer"]
     assert "[bold]\\u001b[31mteam" in line
     assert main([*listing, "--json"]) == 0
     (item,) = json.loads(capsys.readouterr().out)
@@ -175,7 +176,7 @@ def test_a_watch_goes_on_when_the_server_comes_back_and_tells_what_it_refuses(
     directory = tmp_path_factory.mktemp("restarted") / "data"
     server = Server(directory)
     owner = QWEDClient(server.owner_key, server.base_url)
-    own = owner.register_agent("own", principal_id="user_123")
+    own = owner.register_agent(unique_name("own"), principal_id="user_123")
     # Another approver exists, so the requester may not approve the action.
     owner.create_key("other", "approver")
     answer = owner.verify_tool_call(own.agent_id, "send_email", {"to": "a"}, {"conversation_id": "c", "step_number": 1})

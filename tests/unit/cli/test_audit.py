@@ -486,7 +486,7 @@ TAMPERED: dict[str, tuple[Tamper, str]] = {
     "a key is slipped in": (
         sql(
             "INSERT INTO keys SELECT 'key_x', organisation_id, 'x', 'owner', 'qwed_live_x', digest, created_at + 1, "
-            "NULL FROM keys LIMIT 1"
+            "NULL, NULL FROM keys LIMIT 1"
         ),
         r"key `key_x`: no entry of the log created it",
     ),

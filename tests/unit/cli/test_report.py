@@ -8,6 +8,7 @@ import pytest
 
 from qwed.cli import main
 from qwed_sdk import QWEDAgentClient, QWEDClient
+from tests.support.agent_names import unique_name
 from tests.support.server import Server
 from tests.support.terminal import Terminal
 
@@ -21,7 +22,7 @@ def agent_id(server: Server, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("QWED_BASE_URL", server.base_url)
     monkeypatch.setenv("QWED_API_KEY", server.owner_key)
     client = QWEDClient(server.owner_key, server.base_url)
-    agent = client.register_agent("[red]reported", principal_id="user_123")
+    agent = client.register_agent(unique_name("[red]reported"), principal_id="user_123")
     acts = QWEDAgentClient(agent.agent_id, agent.agent_token, client=client)
     acts.verify_tool_call("search_web", {"query": "\x1b[31mred"})
     return agent.agent_id

@@ -32,7 +32,6 @@ def test_a_tool_that_was_described_is_known_from_then_on(gate: Gate) -> None:
         ("drop_table", {"risk_level": "low"}),
         ("drop_table", {"risk_level": "critical", "dangerous": False}),
         ("execute_code", {"risk_level": "low", "verification_engine": "math"}),
-        ("Fetch_Report", {"risk_level": "low"}),
         ("fetch_report", {"risk_level": "none"}),
         ("fetch_report", {"risk_level": "low", "effect": "HARMLESS"}),
         ("fetch_report", {"risk_level": "low", "unknown": 1}),

@@ -10,6 +10,7 @@ NOT_IN_PROCESS = {
     "get_jwks": "`services.signer.keyring.public_jwks()`",
     "create_organisation": "a Gate is the owner of one organisation",
     "create_key": "keys are for HTTP",
+    "change_key_groups": "keys are for HTTP",
     "list_keys": "keys are for HTTP",
     "get_own_key": "keys are for HTTP",
     "revoke_key": "keys are for HTTP",

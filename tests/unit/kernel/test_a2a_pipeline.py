@@ -21,6 +21,7 @@ from qwed.kernel.tools import A2A_MESSAGE
 from qwed.model.clock import DAY
 from qwed.settings import Settings
 from qwed.store.protocol import LogEntry
+from tests.support.agent_names import unique_name
 from tests.support.kernel_messages import FINE, TRACE, MessageSender
 from tests.support.manual_clock import ManualClock
 
@@ -46,7 +47,9 @@ def agent(post: MessageSender) -> Callable[..., str]:
     """Function that registers one more agent and returns its id."""
 
     def register(**fields: Any) -> str:
-        registered = post.gate.register_agent(**{"name": "a", "principal_id": "p", "trust_level": 3, **fields})
+        registered = post.gate.register_agent(
+            **{"name": unique_name(), "principal_id": "p", "trust_level": 3, **fields}
+        )
         return str(registered["agent_id"])
 
     return register

@@ -17,6 +17,7 @@ from qwed.kernel.stages.assess_risk import assess_risk
 from qwed.kernel.stages.check_permissions import check_permissions
 from qwed.kernel.stages.decide import decide
 from qwed.kernel.stages.run_engine import run_engine
+from tests.support.agent_names import unique_name
 
 BUDGET = ("within_budget", "rate_limit")
 """Checks of the budget that an admission names."""
@@ -32,7 +33,7 @@ def gate() -> Iterator[Gate]:
 
 def admitted(gate: Gate, action: dict[str, Any], without: tuple[str, ...] = (), **permissions: Any) -> Case:
     """Return an admitted case, as if some of the checks of the admission did not exist."""
-    agent, services = gate.register_agent(name="a", principal_id="u", permissions=permissions), gate.services
+    agent, services = gate.register_agent(name=unique_name(), principal_id="u", permissions=permissions), gate.services
     case = Case(
         agent_id=agent.agent_id,
         credentials=Credentials(organisation_id=gate.organisation_id),

@@ -395,8 +395,14 @@ def test_a_refusal_says_what_it_means_for_trust(row: Row) -> None:
     if row.decision is Decision.BUDGET_EXCEEDED:
         flag = BehaviourFlag.EXCEEDED
     elif row.code.final and row.code.http == 200:
-        flag = BehaviourFlag.DENIED
+        flag = BehaviourFlag.REFUSED
     assert arguments.decide()[1].behaviour_flag is flag
+
+
+def test_misconduct_is_a_denial() -> None:
+    refusal = denied(ErrorCode.VERIFICATION_FAILED)
+    arguments = Arguments(assessment={"decision": Decision.DENIED, "refusal": refusal, "misconduct": True})
+    assert arguments.decide()[1].behaviour_flag is BehaviourFlag.DENIED
 
 
 def test_a_broken_security_rule_is_a_violation() -> None:

@@ -24,6 +24,7 @@ from qwed_sdk import (
 from qwed_sdk.step_counter import MAX_CONVERSATIONS, ConversationRegistry
 from qwed_sdk.tool_guard import checkpoint_or_new
 from tests.frameworks.table import unreachable_url
+from tests.support.agent_names import unique_name
 from tests.support.fake_server import Behave, FakeServer, close_connection, fake_server, never_respond, respond_with
 from tests.support.server import Server
 
@@ -35,7 +36,7 @@ def client(server: Server) -> QWEDClient:
 
 @pytest.fixture
 def agent(client: QWEDClient) -> QWEDAgentClient:
-    return QWEDAgentClient.register(name="counts", principal_id="user_123", client=client)
+    return QWEDAgentClient.register(unique_name("counts"), principal_id="user_123", client=client)
 
 
 def claim(number: int) -> dict[str, Any]:
@@ -113,7 +114,9 @@ def test_threads_that_share_a_conversation_take_turns(agent: QWEDAgentClient) ->
 def test_tasks_that_share_a_conversation_take_turns(server: Server) -> None:
     async def run() -> tuple[list[str], list[int]]:
         async with QWEDAsyncClient(server.owner_key, server.base_url) as client:
-            agent = await QWEDAsyncAgentClient.register(name="awaits", principal_id="user_123", client=client)
+            agent = await QWEDAsyncAgentClient.register(
+                name=unique_name("awaits"), principal_id="user_123", client=client
+            )
             answers = await asyncio.gather(*(agent.verify_action(claim(number)) for number in range(40)))
             entries = await agent.get_activity(limit=100)
             return [answer.decision for answer in answers], [entry.step_number for entry in reversed(entries)]
@@ -124,7 +127,9 @@ def test_tasks_that_share_a_conversation_take_turns(server: Server) -> None:
 def test_a_task_that_is_cancelled_gives_its_turn_to_the_next(server: Server) -> None:
     async def run() -> str:
         async with QWEDAsyncClient(server.owner_key, server.base_url) as client:
-            agent = await QWEDAsyncAgentClient.register(name="is cancelled", principal_id="user_123", client=client)
+            agent = await QWEDAsyncAgentClient.register(
+                name=unique_name("is cancelled"), principal_id="user_123", client=client
+            )
             cancelled = asyncio.create_task(agent.verify_action(claim(1)))
             await asyncio.sleep(0)
             cancelled.cancel()

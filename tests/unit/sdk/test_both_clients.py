@@ -10,10 +10,10 @@ import pytest
 from qwed.api.routes import ROUTES
 from qwed_sdk import QWEDAgentClient, QWEDAsyncAgentClient, QWEDAsyncClient, QWEDClient
 from qwed_sdk.http_request import Request
-from qwed_sdk.operations import a2a, admin, agents, audit, bound_agent, engines
+from qwed_sdk.operations import a2a, admin, agent_lifecycle, agents, audit, bound_agent, engines, policies
 from qwed_sdk.sync_async import ClientMethod
 
-MODULES = (engines, agents, admin, a2a, audit)
+MODULES = (engines, agents, agent_lifecycle, admin, policies, a2a, audit)
 PROMISED = """
     health verify verify_math verify_logic verify_code verify_sql verify_fact verify_stats verify_consensus verify_image
     verify_batch get_batch_status get_jwks verify_attestation register_agent get_agent list_agents verify_action
@@ -39,6 +39,7 @@ NO_VERB = {
     "GET /metrics": "read by Prometheus",
     "GET /openapi.json": "read by tools",
     "GET /docs": "read by people",
+    "GET /policies/{policy_id}/versions": "`list_policy_versions` asks it for a named policy",
     "GET /agents/{agent_id}/did.json": "resolved by holders of the DID",
 }
 
@@ -101,10 +102,18 @@ def test_a_verb_takes_its_arguments_in_the_promised_order(name: str) -> None:
 def test_registering_takes_the_promised_fields_in_their_order() -> None:
     names = list(inspect.signature(QWEDClient.register_agent).parameters)[1:]
     promised = "name, type, principal_id, permissions, budget, trust_level, description, framework, model"
-    assert names == promised.split(", ")
+    assert names[:9] == promised.split(", ")
+    assert names[9:] == ["labels", "max_conversation_steps"]
 
 
-SAMPLES = {"file_path": b"x", "image_path": b"x", "items": ["x"], "message": {"sender_agent_id": "x"}}
+SAMPLES = {
+    "action": {"type": "calculate"},
+    "documents": {"x": "x"},
+    "file_path": b"x",
+    "image_path": b"x",
+    "items": ["x"],
+    "message": {"sender_agent_id": "x"},
+}
 
 
 def first_request(verb: Callable[..., Any]) -> Request:

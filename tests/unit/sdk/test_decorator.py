@@ -21,6 +21,7 @@ from qwed_sdk import (
     Refusal,
 )
 from tests.frameworks.table import unreachable_url
+from tests.support.agent_names import unique_name
 from tests.support.fake_server import FakeServer, fake_server, respond_with
 from tests.support.polling import until
 from tests.support.server import Server
@@ -32,7 +33,9 @@ TOOLS = ["add", "search_web", "send_email", "delete_database", "fetch_report", "
 def agent(server: Server) -> QWEDAgentClient:
     client = QWEDClient(server.owner_key, server.base_url)
     permissions = {"allowed_tools": TOOLS}
-    return QWEDAgentClient.register(name="decorated", principal_id="user_123", client=client, permissions=permissions)
+    return QWEDAgentClient.register(
+        name=unique_name("decorated"), principal_id="user_123", client=client, permissions=permissions
+    )
 
 
 def last(agent: QWEDAgentClient) -> Any:
@@ -248,9 +251,9 @@ def test_an_async_function_with_either_client(server: Server) -> None:
 
     async def run() -> None:
         with QWEDClient(server.owner_key, server.base_url) as client:
-            await play(QWEDAgentClient.register(name="b", principal_id="user_123", client=client))
+            await play(QWEDAgentClient.register(unique_name("b"), principal_id="user_123", client=client))
         async with QWEDAsyncClient(server.owner_key, server.base_url) as awaiting:
-            await play(await QWEDAsyncAgentClient.register(name="a", principal_id="user_123", client=awaiting))
+            await play(await QWEDAsyncAgentClient.register(unique_name("a"), principal_id="user_123", client=awaiting))
 
     asyncio.run(run())
 

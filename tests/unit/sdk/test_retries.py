@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from qwed_sdk import QWEDClient, QWEDConnectionError, QWEDServerError
+from tests.support.agent_names import unique_name
 from tests.support.fake_server import Behave, close_connection, fake_server, respond_with
 from tests.support.server import Server
 
@@ -102,7 +103,7 @@ def test_a_budget_that_is_spent_is_not_asked_again() -> None:
 
 def test_a_question_asked_twice_is_charged_once(server: Server) -> None:
     with QWEDClient(server.owner_key, server.base_url) as client:
-        agent = client.register_agent("asks twice", principal_id="user_123").agent_id
+        agent = client.register_agent(unique_name("asks twice"), principal_id="user_123").agent_id
         action = {"type": "calculate", "query": "2+2"}
         answers = [client.verify_action(agent, action, CONTEXT, idempotency_key="same") for _ in range(2)]
         assert answers[0].action_id == answers[1].action_id

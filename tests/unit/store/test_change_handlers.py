@@ -20,16 +20,21 @@ from qwed.domain.change_parts import (
     ElevationRequested,
     ExecutionLogged,
     KeyAdded,
+    KeyChanged,
     KeyRevoked,
     ListChanged,
     OrganisationActive,
     OrganisationAdded,
     OrganisationHalted,
+    PolicySetChanged,
+    PolicySetUnchanged,
     SubjectErased,
     ToolChanged,
+    ToolRemoved,
     Webhook,
     WebhookChanged,
 )
+from qwed.domain.policy_set import NO_POLICIES, PolicyDocument
 from qwed.domain.write_set import Notice
 from qwed.model import Decision, Trust
 from qwed.store.change_handlers import PART_HANDLERS
@@ -38,6 +43,7 @@ from tests.support.manual_clock import NOON, ManualClock
 from tests.support.stores import ORGANISATION, StoreFixture, agent_of, owner_key
 
 SECOND = owner_key("key_2", prefix="qwed_live_b")
+POLICIES = NO_POLICIES.with_documents([PolicyDocument("refunds", "policy: refunds\n")])
 HOOK = Webhook(ORGANISATION, "https://example.com/", ("pending",), "s", 1.0)
 REVOKED = AttestationRevoked("att_1", ORGANISATION, "act_revoked", 9.0)
 SOMEBODY = DataSubject("sub_1", ORGANISATION, "keyed name", b"wrapped", 1.0)
@@ -135,6 +141,38 @@ _KINDS: dict[str, Kind] = {
     "tool": Kind(
         lambda _shop: (ToolChanged(ORGANISATION, "t", b"1"),), lambda s: s.store.tool_rows(ORGANISATION), {"t": b"1"}
     ),
+    "groups of a key": Kind(
+        lambda _shop: (KeyChanged(SECOND, replace(SECOND, approver_groups=("finance",))),),
+        lambda s: [key.approver_groups for key in s.store.list_keys(ORGANISATION)],
+        [(), ("finance",)],
+        before=lambda store_fixture: store_fixture.change(KeyAdded(SECOND)),
+    ),
+    "policies": Kind(
+        lambda _shop: (PolicySetChanged(ORGANISATION, NO_POLICIES, POLICIES, 9.0, "key_1"),),
+        lambda s: s.store.policies(ORGANISATION),
+        POLICIES,
+    ),
+    "policies that nobody has changed": Kind(
+        lambda _shop: (PolicySetUnchanged(ORGANISATION, NO_POLICIES),),
+        lambda s: s.store.policies(ORGANISATION),
+        NO_POLICIES,
+    ),
+    "a removed tool": Kind(
+        lambda _shop: (ToolRemoved(ORGANISATION, "t"),),
+        lambda s: s.store.tool_rows(ORGANISATION),
+        {},
+        before=lambda store_fixture: store_fixture.change(ToolChanged(ORGANISATION, "t", b"1")),
+    ),
+    "an edited agent": Kind(
+        _changed(name="renamed", labels={"team": "support"}, max_conversation_steps=7, description=None),
+        lambda s: (_agent(s).name, _agent(s).labels, _agent(s).max_conversation_steps, _agent(s).description),
+        ("renamed", {"team": "support"}, 7, None),
+    ),
+    "a retired agent": Kind(
+        _changed(status=AgentStatus.RETIRED, retired_at=2.0),
+        lambda store_fixture: (_agent(store_fixture).status, _agent(store_fixture).retired_at),
+        (AgentStatus.RETIRED, 2.0),
+    ),
     "an entry put on a list": Kind(
         lambda _shop: (ListChanged(ORGANISATION, EVE, present=True),),
         lambda store_fixture: store_fixture.store.access_lists(ORGANISATION).entries,
@@ -190,7 +228,8 @@ kinds = pytest.mark.parametrize("kind", _KINDS.values(), ids=_KINDS)
 def test_every_kind_of_part_has_a_row_and_a_test() -> None:
     assert set(PART_HANDLERS) == set(get_args(change_parts.ChangePart))
     kinds = {type(part) for kind in _KINDS.values() for part in _made(kind)}
-    assert kinds | {change_parts.ApprovalResolved} == set(PART_HANDLERS)
+    elsewhere = {change_parts.ApprovalResolved, change_parts.GroupApproved}
+    assert kinds | elsewhere == set(PART_HANDLERS)
 
 
 def _made(kind: Kind) -> tuple[change_parts.ChangePart, ...]:
@@ -253,6 +292,24 @@ def test_a_change_of_an_agent_that_is_not_there_is_refused(store_fixture: StoreF
     ghost = agent_of("agent_9")
     assert store_fixture.change(AgentUnchanged(ghost)) is Conflict.STALE
     assert store_fixture.change(AgentChanged(ghost, replace(ghost, trust=Trust.TRUSTED))) is Conflict.STALE
+
+
+def test_a_name_is_given_once_however_it_is_spelled(store_fixture: StoreFixture) -> None:
+    twin = replace(agent_of("agent_2"), name="TESTED")
+    assert store_fixture.change(AgentAdded(twin)) is Conflict.NAME_IN_USE
+    store_fixture.change(AgentAdded(agent_of("agent_2")))
+    other = store_fixture.store.find_agent("agent_2")
+    assert store_fixture.change(AgentChanged(other, replace(other, name="Tested"))) is Conflict.NAME_IN_USE
+    agent = _agent(store_fixture)
+    store_fixture.change(AgentChanged(agent, replace(agent, name="renamed")))
+    assert isinstance(store_fixture.change(AgentChanged(other, replace(other, name="Tested"))), int)
+
+
+def test_two_tools_do_not_differ_by_case_only(store_fixture: StoreFixture) -> None:
+    store_fixture.change(ToolChanged(ORGANISATION, "Task", b"1"))
+    assert store_fixture.change(ToolChanged(ORGANISATION, "task", b"2")) is Conflict.SPELLING_IN_USE
+    assert store_fixture.change(ToolRemoved(ORGANISATION, "task")) is Conflict.STALE
+    assert isinstance(store_fixture.change(ToolRemoved(ORGANISATION, "Task")), int)
 
 
 @pytest.mark.parametrize("stop", ["agent", "organisation"])

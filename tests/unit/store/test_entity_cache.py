@@ -18,10 +18,12 @@ from qwed.domain.change_parts import (
     KeyAdded,
     KeyRevoked,
     OrganisationHalted,
+    PolicySetChanged,
     ToolChanged,
     Webhook,
     WebhookChanged,
 )
+from qwed.domain.policy_set import NO_POLICIES, PolicyDocument
 from qwed.model import Trust
 from tests.support.manual_clock import ManualClock
 from tests.support.store_caches import cached_entities, forget_entities
@@ -29,6 +31,7 @@ from tests.support.store_parts import StoreParts
 from tests.support.stores import ORGANISATION, StoreFixture, agent_of, owner_key
 
 SECOND = owner_key("key_2", prefix="qwed_live_b")
+POLICIES = NO_POLICIES.with_documents([PolicyDocument("refunds", "policy: refunds\n")])
 HOOK = Webhook(ORGANISATION, "https://example.com/", ("pending",), "s", 1.0)
 
 
@@ -96,6 +99,12 @@ RACES = {
     ),
     "halt": Race(lambda store: store.halted(ORGANISATION), OrganisationHalted(ORGANISATION, 5.0), False, True),
     "tools": Race(lambda s: s.tool_rows(ORGANISATION), ToolChanged(ORGANISATION, "t", b"1"), {}, {"t": b"1"}),
+    "policies": Race(
+        lambda store: store.policies(ORGANISATION),
+        PolicySetChanged(ORGANISATION, NO_POLICIES, POLICIES, 5.0, "key_1"),
+        NO_POLICIES,
+        POLICIES,
+    ),
     "webhook": Race(lambda store: store.webhook(ORGANISATION), WebhookChanged(ORGANISATION, HOOK), None, HOOK),
 }
 

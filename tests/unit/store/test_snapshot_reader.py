@@ -11,10 +11,12 @@ from qwed.gate import Gate
 from qwed.store.data_directory import FILE_NAME
 from qwed.store.migrate import migrate, migrations
 from qwed.store.snapshot_reader import DatabaseReadError, SqliteTables, open_reader
+from tests.support.agent_names import unique_name
+from tests.unit.store.record_database import lay_out
 
 
 def agent_of(gate: Gate) -> str:
-    return str(gate.register_agent(name="read", principal_id="ops").agent_id)
+    return str(gate.register_agent(name=unique_name("read"), principal_id="ops").agent_id)
 
 
 def test_a_reader_sees_one_moment_however_long_it_takes(tmp_path: Path) -> None:
@@ -96,3 +98,11 @@ def test_what_was_added_to_the_schema_or_taken_from_it_is_seen(tmp_path: Path) -
         connection.execute("ANALYZE")
     with open_reader(tmp_path) as reader:
         assert reader.schema_drift() == ["index `activities_by_agent`", "trigger `quiet`"]
+
+
+def test_a_file_of_an_earlier_version_has_no_rows_of_later_tables(tmp_path: Path) -> None:
+    lay_out(tmp_path / "data", 8)
+    with open_reader(tmp_path / "data") as reader:
+        for organisation_id in reader.organisations():
+            assert not [*reader.policy_sets(organisation_id), *reader.usage_series(organisation_id)]
+            assert not [*reader.usage_holds(organisation_id)]

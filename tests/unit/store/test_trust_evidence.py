@@ -223,6 +223,7 @@ def _live(directory: Path, manual_clock: ManualClock) -> str:
         gate.approve(gate.request_trust_change(agent_id, 1)["approval_id"], "earned")
         level()
         assert ask(ATTACK).decision == "DENIED"
+        gate.restore_trust(agent_id, 1, "it was a test")
         ask(SUM)
     return agent_id
 

@@ -27,6 +27,7 @@ TAGS: tuple[Tag, ...] = (
     Tag("agents", ("agents",), "Register agents, verify their actions and read their activity."),
     Tag("approvals", ("approvals",), "Approve or reject pending actions."),
     Tag("tools", ("tools",), "Register tools and their risk levels."),
+    Tag("policies", ("policies",), "Put an organisation's own rules in force, and read their versions."),
     Tag(
         "organisation",
         ("organisations", "keys", "webhook", "suspend-all", "reactivate-all", "changes"),
@@ -58,7 +59,7 @@ def _id(prefix: str) -> Schema:
 
 
 PATH_PARAMETERS: dict[str, ParameterDoc] = {
-    "agent_id": ParameterDoc(_id("agent"), "Id of the agent, from its registration."),
+    "agent_id": ParameterDoc({**_TEXT, "maxLength": 256}, "Id of the agent, from its registration, or its name."),
     "action_id": ParameterDoc(_id("act"), "Id of the action, from its decision."),
     "approval_id": ParameterDoc(_id("apr"), "Id of the approval, from the PENDING decision."),
     "attestation_id": ParameterDoc(
@@ -66,13 +67,20 @@ PATH_PARAMETERS: dict[str, ParameterDoc] = {
     ),
     "job_id": ParameterDoc(_id("job"), "Id of the job, from the response to the batch."),
     "key_id": ParameterDoc(_id("key"), "Id of the key, from the list of keys."),
+    "policy_id": ParameterDoc({**_TEXT, "maxLength": 64}, "Name of the policy, as its text states it."),
     "tool": ParameterDoc({**_TEXT, "maxLength": 128}, "Name of the tool."),
-    "name": ParameterDoc({**_TEXT, "maxLength": 128}, "Name of the tool, in lower case."),
+    "name": ParameterDoc({**_TEXT, "maxLength": 128}, "Name of the tool, of which the case does not matter."),
 }
 
 IDEMPOTENCY_KEY = ParameterDoc(
     {"type": "string", "pattern": "^[!-~]([ -~]{0,253}[!-~])?$"},
     "A retry with the same key and body returns the stored answer and is not charged again. Another body returns 409.",
+)
+
+IF_MATCH = ParameterDoc(
+    {"type": "string", "pattern": r'^(\*|"[!#-~]*")$'},
+    "ETag of the agent as it was read. If it has changed since, the response is 412 and names what has changed. "
+    "Without it, the present state is changed.",
 )
 
 LAST_EVENT_ID = ParameterDoc(
@@ -86,6 +94,10 @@ SENDER = ParameterDoc(
     "only authenticated callers may send them.",
 )
 
+IF_MATCH = ParameterDoc(
+    {"type": "string"},
+    'ETag that the caller has read, such as `"3"`: the request is refused with 412 if it has changed since.',
+)
 HEADER_PARAMETERS: dict[str, dict[str, ParameterDoc]] = {
     "/events": {"Last-Event-ID": LAST_EVENT_ID},
     "/a2a/intercept": {"QWED-Agent-Id": SENDER},
@@ -107,6 +119,7 @@ SECURITY_SCHEMES: dict[str, Schema] = {
 }
 
 HEADERS: dict[str, Schema] = {
+    "ETag": {"description": "Version of the agent, for If-Match.", "schema": {"type": "string"}},
     "Retry-After": {"description": "Seconds after which to retry.", "schema": {"type": "integer"}},
     "X-RateLimit-Limit": {
         "description": "Requests per minute that the credential may make.",
@@ -146,7 +159,7 @@ PATH_ERRORS: tuple[ErrorCode, ...] = (ErrorCode.NOT_FOUND, ErrorCode.METHOD_NOT_
 
 EXTRA_STATUSES: dict[tuple[str, int], str] = {
     ("/ready", 503): "a component is not ready",
-    ("/agents/{agent_id}/trust", 200): "The trust level was reduced",
+    ("/agents/{agent_id}/trust", 200): "The trust level was reduced or restored",
 }
 """Descriptions of further statuses with the body of the success response."""
 

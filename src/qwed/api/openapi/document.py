@@ -13,6 +13,7 @@ from qwed.api.openapi.descriptions import (
     HEADER_PARAMETERS,
     HEADERS,
     IDEMPOTENCY_KEY,
+    IF_MATCH,
     PATH_ERRORS,
     PATH_PARAMETERS,
     RATE_HEADERS,
@@ -32,7 +33,7 @@ from qwed.kernel.verification.request import AnyParams
 from qwed.kernel.views.agent_views import View
 from qwed.model import Decision, ErrorCode
 
-JSON = "application/json"
+JSON, MERGE_PATCH = "application/json", "application/merge-patch+json"
 _PATH_PARAMETER = re.compile(r"{(\w+)}")
 _SECTION = re.compile(r" \(spec [\d.]+\)")
 _REF = "#/components/schemas/{name}"
@@ -127,6 +128,8 @@ def _operation(route: Route, schemas_by_type: dict[str, Schema]) -> dict[str, An
     }
     if route.body is not None:
         content = _content(schemas_by_type[str(route.body)], _example_objects(_examples(route), "body"))
+        if route.method == "PATCH":
+            content = {MERGE_PATCH: content[JSON], **content}
         operation["requestBody"] = {"required": True, "content": content}
     return operation
 
@@ -145,7 +148,7 @@ def _parameters(route: Route) -> list[Schema]:
     ]
     query = [_parameter(route, name, "query", doc) for name, doc in _query_docs(route).items()]
     header = [_parameter_object("Idempotency-Key", "header", IDEMPOTENCY_KEY)] if route.is_decision else []
-    own = HEADER_PARAMETERS.get(route.path, {})
+    own = HEADER_PARAMETERS.get(route.path, {}) | ({"If-Match": IF_MATCH} if route.conditional else {})
     return path + query + header + [_parameter_object(name, "header", doc) for name, doc in own.items()]
 
 
@@ -198,6 +201,8 @@ def _responses(route: Route, schemas_by_type: dict[str, Schema]) -> dict[str, An
 def _success(route: Route, status: int, schemas_by_type: dict[str, Schema]) -> Schema:
     description = EXTRA_STATUSES.get((route.path, status)) or _success_text(route)
     headers = _headers_of(status) | ROUTE_HEADERS.get(route.path, {})
+    if route.etag_of is not None:
+        headers["ETag"] = {"$ref": "#/components/headers/ETag"}
     return {"description": description, "headers": headers} | _success_content(route, status, schemas_by_type)
 
 

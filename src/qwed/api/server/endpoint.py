@@ -23,10 +23,11 @@ from qwed.api.server.body import (
 )
 from qwed.api.server.rate_limit import RateLimiter
 from qwed.api.server.streaming import Chunks, Send, Streams
-from qwed.domain.agent import Agent, Key
-from qwed.domain.credentials import API_KEY, prefix_of
+from qwed.domain.agent import Agent, Key, is_agent_id
+from qwed.domain.credentials import AGENT_TOKEN, API_KEY, matches, prefix_of
 from qwed.fair_executor import FairExecutor
 from qwed.futures import LoopRunner
+from qwed.kernel.agents.names import resolve_agent_id
 from qwed.kernel.answer import Answer, Problem, problem
 from qwed.kernel.authentication import find_key, find_token_owner
 from qwed.kernel.case import Credentials
@@ -110,7 +111,9 @@ async def receive_disconnect() -> dict[str, Any]:
     return {"type": "http.disconnect"}
 
 
-_SINGLE_VALUE_HEADERS = frozenset({b"x-api-key", b"authorization", SENDER_HEADER, b"idempotency-key", b"last-event-id"})
+_SINGLE_VALUE_HEADERS = frozenset(
+    {b"x-api-key", b"authorization", SENDER_HEADER, b"idempotency-key", b"last-event-id", b"if-match"}
+)
 
 
 def _reject_repeated_headers(headers: list[tuple[bytes, bytes]]) -> None:
@@ -190,6 +193,7 @@ class RequestContext:
             if key is not None:
                 self.caller.organisation_id = key.organisation_id
                 await self._count(key.key_id, "key")
+                await self._resolve_agent_name(key.organisation_id)
         if self.agent_token is not None:
             await self.count_token(self.agent_token)
 
@@ -198,10 +202,34 @@ class RequestContext:
         if token is None or self.caller.agent is not None:
             return  # the same token in header and body is one request
         agent_id = self.path.get("agent_id") or self.header(SENDER_HEADER)
+        if agent_id is not None and not is_agent_id(agent_id):
+            agent_id = await self._id_by_token(token, agent_id)
         agent = self.caller.agent = find_token_owner(token, agent_id, self.services.store)
         if agent is not None:
             self.caller.organisation_id = self.caller.organisation_id or agent.organisation_id
             await self._count(agent.agent_id, "token")
+
+    async def _resolve_agent_name(self, organisation_id: str) -> None:
+        """Replace the name of an agent in the path by its id; raise RequestRejectedError if several have the name."""
+        text = self.path.get("agent_id")
+        if text is None or is_agent_id(text):
+            return
+        agent_id = await self.run_blocking(resolve_agent_id, text, organisation_id, self.services.store)
+        if isinstance(agent_id, Problem):
+            raise RequestRejectedError(agent_id)
+        self.path = {**self.path, "agent_id": agent_id}
+
+    async def _id_by_token(self, token: str, name: str) -> str:
+        """Return the id of the agent that has this token and this name; the name itself if there is none."""
+        prefix = prefix_of(token, AGENT_TOKEN)
+        if prefix is None:
+            return name
+        agent = await self.run_blocking(self.services.store.find_agent_of_token, prefix)
+        if agent is None or not matches(token, agent.token_digest) or not agent.is_called(name):
+            return name
+        if self.path.get("agent_id") == name:
+            self.path = {**self.path, "agent_id": agent.agent_id}
+        return agent.agent_id
 
     async def _count(self, name: str, kind: str) -> None:
         limiter, tightest = self.app.rate_limiter, self.rate_limit
@@ -268,9 +296,10 @@ def _bearer(header: str | None) -> str | None:
     return token.strip() if scheme.lower() == "bearer" else None
 
 
-def json_response(value: Any, status: int = 200) -> Response:
+def json_response(value: Any, status: int = 200, etag: str | None = None) -> Response:
     """Return `value` as a JSON response."""
-    return Response(status, _encode(value))
+    headers = (JSON_HEADER,) if etag is None else (JSON_HEADER, (b"etag", etag.encode()))
+    return Response(status, _encode(value), headers)
 
 
 def stream_response(chunks: Chunks, *headers: tuple[bytes, bytes]) -> Response:

@@ -14,6 +14,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 from qwed.api.server.endpoint import JSON_HEADER, Reply, Response
 from qwed.api.server.http_protocol import BoundedProtocol, Connections
 from qwed.api.server.offload import MAX_INLINE_BYTES
+from qwed.domain.agent import is_agent_id
 
 Decide = Callable[[str, list[tuple[bytes, bytes]], bytes, float, Reply], None]
 """Callback of the route: agent id, headers, body, time of the head, and where to send the response."""
@@ -157,10 +158,13 @@ class FastPathProtocol(BoundedProtocol):
         return self.is_free() and not self.flow.write_paused
 
     def _matches_fast_path(self, url: bytes) -> bool:
-        agent_id = url[len(_PATH_PREFIX) : -len(_PATH_SUFFIX)]
-        if url != _PATH_PREFIX + agent_id + _PATH_SUFFIX or not agent_id.replace(b"_", b"").isalnum():
+        if not url.startswith(_PATH_PREFIX) or not url.endswith(_PATH_SUFFIX) or not url.isascii():
             return False
-        self._fast_path_url, self._agent_id = url, agent_id.decode()
+        agent_id = url[len(_PATH_PREFIX) : -len(_PATH_SUFFIX)].decode()
+        # A name in place of an id has to be looked up, for which a task may wait.
+        if not is_agent_id(agent_id):
+            return False
+        self._fast_path_url, self._agent_id = url, agent_id
         return True
 
     def on_body(self, body: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Permission and budget options of `qwed agents register`; single options override a JSON object or file."""
+"""Permission and budget options of `qwed agents register` and `edit`; single options override a JSON object or file."""
 
 import inspect
 import json
@@ -74,12 +74,13 @@ def merge_options(
     name: str, argument: str | None, rows: Sequence[PermissionOption], options: Mapping[str, Any]
 ) -> dict[str, Any] | None:
     """Return the object in `argument` (a file or JSON) updated with the options that were set, or None if empty."""
-    base = {} if argument is None else _read_object(name, argument)
+    base = {} if argument is None else read_object(name, argument)
     overrides = {row.field: options[row.option] for row in rows if options[row.option] not in (None, [])}
     return base | overrides or None
 
 
-def _read_object(name: str, argument: str) -> dict[str, Any]:
+def read_object(name: str, argument: str) -> dict[str, Any]:
+    """Return the JSON object in the argument, or in the file that it names."""
     text: str | bytes = argument if argument.lstrip().startswith("{") else read_bytes(argument, MAX_TEXT)
     try:
         value = json.loads(text)

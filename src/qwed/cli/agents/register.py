@@ -1,7 +1,7 @@
 """`qwed agents register`, `list`, `show` and `rotate-token`."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -12,7 +12,10 @@ from qwed.cli.backend import Target, Url, server_client
 from qwed.cli.options import AsJson, DataDir
 from qwed.cli.output import echo, fail, print_json, print_table, show_once, to_json
 
-AgentId = Annotated[str, typer.Argument(metavar="AGENT", help="agent id (agent_...)")]
+AgentId = Annotated[str, typer.Argument(metavar="AGENT", help="agent id (agent_...) or name")]
+
+
+Labels = Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="label, such as team=support; repeatable")]
 
 
 def add_to(agents: typer.Typer) -> None:
@@ -46,6 +49,7 @@ def _register(
     budget: Annotated[
         str | None, typer.Option(metavar="FILE|JSON", help="budget as one object; the options below override it")
     ] = None,
+    label: Labels = None,
     as_json: AsJson = False,
     url: Url = None,
     data_dir: DataDir = None,
@@ -55,9 +59,22 @@ def _register(
     may_spend = merge_options("--budget", budget, BUDGET, options)
     level = int(trust_level) if trust_level is not None and trust_level.isdecimal() else trust_level
     with server_client(Target(url, data_dir)) as client:
-        agent = client.register_agent(name, kind, principal, may_use, may_spend, level, description, framework, model)
+        agent = client.register_agent(
+            name, kind, principal, may_use, may_spend, level, description, framework, model, labels_in(label) or None
+        )
     _show_token(agent, as_json=as_json)
     return 0
+
+
+def labels_in(texts: Sequence[str] | None) -> dict[str, str]:
+    """Return the labels of `--label NAME=VALUE`."""
+    labels = {}
+    for text in texts or ():
+        name, separator, value = text.partition("=")
+        if not separator:
+            fail(f"--label must be NAME=VALUE, such as team=support: `{text[:60]}` has no `=`")
+        labels[name] = value
+    return labels
 
 
 def _show_token(agent: Mapping[str, Any], *, as_json: bool) -> None:
@@ -74,12 +91,16 @@ def _show_token(agent: Mapping[str, Any], *, as_json: bool) -> None:
 
 def _list(
     limit: Annotated[int, typer.Option(metavar="N", help="maximum number of agents", min=1)] = 100,
+    status: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="active, suspended, retired or all (default: not retired)"),
+    ] = None,
     as_json: AsJson = False,
     url: Url = None,
     data_dir: DataDir = None,
 ) -> int:
     with server_client(Target(url, data_dir)) as client:
-        agents = client.list_agents(limit)
+        agents = client.list_agents(limit, status)
     if as_json:
         print_json([dict(agent) for agent in agents])
         return 0
@@ -97,8 +118,7 @@ def _show(agent_id: AgentId, as_json: AsJson = False, url: Url = None, data_dir:
     if as_json:
         print_json(agent)
         return 0
-    permissions, budget = agent.pop("permissions", None) or {}, agent.pop("budget", None) or {}
-    show_fields(agent | permissions | budget)
+    show_agent(agent)
     return 0
 
 
@@ -107,6 +127,13 @@ def _rotate(agent_id: AgentId, as_json: AsJson = False, url: Url = None, data_di
         agent = client.rotate_token(agent_id)
     _show_token(agent, as_json=as_json)
     return 0
+
+
+def show_agent(agent: dict[str, Any]) -> None:
+    """Print an agent, one line for each field that has a value."""
+    permissions, budget, labels = (agent.pop(field, None) or {} for field in ("permissions", "budget", "labels"))
+    agent.pop("etag", None)
+    show_fields(agent | permissions | budget | {f"labels.{name}": value for name, value in labels.items()})
 
 
 def show_fields(pairs: Mapping[str, Any]) -> None:

@@ -1,5 +1,5 @@
 """Check of the tables that accompany a log against its leaves: approvals, executions, revocations, erasures, agents,
-keys.
+keys, policy sets, rolling usage.
 
 The server trusts these tables; a row without a leaf was inserted from outside.
 """
@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from qwed.cli.audit.row_check import FindingCollector, is_same_time, parse_leaf
+from qwed.cli.audit.usage_check import usage_mismatches
 from qwed.ledger.leaf import Leaf
 from qwed.model import Decision, Event
-from qwed.store.snapshot_reader import ApprovalRow, SnapshotReader
+from qwed.store.policy_set_rows import to_policy_set
+from qwed.store.snapshot_reader import ApprovalRow, PolicySetRow, SnapshotReader
 
 APPROVAL_STATES = {
     Event.APPROVED: "approved",
@@ -20,12 +22,15 @@ APPROVAL_STATES = {
     Event.TRUST_RAISED: "approved",
 }
 """State of an approval after a leaf with this event."""
-_LEVEL_EVENTS = frozenset([Event.REGISTERED, Event.TRUST_RAISED, Event.TRUST_LOWERED, Event.TRUST_DEGRADED])
+_LEVEL_EVENTS = frozenset(
+    [Event.REGISTERED, Event.TRUST_RAISED, Event.TRUST_LOWERED, Event.TRUST_DEGRADED, Event.TRUST_RESTORED]
+)
 _STATUS_AFTER = {
     Event.REGISTERED: "active",
     Event.REACTIVATED: "active",
     Event.SUSPENDED: "suspended",
     Event.COMPLAINT: "suspended",
+    Event.RETIRED: "suspended",
 }
 
 Mismatch = str | None
@@ -47,6 +52,7 @@ class TableCheck:
         self._agents: dict[str, tuple[int | None, str | None]] = {}
         self._erased: set[str] = set()
         self._halted = False
+        self._policies: dict[int, Leaf] = {}
 
     def check_row(self, index: int, leaf: Leaf) -> None:
         """Check what the tables say about the leaf at this index."""
@@ -66,6 +72,8 @@ class TableCheck:
             self._erasure_mismatches,
             self._status_mismatches,
             self._key_mismatches,
+            self._policy_mismatches,
+            lambda: usage_mismatches(self._reader, self._log_id),
         )
         for check in tables:
             for where, problem in check():
@@ -137,6 +145,13 @@ class TableCheck:
         self._keys[leaf.about or ""] = leaf.event == Event.KEY_REVOKED
         return None
 
+    def _record_policies(self, leaf: Leaf) -> Mismatch:
+        latest = max(self._policies, default=0)
+        self._policies[leaf.policy_version or 0] = leaf
+        if leaf.policy_version == latest + 1:
+            return None
+        return f"it puts version {leaf.policy_version} of the policy set in force after version {latest}"
+
     def _record_switch(self, leaf: Leaf) -> Mismatch:
         self._halted = leaf.event == Event.HALTED
         return None
@@ -204,6 +219,16 @@ class TableCheck:
             if expected is not None and status != expected:
                 yield f"agent `{agent_id}`", f"it is {status}, but {expected} according to the log"
 
+    def _policy_mismatches(self) -> Iterator[tuple[str, str]]:
+        missing = dict(self._policies)
+        for row in self._reader.policy_sets(self._log_id):
+            leaf = missing.pop(row.version, None)
+            what = "no entry of the log put it in force" if leaf is None else _policy_set_mismatch(row, leaf)
+            if what is not None:
+                yield f"policy set {row.version}", what
+        for version in missing:
+            yield f"policy set {version}", "the log put it in force, but it is missing"
+
     def _key_mismatches(self) -> Iterator[tuple[str, str]]:
         stored = self._reader.keys(self._log_id)
         # The first key of the first organisation is created before its log.
@@ -216,6 +241,16 @@ class TableCheck:
         for key_id in stored:
             if key_id not in self._keys and key_id != first:
                 yield f"key `{key_id}`", "no entry of the log created it"
+
+
+def _policy_set_mismatch(row: PolicySetRow, leaf: Leaf) -> Mismatch:
+    """Return what is different between a stored policy set and the leaf that put it in force, or None."""
+    stored = to_policy_set((row.version, row.digest, row.documents))
+    if stored.damage:
+        return stored.damage
+    if (row.digest, row.changed_by) != (leaf.policy_set, leaf.by) or not is_same_time(row.changed_at, leaf):
+        return "the log has another digest, author or time for it"
+    return None
 
 
 def _resolution_matches(approval: ApprovalRow, leaf: Leaf) -> bool:
@@ -237,11 +272,13 @@ _CHECKS_BY_EVENT: dict[str, tuple[_Check, ...]] = {
     Event.TRUST_RAISED: (TableCheck._check_link, TableCheck._check_resolution, TableCheck._record_agent),
     Event.EXECUTED: (TableCheck._check_link, TableCheck._check_execution),
     Event.EXECUTED_UNPERMITTED: (TableCheck._check_link,),
+    Event.GROUP_APPROVED: (TableCheck._check_link,),
     Event.ATTESTATION_REVOKED: (TableCheck._check_revocation,),
     Event.ERASED: (TableCheck._check_erasure,),
     Event.ORGANISATION_ADDED: (TableCheck._check_organisation,),
     Event.TRUST_REQUESTED: (TableCheck._check_request,),
     **dict.fromkeys((Event.KEY_ADDED, Event.KEY_REVOKED), (TableCheck._record_key,)),
+    Event.POLICIES_CHANGED: (TableCheck._record_policies,),
     **dict.fromkeys((Event.HALTED, Event.RESUMED), (TableCheck._record_switch,)),
     **dict.fromkeys(
         (_LEVEL_EVENTS | _STATUS_AFTER.keys()) - {Event.TRUST_RAISED},

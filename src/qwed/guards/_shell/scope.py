@@ -2,8 +2,9 @@
 
 import re
 
-from qwed.guards._shell.command_model import ShellReport, Violation, Word
+from qwed.guards._shell.command_model import ShellReport, StatementJudge, Violation, Word
 from qwed.guards._shell.env_variables import analyze_assignment
+from qwed.guards._shell.facts import program_path
 from qwed.guards._shell.listings import is_home, may_hold_secrets, may_read_secrets
 from qwed.guards._shell.parse import MAX_LENGTH
 from qwed.guards._shell.variables import VariableHistory, Variables
@@ -12,6 +13,8 @@ from qwed.model import EffectKind
 
 MAX_INNER = 64
 MAX_LEFT = 8
+_FILE_DATABASES = frozenset({"sqlite", "duckdb"})
+"""Dialects of databases that are a file of this machine."""
 SOCKET = re.compile(r"/dev/(?:tcp|udp)/")
 """Path that bash turns into a network connection."""
 _SILENT = frozenset({"", "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty"})
@@ -28,12 +31,18 @@ class Scope:
 
     def __init__(self, history: VariableHistory) -> None:
         self.report = ShellReport()
+        self.judge: StatementJudge | None = None
+        """Judge of the statements that a database client is given."""
         self.directory = ""
         self.variables = Variables(history)
         self.exported: set[str] = set()
         """Variables that the script puts into the environment."""
         self._inner = 0
         self._directory_unknown = False
+        self._has_moved = False
+        """True after a `cd` from an unknown directory: if it fails, the next commands run in that directory."""
+        self.entered = False
+        """True where a command only runs if the `cd` before it has worked."""
         self.previous_directories: tuple[str, ...] = ()
         """Directories that were entered before the current one."""
         self.in_test = False
@@ -78,6 +87,7 @@ class Scope:
         elif not _is_silent(kind, text):
             for path in self._resolve_paths(text):
                 self.report.add_effect(kind, path)
+            self.add_path_facts(kind, text, certain=word.is_as_written)
             if word.is_computed and word.pattern and kind is EffectKind.READ:
                 self.add_tree_read(word)
             if word.any_name and kind is EffectKind.READ:
@@ -85,6 +95,12 @@ class Scope:
             self._add_without_variables(kind, word)
             if not word.is_resolved or (self._directory_unknown and not _ABSOLUTE.match(text)):
                 self.report.add_unresolved(f"`{text[:64]}` is known only at run time")
+
+    def add_path_facts(self, kind: EffectKind, text: str, *, certain: bool) -> None:
+        """Add a path to the facts only: that of a file with which code inside the script works."""
+        is_here = self.entered or not self._has_moved or _ABSOLUTE.match(text) is not None
+        for path in self._resolve_paths(text):
+            self.report.facts.add_path(kind, path, certain=certain and is_here)
 
     def _add_any_name(self, word: Word) -> None:
         """Add the secrets among files that nobody named and that are opened."""
@@ -99,6 +115,27 @@ class Scope:
             secrets = [path for path in self._resolve_paths(rest) if len(file_effects(kind, path)) > 1]
             for path in secrets:
                 self.report.add_effect(kind, path)
+                self.report.facts.add_path(kind, path, certain=False)
+
+    def judge_sql(self, name: str, sql: str, dialect: str) -> None:
+        """Report the effects of the statements that a database client is given."""
+        if self.judge is None:
+            self.report.add_unresolved(f"the statements of `{name}` are not judged here")
+            return
+        findings = self.judge(sql, dialect)
+        self.report.facts.add_sql(findings.facts)
+        if dialect in _FILE_DATABASES and any(effect.kind is not EffectKind.READ for effect in findings.effects):
+            self.report.facts.note_unlisted()  # the file of the database is written
+        self.report.add_effect(EffectKind.READ, f"database://{name}")
+        for effect in findings.effects:
+            if effect.kind is not EffectKind.READ:
+                self.report.add_effect(effect.kind, f"database://{name}/{effect.target}")
+        for effect in findings.files:
+            self.add_file_effect(effect.kind, Word(effect.target))
+        for violation in findings.violations:
+            self.report.add_violation(violation)
+        for reason in findings.unresolved:
+            self.report.add_unresolved(reason)
 
     def add_tree_read(self, word: Word) -> None:
         """Add a read of every file below the directory that a word names."""
@@ -106,8 +143,13 @@ class Scope:
             if may_read_secrets(path) or _PARENTS.fullmatch(path):
                 self.report.add_effect(EffectKind.SECRET, path)
 
+    def program_path(self, text: str) -> str:
+        """Return the path of a program that is named by its path."""
+        return program_path(text, self.directory)
+
     def change_directory(self, word: Word) -> None:
         """Change the directory that relative paths start from."""
+        self._has_moved |= not self.directory
         self._directory_unknown = not word.is_resolved or (self._directory_unknown and not _ABSOLUTE.match(word.text))
         self.previous_directories = tuple(dict.fromkeys((*self.previous_directories, *filter(None, [self.directory]))))
         self._directory_unknown |= len(self.previous_directories) > MAX_LEFT

@@ -71,6 +71,7 @@ def assessment_of(message: InterceptedMessage, bare: Action, verdict: MessageVer
         corrected=None,
         has_secret=secret,
         violation=verdict.violation,
+        misconduct=_is_misconduct(verdict),
         policy_hash=None,
         tool_name=None,
         risk_assessment=None,
@@ -78,6 +79,12 @@ def assessment_of(message: InterceptedMessage, bare: Action, verdict: MessageVer
         payload=payload,
         encoded_payload=encode_payload(payload),
     )
+
+
+def _is_misconduct(verdict: MessageVerdict) -> bool:
+    """Return True if the content was refused, and not its sender, its rate or for a failure of ours."""
+    is_content = verdict.problem is None and verdict.engine != EngineName.TRUST_BOUNDARY
+    return is_content and not verdict.forwarded and not verdict.failed
 
 
 def _refusal_of(verdict: MessageVerdict) -> Answer:

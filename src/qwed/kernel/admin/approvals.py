@@ -10,16 +10,25 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from qwed.domain.agent import Agent
-from qwed.domain.change_parts import AgentChanged, AgentUnchanged, ApprovalResolved, ChangePart, Conflict
+from qwed.domain.agent import Agent, AgentStatus
+from qwed.domain.change_parts import (
+    AgentChanged,
+    AgentUnchanged,
+    ApprovalResolved,
+    ChangePart,
+    Conflict,
+    PolicySetUnchanged,
+)
 from qwed.domain.write_set import Committed, WriteSet
 from qwed.futures import Future
+from qwed.kernel.admin.approver_groups import GroupStep, next_step
 from qwed.kernel.agents.trust import ELEVATION, evidence_of, refuse_evidence
 from qwed.kernel.answer import Answer, Problem, problem
 from qwed.kernel.audit.issue import proven_head
 from qwed.kernel.audit_change import GATE, Actor, build_change, commit_change
 from qwed.kernel.case import Case, Credentials
 from qwed.kernel.decision_matrix import TRUST_MATRIX
+from qwed.kernel.policies.approval_check import ApprovalRuling, rule_approval
 from qwed.kernel.privacy.subject_keys import KEPT, TAMPERED
 from qwed.kernel.request import read_action
 from qwed.kernel.services import Services
@@ -78,23 +87,73 @@ async def approve(
     if isinstance(approval, Problem):
         return approval
     own = approval.requested_by == actor.actor_id
-    if own and _has_other_key(actor, services):
+    outcome = _refuse_approver(approval, actor, services) or _outcome_of(approval, actor, services)
+    if isinstance(outcome, Problem):
+        return outcome
+    activity_id, now = timed_id("act", services.clock.now()), services.clock.now()
+    if approval.approver_groups:
+        step = next_step(approval, actor, activity_id, now, services)
+        if isinstance(step, Problem):
+            return step
+        if step.missing:
+            return await _commit_resolution(approval, _group_change(approval, step, comment, actor, services), services)
+        outcome = outcome._replace(parts=(step.part, *outcome.parts))
+    event = Event.TRUST_RAISED if approval.kind == ELEVATION else Event.APPROVED
+    change = _resolution_change(
+        approval,
+        APPROVED,
+        event,
+        comment,
+        actor.actor_id,
+        services,
+        outcome,
+        self_approved=own,
+        activity_id=activity_id,
+    )
+    return await _commit_resolution(approval, change, services)
+
+
+def _refuse_approver(approval: ApprovalRecord, actor: Actor, services: Services) -> Problem | None:
+    if approval.requested_by == actor.actor_id and _has_other_key(actor, services):
         return problem(
             ErrorCode.OWN_REQUEST, "this key made the request: another owner or approver key must approve it"
         )
-    if not _is_in_log(approval, services):
-        return _unreadable(TAMPERED)
+    return None if _is_in_log(approval, services) else _unreadable(TAMPERED)
+
+
+def _outcome_of(approval: ApprovalRecord, actor: Actor, services: Services) -> ApprovalOutcome | Problem:
+    """Return what the approval would do now, or why it would be refused."""
     agent = services.store.find_agent(approval.agent_id)
+    if agent is not None and agent.status is AgentStatus.RETIRED:
+        return problem(ErrorCode.CONFLICT, "the agent is retired: reject the request")
     if agent is None or services.stopped(agent):
         return problem(ErrorCode.CONFLICT, "the agent is suspended: reactivate it first", final=False)
-    outcome = _GRANTS[approval.kind](approval, agent, actor, services)
-    if isinstance(outcome, Problem):
-        return outcome
-    event = Event.TRUST_RAISED if approval.kind == ELEVATION else Event.APPROVED
-    change = _resolution_change(
-        approval, APPROVED, event, comment, actor.actor_id, services, outcome, self_approved=own
+    return _GRANTS[approval.kind](approval, agent, actor, services)
+
+
+def _group_change(
+    approval: ApprovalRecord, step: GroupStep, comment: ApprovalComment, actor: Actor, services: Services
+) -> WriteSet:
+    """Return the change that records the approval of one group; the request stays pending."""
+    given = step.part.approval
+    return build_change(
+        Event.GROUP_APPROVED,
+        actor.actor_id,
+        approval.organisation_id,
+        given.at,
+        services,
+        key=services.vault.key_about(approval.subject_id, approval.organisation_id),
+        activity_id=given.activity_id,
+        agent_id=approval.agent_id,
+        about=approval.activity_id,
+        content={
+            "reason": comment.reason,
+            "approver": comment.approver,
+            "approval_id": approval.approval_id,
+            "groups": given.groups,
+        },
+        parts=(step.part,),
     )
-    return await _commit_resolution(approval, change, services)
 
 
 async def reject(
@@ -107,6 +166,15 @@ async def reject(
     outcome = ApprovalOutcome(_refusal_of(approval), {})
     change = _resolution_change(approval, REJECTED, Event.REJECTED, comment, actor.actor_id, services, outcome)
     return await _commit_resolution(approval, change, services)
+
+
+async def close_approval(approval: ApprovalRecord, reason: str, actor: Actor, services: Services) -> None:
+    """Reject a pending request because its agent is gone, unless it was resolved meanwhile."""
+    outcome = ApprovalOutcome(_refusal_of(approval), {})
+    comment = ApprovalComment(reason)
+    change = _resolution_change(approval, REJECTED, Event.REJECTED, comment, actor.actor_id, services, outcome)
+    await commit_change(change, services)
+    services.waiters.notify(approval.activity_id)
 
 
 def expire(services: Services, now: float) -> None:
@@ -174,23 +242,41 @@ def _grant_action(
     if request_leaf.action_hash not in (None, case.action.hash):
         return _unreadable(TAMPERED)
     risk = max(Risk.of(request_leaf.risk_level or "critical"), case.resolved_action.base)
-    if TRUST_MATRIX[agent.trust][risk] is Decision.DENIED:
-        return _no_longer_permitted(f"a {risk.word} risk action is beyond trust level {int(agent.trust)}")
+    ruling = _ruling_of(approval, content, case, risk, services)
+    if isinstance(ruling, Problem):
+        return ruling
     decision = Decision.CORRECTED if content.get("corrected") is not None else Decision.APPROVED
     leaf_members = {
         "action_type": request_leaf.action_type,
         "attestation_id": timed_id("att", services.clock.now()),
         "cost_micros": approval.cost,
         "engine": request_leaf.engine,
-        "policy_hash": agent.policy_hash(case.resolved_action.name, case.resolved_action.tool, SETTINGS_VERSION),
+        "policy_hash": agent.policy_hash(
+            case.resolved_action.name,
+            case.resolved_action.tool,
+            SETTINGS_VERSION,
+            None if ruling.policies.is_empty else ruling.policies.digest,
+        ),
+        **ruling.leaf_members,
         "risk_level": risk.word,
         "status": request_leaf.status,
         "step_number": request_leaf.step_number,
         "tokens": approval.tokens,
     }
-    return ApprovalOutcome(
-        decision, leaf_members, (AgentUnchanged(agent),), {"sub": content.get("sub") or _sub_of(content)}
-    )
+    unchanged = (AgentUnchanged(agent), PolicySetUnchanged(agent.organisation_id, ruling.policies))
+    return ApprovalOutcome(decision, leaf_members, unchanged, {"sub": content.get("sub") or _sub_of(content)})
+
+
+def _ruling_of(
+    approval: ApprovalRecord, content: Mapping[str, Any], case: Case, risk: Risk, services: Services
+) -> ApprovalRuling | Problem:
+    """Return the policies under which the action may be approved now, or why trust or a policy refuses it."""
+    policies, trust = services.store.policies(approval.organisation_id), case.agent.trust
+    if not policies.is_empty:
+        return rule_approval(approval, content, case, risk, policies, services.store)
+    if TRUST_MATRIX[trust][risk] is Decision.DENIED:
+        return _no_longer_permitted(f"a {risk.word} risk action is beyond trust level {int(trust)}")
+    return ApprovalRuling(policies)
 
 
 def _is_in_log(approval: ApprovalRecord, services: Services) -> bool:
@@ -249,7 +335,9 @@ def _grant_elevation(
     refusal = refuse_evidence(evidence_of(agent, services), services)
     if refusal is not None:
         return refusal
-    after = agent_with(agent, trust=level)
+    # What a person gives is restored if it is lost, up to the level of the registration.
+    restorable = max(agent.restorable_trust, min(level, agent.registered_trust))
+    after = agent_with(agent, trust=level, restorable_trust=restorable)
     return ApprovalOutcome(
         None, {"level_before": int(agent.trust), "level_after": int(level)}, (AgentChanged(agent, after),)
     )
@@ -269,9 +357,10 @@ def _resolution_change(
     outcome: ApprovalOutcome,
     *,
     self_approved: bool = False,
+    activity_id: str | None = None,
 ) -> WriteSet:
     now = services.clock.now()
-    activity_id = timed_id("act", now)
+    activity_id = activity_id or timed_id("act", now)
     key = services.vault.key_about(approval.subject_id, approval.organisation_id)
     comment_text = msgspec.json.encode(ResolutionText(comment.reason, comment.approver)).decode()
     resolution = StoredResolution(

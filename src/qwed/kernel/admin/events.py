@@ -26,6 +26,8 @@ Types = tuple[str, ...]
 TYPES_OF: dict[str, Types] = {
     Event.REGISTERED: (AGENT,),
     Event.TOKEN_ROTATED: (AGENT,),
+    Event.EDITED: (AGENT,),
+    Event.RETIRED: (AGENT, SUSPENSION),
     Event.SUSPENDED: (SUSPENSION,),
     Event.COMPLAINT: (SUSPENSION,),
     Event.REACTIVATED: (SUSPENSION,),
@@ -35,7 +37,9 @@ TYPES_OF: dict[str, Types] = {
     Event.TRUST_RAISED: (TRUST, APPROVAL),
     Event.TRUST_LOWERED: (TRUST,),
     Event.TRUST_DEGRADED: (TRUST,),
+    Event.TRUST_RESTORED: (TRUST,),
     Event.APPROVED: (APPROVAL,),
+    Event.GROUP_APPROVED: (APPROVAL,),
     Event.REJECTED: (APPROVAL,),
     Event.EXPIRED: (APPROVAL,),
     Event.EXECUTED: (EXECUTION,),
@@ -43,7 +47,10 @@ TYPES_OF: dict[str, Types] = {
     Event.ORGANISATION_ADDED: (ORGANISATION,),
     Event.KEY_ADDED: (ORGANISATION,),
     Event.KEY_REVOKED: (ORGANISATION,),
+    Event.KEY_CHANGED: (ORGANISATION,),
     Event.TOOL_CHANGED: (ORGANISATION,),
+    Event.POLICIES_CHANGED: (ORGANISATION,),
+    Event.TOOL_REMOVED: (ORGANISATION,),
     Event.WEBHOOK_CHANGED: (ORGANISATION,),
     Event.WEBHOOK_REMOVED: (ORGANISATION,),
     Event.AGENT_BLOCKED: (ORGANISATION,),
@@ -78,6 +85,7 @@ class EventData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     agent_id: str | None
     activity_id: str
     event: str | None = None
+    fields: tuple[str, ...] = ()
     about: str | None = None
     by: str | None = None
     action_type: str | None = None
@@ -90,6 +98,10 @@ class EventData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     level_after: int | None = None
     success: bool | None = None
     self_approved: bool = False
+    policies: tuple[str, ...] = ()
+    policy: str | None = None
+    policy_rule: str | None = None
+    policy_version: int | None = None
     repeats: int = 0
 
 

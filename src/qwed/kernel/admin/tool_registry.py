@@ -1,15 +1,16 @@
 """Tool registry of an organisation, and the entries it may contain (spec 5.3, ruling 4.4)."""
 
+from collections.abc import Collection
 from typing import Annotated
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from qwed.domain.change_parts import ToolChanged
+from qwed.domain.change_parts import ToolChanged, ToolRemoved
 from qwed.domain.write_set import WriteSet
 from qwed.engines.sql_dialect import KNOWN_DIALECTS, dialect_named
 from qwed.guards.secrets import find_secrets
-from qwed.guards.tool_approval import fold_name
+from qwed.guards.tool_approval import case_key, fold_name
 from qwed.kernel.agents.registration import DIALECT
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.audit_change import Actor, build_change, commit_change
@@ -35,7 +36,10 @@ def tools_of(organisation_id: str, services: Services) -> list[Tool]:
 
 
 async def register_tool(tool: Tool, actor: Actor, services: Services) -> Tool | Problem:
-    """Store a tool's entry."""
+    """Store a tool's entry; refuse a name that differs from another one's only by case."""
+    refusal = _refuse_spelling(tool.name, services.store.tool_rows(actor.organisation_id))
+    if refusal is not None:
+        return refusal
     receipt = await commit_change(_change_of(tool, actor, services), services)
     return receipt if isinstance(receipt, Problem) else tool
 
@@ -51,6 +55,34 @@ def _change_of(tool: Tool, actor: Actor, services: Services) -> WriteSet:
         content={"tool": msgspec.to_builtins(tool)},
         parts=(ToolChanged(actor.organisation_id, tool.name, msgspec.json.encode(tool)),),
     )
+
+
+def _refuse_spelling(name: str, own: Collection[str]) -> Problem | None:
+    key = case_key(name)
+    other = next((one for one in (*own, *TOOLS) if one != name and case_key(one) == key), None)
+    if other is None:
+        return None
+    message = f"{quoted(name)} differs only by case from the tool `{other}`, and names are compared without it"
+    return problem(ErrorCode.CONFLICT, message, check="name_unused", suggestion=f"register it as `{other}`")
+
+
+async def remove_tool(name: str, actor: Actor, services: Services) -> bool | Problem:
+    """Remove the organisation's own entry of a tool."""
+    own = services.store.tool_rows(actor.organisation_id)
+    stored = name if name in own else next((one for one in own if case_key(one) == case_key(name)), None)
+    if stored is None:
+        return problem(ErrorCode.NOT_FOUND, f"this organisation has not registered {quoted(name)}")
+    change = build_change(
+        Event.TOOL_REMOVED,
+        actor.actor_id,
+        actor.organisation_id,
+        services.clock.now(),
+        services,
+        about=stored,
+        parts=(ToolRemoved(actor.organisation_id, stored),),
+    )
+    receipt = await commit_change(change, services)
+    return receipt if isinstance(receipt, Problem) else True
 
 
 class ToolRequest(RequestStruct):
@@ -130,8 +162,11 @@ def _refuse_dialect(tool: Tool) -> Problem | None:
 
 
 def _refuse_name(name: str) -> Problem | None:
+    refusal = _refuse_spelling(name, ())
+    if refusal is not None:
+        return refusal
     if not _is_plain(name):
-        return _bad(f"`name` must be a plain lower-case name of at most {_MAX_NAME_LENGTH} characters")
+        return _bad(f"`name` must be a plain name of at most {_MAX_NAME_LENGTH} characters")
     if find_secrets(name):
         # It is logged for ever, and masked it would be another tool.
         return _bad("`name` carries a secret: choose another name")
@@ -141,8 +176,11 @@ def _refuse_name(name: str) -> Problem | None:
 def _is_plain(name: str) -> bool:
     if len(name) > _MAX_NAME_LENGTH or not name.isprintable():
         return False
-    # The name of a server's tool is free, unless it resembles a built-in tool.
-    return fold_name(name) == name or (server_of(name) is not None and not resembles_built_in(name))
+    if fold_name(name) == name:
+        return True
+    # Other spellings than lower case are free, unless they resemble a built-in tool.
+    is_spelled_plainly = fold_name(name) == name.lower() or server_of(name) is not None
+    return is_spelled_plainly and not resembles_built_in(name)
 
 
 def _bad(message: str) -> Problem:

@@ -5,6 +5,7 @@ import msgspec
 from qwed.domain.agent import Agent
 from qwed.domain.change_parts import ApprovalRequest, ElevationRequested
 from qwed.kernel.admin.approvals import expire_of
+from qwed.kernel.agents.editing import refuse_retired
 from qwed.kernel.agents.trust import ELEVATION, Evidence, TrustRequest, evidence_of, refuse_evidence
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.audit_change import agent_notices, build_change, commit_change
@@ -28,6 +29,9 @@ async def request_elevation(
     agent: Agent, trust_request: TrustRequest, actor_id: str, services: Services
 ) -> ElevationResponse | Problem:
     """Request one trust level more from a person; refused if the evidence in the log is not sufficient."""
+    refusal = refuse_retired(agent)
+    if refusal is not None:
+        return refusal
     if services.stopped(agent):
         return problem(ErrorCode.AGENT_SUSPENDED)
     evidence = evidence_of(agent, services)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from qwed.domain.agent import Agent, AgentStatus
 from qwed.domain.change_parts import AgentChanged, OrganisationHalted
 from qwed.domain.credentials import AGENT_TOKEN, mint
+from qwed.kernel.agents.editing import refuse_retired
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.audit_change import (
     Actor,
@@ -34,12 +35,18 @@ async def complain(agent: Agent, reason: str, actor: Actor, services: Services) 
 
 async def _stop(agent: Agent, event: Event, reason: str, actor: Actor, services: Services) -> Agent | Problem:
     """Suspend the agent; retried with the current agent if another change commits first."""
+    refusal = refuse_retired(agent)
+    if refusal is not None:
+        return refusal
     for _ in range(_MAX_ATTEMPTS):
         stopped = await _try_stop(agent, event, reason, actor, services)
         current = services.store.find_agent(agent.agent_id)
         if not isinstance(stopped, Problem) or current is None or current == agent:
             return stopped
         agent = current
+        refusal = refuse_retired(agent)
+        if refusal is not None:
+            return refusal
     return stopped
 
 
@@ -70,6 +77,9 @@ async def _try_stop(agent: Agent, event: Event, reason: str, actor: Actor, servi
 
 async def reactivate(agent: Agent, reason: str, actor: Actor, services: Services) -> Agent | Problem:
     """Reactivate the agent."""
+    refusal = refuse_retired(agent)
+    if refusal is not None:
+        return refusal
     if agent.status is AgentStatus.ACTIVE and services.store.halted(agent.organisation_id):
         return problem(
             ErrorCode.CONFLICT,
@@ -92,6 +102,9 @@ class RotatedToken(NamedTuple):
 
 async def rotate_token(agent: Agent, actor: Actor, services: Services) -> RotatedToken | Problem:
     """Issue a new token; the old one is invalid from now on."""
+    refusal = refuse_retired(agent)
+    if refusal is not None:
+        return refusal
     token = mint(AGENT_TOKEN)
     after = replace(agent, token_prefix=token.prefix, token_digest=token.digest)
     change = build_change(

@@ -12,6 +12,8 @@ from qwed.domain.credentials import AGENT_TOKEN, mint
 from qwed.engines.registry import ENGINE_NAMES
 from qwed.engines.sql_dialect import ALIASES, KNOWN_DIALECTS, dialect_named
 from qwed.guards.secrets import find_secrets, mask
+from qwed.kernel.agents.labels import Labels
+from qwed.kernel.agents.names import refuse_name
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.audit_change import Actor, build_change, commit_change
 from qwed.kernel.privacy.payload import redacted_text
@@ -31,6 +33,7 @@ from qwed.kernel.request_schema import (
 from qwed.kernel.services import Services
 from qwed.model import ErrorCode, Event, Trust, micros_from
 from qwed.model.ids import new_id
+from qwed.model.roles import OWNER
 from qwed.model.tolerances import LOOSENING, VALUE, parse_tolerances
 from qwed.model.tool_name import ALL_OF_SERVER, server_of_wildcard
 
@@ -186,10 +189,22 @@ Remark = Annotated[
 _LEVEL = f"must be 0 to 3 or one of {', '.join(word.word for word in Trust)}"
 
 
+AgentName = Annotated[str, _IDENTITY, _identity()]
+Description = Annotated[
+    str, Meta(extra_json_schema={"maxLength": MAX_TEXT_LENGTH, "pattern": VISIBLE}), _remark(MAX_TEXT_LENGTH)
+]
+MAX_CONVERSATION_STEPS = 1_000_000
+ConversationSteps = Annotated[
+    int,
+    Meta(ge=1, le=MAX_CONVERSATION_STEPS, description="steps of one conversation; by default the server's setting"),
+    FieldRule(f"must be a whole number from 1 to {MAX_CONVERSATION_STEPS}"),
+]
+
+
 class RegisterRequest(RequestStruct):
     """Agent to register; the nested body of spec 3.1, with the profile under `agent`, is accepted as well."""
 
-    name: Annotated[str, _IDENTITY, _identity()]
+    name: AgentName
     principal_id: Annotated[str, _IDENTITY, _identity(secret="carries a secret: use an id")]  # noqa: S106
     type: (
         Annotated[
@@ -198,14 +213,7 @@ class RegisterRequest(RequestStruct):
         ]
         | None
     ) = "supervised"
-    description: (
-        Annotated[
-            str,
-            Meta(extra_json_schema={"maxLength": MAX_TEXT_LENGTH, "pattern": VISIBLE}),
-            _remark(MAX_TEXT_LENGTH),
-        ]
-        | None
-    ) = None
+    description: Description | None = None
     framework: Remark | None = None
     model: Remark | None = None
     permissions: PermissionsRequest | None = None
@@ -217,10 +225,12 @@ class RegisterRequest(RequestStruct):
         ]
         | None
     ) = None
+    labels: Labels | None = None
+    max_conversation_steps: ConversationSteps | None = None
 
 
 _PROFILE = frozenset({"name", "principal_id", "description", "framework", "model", "type"})
-_TOP = frozenset({"permissions", "budget", "trust_level"})
+_TOP = frozenset({"permissions", "budget", "trust_level", "labels", "max_conversation_steps"})
 
 
 class Registration(NamedTuple):
@@ -254,8 +264,9 @@ async def register(request: RegisterRequest, actor: Actor, services: Services) -
     """Store a new agent."""
     kind = request.type or "supervised"
     trust = TYPES[kind] if request.trust_level is None else LEVELS[request.trust_level]
-    if trust is Trust.TRUSTED and actor.role != "owner":
-        return problem(ErrorCode.ROLE_NOT_SUFFICIENT, "trust level 3 needs an owner key")
+    refusal = _refuse_role(request, trust, actor)
+    if refusal is not None:
+        return refusal
     token, now = mint(AGENT_TOKEN), services.clock.now()
     agent = Agent(
         agent_id=new_id("agent"),
@@ -275,7 +286,14 @@ async def register(request: RegisterRequest, actor: Actor, services: Services) -
         trust=trust,
         permissions=_permissions_of(request.permissions),
         limits=_limits_of(request.budget or BudgetRequest()),
+        labels=dict(sorted((request.labels or {}).items())),
+        max_conversation_steps=request.max_conversation_steps,
+        registered_trust=trust,
+        restorable_trust=trust,
     )
+    refusal = refuse_name(agent, services)
+    if refusal is not None:
+        return refusal
     change = build_change(
         Event.REGISTERED,
         actor.actor_id,
@@ -287,7 +305,22 @@ async def register(request: RegisterRequest, actor: Actor, services: Services) -
         parts=(AgentAdded(agent),),
     )
     receipt = await commit_change(change, services)
-    return receipt if isinstance(receipt, Problem) else Registration(agent, token.text)
+    if isinstance(receipt, Problem):
+        return refuse_name(agent, services) or receipt
+    return Registration(agent, token.text)
+
+
+def _refuse_role(request: RegisterRequest, trust: Trust, actor: Actor) -> Problem | None:
+    """Return the problem of a key that may not register an agent like this, or None."""
+    if actor.role == OWNER:
+        return None
+    if trust is Trust.TRUSTED:
+        return problem(ErrorCode.ROLE_NOT_SUFFICIENT, "trust level 3 needs an owner key")
+    if request.labels:
+        return problem(ErrorCode.ROLE_NOT_SUFFICIENT, "`labels` need an owner key: policies rely on them")
+    if request.max_conversation_steps is not None:
+        return problem(ErrorCode.ROLE_NOT_SUFFICIENT, "`max_conversation_steps` needs an owner key")
+    return None
 
 
 def _permissions_of(request: PermissionsRequest | None) -> Permissions:

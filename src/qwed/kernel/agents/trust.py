@@ -10,6 +10,7 @@ from qwed.domain.agent import Agent
 from qwed.domain.behaviour import DegradationRule
 from qwed.domain.change_parts import AgentChanged
 from qwed.domain.write_set import WriteSet
+from qwed.kernel.agents.editing import refuse_retired
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.audit_change import Actor, agent_notices, build_change, commit_agent_change
 from qwed.kernel.request_schema import MAX_TEXT_LENGTH, VISIBLE, FieldRule, RequestStruct, not_misleading
@@ -18,9 +19,11 @@ from qwed.kernel.views.activity_views import SYSTEM_ACTOR
 from qwed.model import ErrorCode, Event, Trust
 from qwed.model.clock import DAY
 from qwed.model.ids import timed_id
+from qwed.model.roles import OWNER
 
 ELEVATION: Final = "trust_elevation"
 REDUCTION: Final = "trust_reduction"
+RESTORATION: Final = "trust_restoration"
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,30 +40,29 @@ _LEVEL = "must be a whole number from 0 to 3"
 _LEVEL_SCHEMA = {"type": "integer", "minimum": 0, "maximum": 3}
 
 
+_Text = Annotated[
+    str,
+    Meta(extra_json_schema={"maxLength": MAX_TEXT_LENGTH, "pattern": VISIBLE}),
+    FieldRule(
+        f"must be a readable text, {MAX_TEXT_LENGTH} at most", refuse=not_misleading(MAX_TEXT_LENGTH), masked=True
+    ),
+]
+
+
 class TrustChangeRequest(RequestStruct, kw_only=True):
-    """Change of trust (spec 8.2). A reduction takes effect at once and requires an owner or approver key."""
+    """Change of trust (spec 8.2). A reduction and a restoration take effect at once, by an owner or approver key."""
 
     agent_id: Annotated[str, FieldRule("in the body is not the agent in the path")] | None = None
     request: Annotated[
-        Literal["trust_elevation", "trust_reduction"],
-        FieldRule(f"must be {ELEVATION} or {REDUCTION}", ErrorCode.BAD_OPTION),
+        Literal["trust_elevation", "trust_reduction", "trust_restoration"],
+        FieldRule(f"must be {ELEVATION}, {REDUCTION} or {RESTORATION}", ErrorCode.BAD_OPTION),
     ] = ELEVATION
     from_level: Annotated[Any, Meta(extra_json_schema={"anyOf": [_LEVEL_SCHEMA, {"type": "null"}]})] = None
     to_level: Annotated[
         int, Meta(ge=0, le=3), FieldRule(_LEVEL, ErrorCode.BAD_OPTION, required=_LEVEL, missing=ErrorCode.BAD_OPTION)
     ]
-    justification: (
-        Annotated[
-            str,
-            Meta(extra_json_schema={"maxLength": MAX_TEXT_LENGTH, "pattern": VISIBLE}),
-            FieldRule(
-                f"must be a readable text, {MAX_TEXT_LENGTH} at most",
-                refuse=not_misleading(MAX_TEXT_LENGTH),
-                masked=True,
-            ),
-        ]
-        | None
-    ) = None
+    justification: _Text | None = None
+    reason: Annotated[_Text, Meta(description="why trust is restored; required for it")] | None = None
     evidence: (
         Annotated[
             dict[str, Any],
@@ -122,7 +124,10 @@ def refuse_evidence(evidence: Evidence, services: Services) -> Problem | None:
 
 def trust_request_of(request: TrustChangeRequest, agent: Agent) -> TrustRequest | Problem:
     """Return the requested change of trust, or the problem with it for this agent."""
-    if request.agent_id not in (None, agent.agent_id):
+    refusal = refuse_retired(agent)
+    if refusal is not None:
+        return refusal
+    if request.agent_id is not None and not agent.is_called(request.agent_id):
         return problem(ErrorCode.MALFORMED, "`agent_id` in the body is not the agent in the path")
     kind, level = request.request, request.to_level
     stated = request.from_level
@@ -135,15 +140,44 @@ def trust_request_of(request: TrustChangeRequest, agent: Agent) -> TrustRequest 
         return problem(ErrorCode.BAD_OPTION, message, suggestion=advice)
     if kind == REDUCTION and level >= agent.trust:
         return problem(ErrorCode.BAD_OPTION, f"`to_level` must be below the agent's level, {int(agent.trust)}")
-    return TrustRequest(kind, Trust(level), request.justification or "")
+    if kind == RESTORATION:
+        return _restoration_of(request, agent)
+    return TrustRequest(kind, Trust(level), request.justification or request.reason or "")
+
+
+def _restoration_of(request: TrustChangeRequest, agent: Agent) -> TrustRequest | Problem:
+    """Return the requested restoration: above the present level, and not above what a person gave the agent."""
+    level, most = request.to_level, agent.restorable_trust
+    reason = (request.reason or request.justification or "").strip()
+    if not reason:
+        return problem(ErrorCode.MISSING_FIELD, "`reason` is required: say why the trust is restored")
+    if level <= agent.trust:
+        return problem(ErrorCode.BAD_OPTION, f"`to_level` must be above the agent's level, {int(agent.trust)}")
+    if level > most:
+        message = f"trust is restored up to level {int(most)}, that of the registration or of a later reduction"
+        advice = f"to raise it above, send `request`: `{ELEVATION}`"
+        return problem(ErrorCode.BAD_OPTION, message, suggestion=advice, details={"restorable_level": int(most)})
+    return TrustRequest(RESTORATION, Trust(level), reason)
 
 
 async def reduce_trust(agent: Agent, trust_request: TrustRequest, actor: Actor, services: Services) -> Agent | Problem:
-    """Lower an agent's trust immediately."""
-    change = AgentChanged(agent, replace(agent, trust=trust_request.to))
+    """Lower an agent's trust immediately; what a person takes away is not restored."""
+    restorable = min(agent.restorable_trust, trust_request.to)
+    change = AgentChanged(agent, replace(agent, trust=trust_request.to, restorable_trust=restorable))
     levels = {"level_before": int(agent.trust), "level_after": int(trust_request.to)}
     return await commit_agent_change(
         Event.TRUST_LOWERED, change, trust_request.justification or None, actor, services, **levels
+    )
+
+
+async def restore_trust(agent: Agent, trust_request: TrustRequest, actor: Actor, services: Services) -> Agent | Problem:
+    """Give back trust that was lost automatically, immediately: an owner any, an approver up to level 2."""
+    if trust_request.to is Trust.TRUSTED and actor.role != OWNER:
+        return problem(ErrorCode.ROLE_NOT_SUFFICIENT, "trust level 3 needs an owner key")
+    change = AgentChanged(agent, replace(agent, trust=trust_request.to))
+    levels = {"level_before": int(agent.trust), "level_after": int(trust_request.to)}
+    return await commit_agent_change(
+        Event.TRUST_RESTORED, change, trust_request.justification, actor, services, **levels
     )
 
 

@@ -5,27 +5,30 @@ waits only where a verdict needs an engine worker.
 """
 
 from collections.abc import Callable, Coroutine
+from dataclasses import replace as dataclass_replace
 from types import CoroutineType
 from typing import Any
 
 import msgspec
 
+from qwed.guards.secrets import find_secrets
 from qwed.kernel.analysis.assessment import Assessment
 from qwed.kernel.analysis.content_scan import scan_content
 from qwed.kernel.analysis.executable_text import value_at
 from qwed.kernel.analysis.tool_analyzers import SECRET_EXFILTRATION, SECRET_IN_PARAMETERS
 from qwed.kernel.answer import Answer, PolicyCheck, Problem, RiskAssessment, Verification, printable
-from qwed.kernel.case import Case
+from qwed.kernel.case import Case, Credentials, replace
 from qwed.kernel.privacy.masking import mask_value
-from qwed.kernel.privacy.payload import Payload, encode_payload, redacted_action
+from qwed.kernel.privacy.payload import OriginalFindings, Payload, encode_payload, redacted_action, redacted_facts
 from qwed.kernel.privacy.redaction import Redactor
 from qwed.kernel.services import Services
 from qwed.kernel.stages.assess_risk import assess_risk
-from qwed.kernel.stages.check_permissions import check_permissions
-from qwed.kernel.stages.decide import decide
+from qwed.kernel.stages.check_permissions import NO_ENGINE, check_permissions
+from qwed.kernel.stages.decide import decide, status_decision
 from qwed.kernel.stages.run_engine import run_engine
-from qwed.kernel.tools import TOOL, TOOL_CALL, text_of
+from qwed.kernel.tools import SHELL, TOOL, TOOL_CALL, text_of
 from qwed.model import Decision, ErrorCode, Status, Verdict
+from qwed.model.facts import is_small
 from qwed.settings import VERSION as SETTINGS_VERSION
 
 AssessmentStage = Callable[[Case, Services], Any]
@@ -35,6 +38,10 @@ ASSESSMENT_STAGES: tuple[AssessmentStage, ...] = (check_permissions, run_engine,
 
 _ALWAYS_NAMED = ("agent_active", "within_budget", "trust_level_sufficient")
 """Checks outside the engine that every answer names if they passed."""
+_TRUST_CHECK = "trust_level_sufficient"
+_DECISION_CHECKS = frozenset({_TRUST_CHECK, ErrorCode.POLICY_DENIED.check, ErrorCode.POLICY_FAILED.check})
+"""Checks outside the engine that an answer names if they refuse."""
+_NO_CREDENTIALS = Credentials()
 MAX_PAYLOAD_LENGTH = 4_096
 """Larger assessments are not cached: all agents share the memory of one cache."""
 _CACHEABLE_ERRORS = frozenset({ErrorCode.TOOL_NOT_ALLOWED.code, ErrorCode.UNKNOWN_ACTION_TYPE.code})
@@ -54,9 +61,9 @@ def assess(
         if isinstance(outcome, CoroutineType):
             return _assess_later(case, outcome, services, stages[index + 1 :])
         if isinstance(outcome, Answer):
-            return _assessment_of(case, outcome)
+            return build_assessment(case, outcome)
         case = outcome
-    return _assessment_of(case, None)
+    return build_assessment(case, None)
 
 
 async def _assess_later(
@@ -67,12 +74,12 @@ async def _assess_later(
 ) -> Assessment:
     outcome = await pending
     if isinstance(outcome, Answer):
-        return _assessment_of(case, outcome)
+        return build_assessment(case, outcome)
     assessment = assess(outcome, services, stages)
     return assessment if isinstance(assessment, Assessment) else await assessment
 
 
-def _assessment_of(case: Case, refusal: Answer | None) -> Assessment:
+def build_assessment(case: Case, refusal: Answer | None) -> Assessment:
     """Return the assessment of a case that has passed the cacheable stages."""
     decision = case.decision if refusal is None else refusal.decision
     error = None if refusal is None else refusal.error
@@ -98,8 +105,10 @@ def _assessment_of(case: Case, refusal: Answer | None) -> Assessment:
         # An action with a secret leaves no hash, unless it may be executed.
         action_hash=None if secret else case.action_hash,
         sub=f"sha256:{executable.hash}" if decision.commits else None,
+        facts=redacted_facts(case.facts, redactor) if decision is Decision.PENDING else None,
+        original=_original_findings(case, redactor) if decision is Decision.PENDING else None,
     )
-    encoded_payload = encode_payload(payload)
+    encoded_payload, basis = encode_payload(payload), _basis_of(case)
     return Assessment(
         decision=decision,
         refusal=refusal,
@@ -108,7 +117,8 @@ def _assessment_of(case: Case, refusal: Answer | None) -> Assessment:
         verified_query=_verified_query(case) if decision.permits else None,
         corrected=None if case.corrected is None or decision is Decision.DENIED else dict(case.corrected),
         has_secret=secret,
-        violation=case.verdict is not None and _costs_trust(case, case.verdict),
+        violation=case.verdict is not None and _is_violation(case, case.verdict),
+        misconduct=_is_misconduct(case, error),
         policy_hash=(
             None
             if resolved_action is None
@@ -117,9 +127,49 @@ def _assessment_of(case: Case, refusal: Answer | None) -> Assessment:
         tool_name=tool_name,
         risk_assessment=_risk_assessment_of(case, decision) if is_tool else None,
         policy_checks=policies,
+        facts=case.facts,
         payload=payload,
         encoded_payload=encoded_payload,
-        cacheable=len(encoded_payload) <= MAX_PAYLOAD_LENGTH and _is_repeatable(case, error),
+        basis=basis,
+        is_final=basis is None,
+        cacheable=_is_small(payload, encoded_payload) and is_small(case.facts) and _is_repeatable(case, error),
+    )
+
+
+def _is_small(payload: Payload, encoded: str) -> bool:
+    """Return True if the payload may be cached; facts repeat what is in the action and count apart."""
+    return len(encoded) <= MAX_PAYLOAD_LENGTH * (1 if payload.facts is None else 2)
+
+
+def _original_findings(case: Case, redactor: Redactor | None) -> OriginalFindings | None:
+    """Return what was found in an action as it was sent, without secrets; None where it was not repaired."""
+    original = case.original_verdict
+    if original is None:
+        return None
+    effects = original.effects
+    if redactor is not None:
+        effects = tuple([dataclass_replace(effect, target=redactor.text(effect.target)) for effect in effects])
+    return OriginalFindings(effects=effects, facts=redacted_facts(original.facts, redactor))
+
+
+def _basis_of(case: Case) -> Case | None:
+    """Return the analyzed case without what belongs to one request, or None where a hard limit refuses it."""
+    if case.verdict is None or status_decision(case) is Decision.DENIED:
+        return None
+    return replace(
+        case,
+        credentials=_NO_CREDENTIALS,
+        action_raw=None,
+        context_raw=None,
+        options_raw=None,
+        justification=None,
+        idempotency_key=None,
+        context=None,
+        step=None,
+        key=None,
+        reservation=None,
+        decision=Decision.DENIED,
+        checks_passed=tuple([name for name in case.checks_passed if name != _TRUST_CHECK]),
     )
 
 
@@ -129,12 +179,34 @@ def _is_repeatable(case: Case, error: Problem | None) -> bool:
     return error is not None and error.code in _CACHEABLE_ERRORS
 
 
-def _costs_trust(case: Case, verdict: Verdict) -> bool:
-    """Return True if the verdict costs trust. For an unregistered tool it is only a guess that it executes the text:
-    that is enough to refuse the call, but not to penalise the agent."""
+_MISCONDUCT = frozenset({Status.FAILED, Status.BLOCKED})
+
+
+def _is_misconduct(case: Case, error: Problem | None) -> bool:
+    """Return True if the verification failed or was blocked, or the tool is blocked (ruling 4.24)."""
+    if case.verdict is not None:
+        return case.verdict.status in _MISCONDUCT
+    return error is not None and error.check == "tool_not_blocked"
+
+
+def _is_violation(case: Case, verdict: Verdict) -> bool:
+    """Return True if what would be executed breaks a security rule, and not a text that passes through (ruling 4.24).
+
+    For an unregistered tool it is only a guess that it executes the text: that is enough to refuse the call, but not to
+    penalise the agent, unless the command itself sends a secret away.
+    """
+    resolved_action = case.resolved_action
+    if resolved_action.analyzer in NO_ENGINE and resolved_action.analyzer != SHELL:
+        return False
     violations = {*verdict.violations} - NO_TRUST_PENALTY
-    guessed = case.resolved_action.custom and case.resolved_action.executable_text is not None
-    return bool(violations & {SECRET_IN_PARAMETERS, SECRET_EXFILTRATION} if guessed else violations)
+    if SECRET_IN_PARAMETERS in violations and not _has_secret_in_statement(case):
+        violations.remove(SECRET_IN_PARAMETERS)
+    guessed = resolved_action.custom and resolved_action.executable_text is not None
+    return SECRET_EXFILTRATION in violations if guessed else bool(violations)
+
+
+def _has_secret_in_statement(case: Case) -> bool:
+    return any(find_secrets(text_of(case.action, field)) for field in ("query", "code"))
 
 
 def _refused_policies(case: Case, error: Problem | None) -> tuple[PolicyCheck, ...] | None:
@@ -149,13 +221,13 @@ def _verification_of(case: Case, error: Problem | None) -> Verification | None:
     verdict = case.verdict or _refused_by_permission(case, error)
     if verdict is None:
         return None
-    refused_by_trust = error is not None and error.check == "trust_level_sufficient"
+    refused_by = (error.check,) if error is not None and error.check in _DECISION_CHECKS else ()
     return Verification(
         status=verdict.status.on_agent_wire,
         engine=verdict.engine,
         risk_level=case.risk.word,
         checks_passed=(*verdict.checks_passed, *filter(_ALWAYS_NAMED.__contains__, case.checks_passed)),
-        checks_failed=(*verdict.checks_failed, "trust_level_sufficient") if refused_by_trust else verdict.checks_failed,
+        checks_failed=(*verdict.checks_failed, *refused_by) if refused_by else verdict.checks_failed,
         effects=tuple([{"effect": effect.kind, "target": effect.target} for effect in verdict.effects]),
         message=verdict.message if verdict.message.isprintable() else printable(verdict.message),
     )

@@ -13,7 +13,7 @@ from qwed.domain.agent import Agent
 from qwed.kernel.answer import Answer, PolicyCheck, RiskAssessment, Verification
 from qwed.kernel.case import Case
 from qwed.kernel.privacy.payload import Payload
-from qwed.model import Decision, EffectKind, Risk
+from qwed.model import NO_FACTS, Decision, EffectKind, Facts, Risk
 from qwed.model.lru_cache import LruCache
 
 MAX_ENTRIES = 20_000
@@ -31,7 +31,9 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
     has_secret: bool
     """True if the action contains a secret, so that its hash is not stored."""
     violation: bool
-    """True if it broke a security rule, which costs trust (ruling 4.2)."""
+    """True if what would be executed breaks a security rule, which costs trust at once (ruling 4.24)."""
+    misconduct: bool = False
+    """True if the verification failed or was blocked, or the tool is blocked: repeated, it costs trust."""
     policy_hash: str | None
     tool_name: str | None
     risk_assessment: RiskAssessment | None
@@ -39,6 +41,12 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
     payload: Payload
     encoded_payload: str
     """The encoded payload for a request without further statements."""
+    basis: Case | None = None
+    """The analyzed action, on which policies are evaluated; None for one that is final, or that they have judged."""
+    is_final: bool = True
+    """True if no policy can change it: a hard limit refuses the action, or it is a message."""
+    facts: Facts = NO_FACTS
+    """What was found in the action, in the form that policies read; its secrets are not masked."""
     cacheable: bool = False
     """True if the same action would get the same assessment next time."""
 

@@ -2,7 +2,7 @@
 
 from types import ModuleType
 
-from qwed.kernel.operations import admin_operations, agent_operations, audit_operations
+from qwed.kernel.operations import admin_operations, agent_operations, audit_operations, policy_operations
 from qwed.kernel.operations.operation import Operation
 
 
@@ -11,4 +11,4 @@ def operations_in(*modules: ModuleType) -> tuple[Operation, ...]:
     return tuple(value for module in modules for value in vars(module).values() if isinstance(value, Operation))
 
 
-OPERATIONS = operations_in(agent_operations, admin_operations, audit_operations)
+OPERATIONS = operations_in(agent_operations, admin_operations, policy_operations, audit_operations)

@@ -1,5 +1,6 @@
 """Operations on approvals, organisations, keys, tools, the webhook and the A2A lists."""
 
+import re
 from typing import Annotated, Any
 
 from msgspec import Meta
@@ -13,7 +14,7 @@ from qwed.kernel.admin.pages import ApprovalsRequest, ApprovalsView, ChangesView
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.operations.operation import APPROVERS, OWNER, Call, E, Operation, operation
 from qwed.kernel.pagination import LogPageRequest
-from qwed.kernel.request_schema import MAX_NAME_LENGTH, Name, Reason, RequestStruct, text_rule
+from qwed.kernel.request_schema import MAX_NAME_LENGTH, FieldRule, Name, Reason, RequestStruct, text_rule
 from qwed.kernel.tools import Tool
 from qwed.kernel.views.activity_views import ApprovalView, approval_view
 from qwed.kernel.views.agent_views import View
@@ -21,6 +22,23 @@ from qwed.model.clock import rfc3339
 from qwed.model.endpoints import Endpoint
 from qwed.model.roles import ROLES
 from qwed.store.protocol import ApprovalRecord
+
+MAX_GROUPS = 16
+GROUP_NAME = r"[a-z][a-z0-9_-]{0,63}"
+_GROUPS = FieldRule(
+    f"must be a list of at most {MAX_GROUPS} names in lower case, such as `finance`",
+    refuse=lambda names: None if all(map(_is_group_name, names)) and len(names) <= MAX_GROUPS else "",
+)
+Groups = Annotated[
+    tuple[str, ...],
+    Meta(extra_json_schema={"maxItems": MAX_GROUPS, "items": {"type": "string", "pattern": f"^{GROUP_NAME}$"}}),
+    _GROUPS,
+]
+"""Names of approver groups."""
+
+
+def _is_group_name(name: str) -> bool:
+    return re.fullmatch(GROUP_NAME, name) is not None
 
 
 class ResolveRequest(RequestStruct):
@@ -41,6 +59,13 @@ class KeyRequest(RequestStruct):
 
     name: Name
     role: Annotated[str, Meta(extra_json_schema={"enum": [*ROLES]}), text_rule(MAX_NAME_LENGTH)]
+    groups: Groups = ()
+
+
+class KeyPatch(RequestStruct):
+    """Change of a key: the groups in whose name it approves."""
+
+    groups: Groups
 
 
 class OrganisationView(View, frozen=True, kw_only=True):
@@ -58,6 +83,7 @@ class KeyView(View, frozen=True, kw_only=True):
     name: str
     role: str
     prefix: str
+    groups: list[str]
     created_at: str
     revoked_at: str | None
 
@@ -120,8 +146,8 @@ class PairListedView(View, frozen=True, kw_only=True):
     listed: bool
 
 
-@operation(Endpoint.LIST_APPROVALS, "List approvals")
-def list_approvals(call: Call, request: ApprovalsRequest) -> ApprovalsView:
+@operation(Endpoint.LIST_APPROVALS, "List approvals", errors=(E.AMBIGUOUS_NAME,))
+def list_approvals(call: Call, request: ApprovalsRequest) -> ApprovalsView | Problem:
     """Return a page of the organisation's approvals, newest first."""
     return approvals_page(call.actor.organisation_id, request, call.services)
 
@@ -169,6 +195,7 @@ def _fields(key: Key) -> dict[str, Any]:
         "name": key.name,
         "role": key.role,
         "prefix": key.prefix,
+        "groups": [*key.approver_groups],
         "created_at": rfc3339(key.created_at),
         "revoked_at": None if key.revoked_at is None else rfc3339(key.revoked_at),
     }
@@ -177,7 +204,7 @@ def _fields(key: Key) -> dict[str, Any]:
 @operation(Endpoint.ADD_KEY, "Create a key", roles=OWNER, status=201, errors=(E.CONFLICT,))
 async def add_key(call: Call, request: KeyRequest) -> NewKeyView | Problem:
     """Create a key of the owner's organisation."""
-    created = await organisations.add_key(request.name, request.role, call.actor, call.services)
+    created = await organisations.add_key(request.name, request.role, call.actor, call.services, request.groups)
     return created if isinstance(created, Problem) else NewKeyView(**_fields(created.key), key=created.text)
 
 
@@ -193,6 +220,13 @@ def get_own_key(call: Call) -> OwnKeyView:
     organisation_id = call.actor.organisation_id
     key = next(key for key in call.services.store.list_keys(organisation_id) if key.key_id == call.actor.actor_id)
     return OwnKeyView(**_fields(key), organisation_id=organisation_id)
+
+
+@operation(Endpoint.CHANGE_KEY, "Change the groups of a key", roles=OWNER, errors=(E.NOT_FOUND, E.CONFLICT))
+async def change_key(call: Call, request: KeyPatch) -> KeyView | Problem:
+    """Set the groups in whose name a key approves."""
+    changed = await organisations.change_groups(call.path["key_id"], request.groups, call.actor, call.services)
+    return changed if isinstance(changed, Problem) else KeyView(**_fields(changed))
 
 
 @operation(Endpoint.REVOKE_KEY, "Revoke a key", roles=OWNER, errors=(E.NOT_FOUND, E.CONFLICT))
@@ -239,11 +273,18 @@ def list_tools(call: Call) -> ToolListView:
     return ToolListView(tools=tool_registry.tools_of(call.actor.organisation_id, call.services))
 
 
-@operation(Endpoint.PUT_TOOL, "Register a tool", roles=OWNER)
+@operation(Endpoint.PUT_TOOL, "Register a tool", roles=OWNER, errors=(E.CONFLICT,))
 async def put_tool(call: Call, request: tool_registry.ToolRequest) -> Tool | Problem:
     """Register a tool."""
     row = tool_registry.tool_of(call.path["name"], request)
     return row if isinstance(row, Problem) else await tool_registry.register_tool(row, call.actor, call.services)
+
+
+@operation(Endpoint.DELETE_TOOL, "Delete the registration of a tool", roles=OWNER, errors=(E.NOT_FOUND, E.CONFLICT))
+async def delete_tool(call: Call) -> RemovedView | Problem:
+    """Delete the organisation's own definition of a tool; a built-in one applies again."""
+    removed = await tool_registry.remove_tool(call.path["name"], call.actor, call.services)
+    return removed if isinstance(removed, Problem) else RemovedView(removed=removed)
 
 
 @operation(Endpoint.A2A_LISTS, "List blocked agents, blocked pairs and trusted agents")

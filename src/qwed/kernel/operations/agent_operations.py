@@ -6,16 +6,28 @@ from typing import Any
 import msgspec
 
 from qwed.domain.agent import Agent
-from qwed.kernel.agents import elevation, lifecycle, trust
+from qwed.kernel.agents import editing, elevation, lifecycle, trust
 from qwed.kernel.agents.actions import ActionView
 from qwed.kernel.agents.activity import ActivityPage, ActivityRequest, activity_page
 from qwed.kernel.agents.budget import budget_of
+from qwed.kernel.agents.editing import AgentPatch, AgentPatchRequest, read_patch
 from qwed.kernel.agents.execution import ExecutionRequest, log_execution, report_of
 from qwed.kernel.agents.pages import AgentsRequest, AgentsView, agents_page
 from qwed.kernel.agents.registration import RegisterRequest, read_registration, register
+from qwed.kernel.agents.retirement import retire
 from qwed.kernel.answer import Problem
 from qwed.kernel.audit_change import Actor
-from qwed.kernel.operations.operation import APPROVERS, Access, AgentCall, Call, E, Operation, operation, refuse_role
+from qwed.kernel.operations.operation import (
+    APPROVERS,
+    OWNER,
+    Access,
+    AgentCall,
+    Call,
+    E,
+    Operation,
+    operation,
+    refuse_role,
+)
 from qwed.kernel.request_schema import Reason, RequestStruct
 from qwed.kernel.services import Services
 from qwed.kernel.views.agent_views import (
@@ -56,7 +68,18 @@ class HaltView(View, frozen=True, kw_only=True):
 _AgentChange = Callable[[Agent, str, Actor, Services], Coroutine[Any, None, Agent | Problem]]
 
 
-@operation(Endpoint.REGISTER_AGENT, "Register an agent (spec 3)", status=201, reader=read_registration)
+def _etag_of(view: AgentView) -> str:
+    return view.etag
+
+
+@operation(
+    Endpoint.REGISTER_AGENT,
+    "Register an agent (spec 3)",
+    status=201,
+    reader=read_registration,
+    errors=(E.CONFLICT,),
+    etag_of=_etag_of,
+)
 async def register_agent(call: Call, request: RegisterRequest) -> RegisteredView | Problem:
     """Register an agent (spec 3.1)."""
     outcome = await register(request, call.actor, call.services)
@@ -69,7 +92,7 @@ def list_agents(call: Call, request: AgentsRequest) -> AgentsView:
     return agents_page(call.actor.organisation_id, request, call.services)
 
 
-@operation(Endpoint.GET_AGENT, "Get an agent", access=Access.AGENT)
+@operation(Endpoint.GET_AGENT, "Get an agent", access=Access.AGENT, etag_of=_etag_of)
 async def get_agent(call: AgentCall) -> AgentView:
     """Return one agent."""
     return _view_of(call.agent, call)
@@ -77,6 +100,36 @@ async def get_agent(call: AgentCall) -> AgentView:
 
 def _view_of(agent: Agent, call: AgentCall) -> AgentView:
     return agent_view(agent, halted=call.services.store.halted(agent.organisation_id))
+
+
+@operation(
+    Endpoint.EDIT_AGENT,
+    "Edit an agent",
+    roles=APPROVERS,
+    request=AgentPatchRequest,
+    reader=read_patch,
+    conditional=True,
+    errors=(E.CONFLICT, E.PRECONDITION_FAILED),
+    etag_of=_etag_of,
+)
+async def edit_agent(call: AgentCall, request: AgentPatch) -> AgentView | Problem:
+    """Apply a JSON merge patch to an agent: an owner any, an approver one that only narrows."""
+    outcome = await editing.edit_agent(call.agent, request, call.if_match, call.actor, call.services)
+    return outcome if isinstance(outcome, Problem) else _view_of(outcome, call)
+
+
+@operation(
+    Endpoint.RETIRE_AGENT,
+    "Retire an agent",
+    roles=OWNER,
+    conditional=True,
+    errors=(E.CONFLICT, E.PRECONDITION_FAILED, E.MALFORMED),
+    etag_of=_etag_of,
+)
+async def retire_agent(call: AgentCall) -> AgentView | Problem:
+    """Retire an agent: its token is dead, its open approvals are closed, and its record stays."""
+    outcome = await retire(call.agent, call.if_match, call.actor, call.services)
+    return outcome if isinstance(outcome, Problem) else _view_of(outcome, call)
 
 
 @operation(Endpoint.GET_DID, "Get the DID document of an agent (spec 3.4)", access=Access.AGENT)
@@ -122,23 +175,30 @@ async def get_budget(call: AgentCall) -> BudgetView:
     errors=(E.AGENT_SUSPENDED, E.BAD_OPTION, E.CONFLICT),
 )
 async def change_trust(call: AgentCall, request: trust.TrustChangeRequest) -> TrustView | Problem:
-    """Request more trust, or reduce it at once as an owner or approver (spec 8.2)."""
+    """Request more trust, or reduce or restore it at once as an owner or approver (spec 8.2)."""
     trust_request = trust.trust_request_of(request, call.agent)
     if isinstance(trust_request, Problem):
         return trust_request
-    if trust_request.kind == trust.REDUCTION:
-        return await _reduce(trust_request, call)
+    change = _AT_ONCE.get(trust_request.kind)
+    if change is not None:
+        return await _change_at_once(change, trust_request, call)
     outcome = await elevation.request_elevation(call.agent, trust_request, call.actor.actor_id, call.services)
     if isinstance(outcome, Problem):
         return outcome
     return TrustView(agent_id=call.agent.agent_id, trust_level=int(call.agent.trust), **msgspec.structs.asdict(outcome))
 
 
-async def _reduce(trust_request: trust.TrustRequest, call: AgentCall) -> TrustView | Problem:
+_TrustChange = Callable[[Agent, trust.TrustRequest, Actor, Services], Coroutine[Any, None, Agent | Problem]]
+_AT_ONCE: dict[str, _TrustChange] = {trust.REDUCTION: trust.reduce_trust, trust.RESTORATION: trust.restore_trust}
+
+
+async def _change_at_once(
+    change: _TrustChange, trust_request: trust.TrustRequest, call: AgentCall
+) -> TrustView | Problem:
     refusal = refuse_role(call.actor.role, APPROVERS)
     if refusal is not None:
         return refusal
-    outcome = await trust.reduce_trust(call.agent, trust_request, call.actor, call.services)
+    outcome = await change(call.agent, trust_request, call.actor, call.services)
     if isinstance(outcome, Problem):
         return outcome
     return TrustView(

@@ -26,7 +26,7 @@ class Access(Enum):
     OPEN = ()
     KEY = (E.NO_CREDENTIAL, E.UNKNOWN_CREDENTIAL, E.ROLE_NOT_SUFFICIENT)
     """A key of the organisation."""
-    OWN_AGENT = (*KEY, E.AGENT_NOT_REGISTERED)
+    OWN_AGENT = (*KEY, E.AGENT_NOT_REGISTERED, E.AMBIGUOUS_NAME)
     """A key of the organisation of the agent in the path."""
     AGENT = (*OWN_AGENT, E.INVALID_AGENT_TOKEN)
     """The token of the agent in the path, or a key of its organisation."""
@@ -44,6 +44,7 @@ class Access(Enum):
         E.NOT_DETERMINISTIC,
         E.BAD_OPTION,
         E.KEY_REUSED,
+        E.AMBIGUOUS_NAME,
         E.COST_EXCEEDED,
         E.RATE_EXCEEDED,
         E.TOKENS_EXCEEDED,
@@ -76,6 +77,8 @@ class Call(NamedTuple):
     actor: Actor
     services: Services
     path: Mapping[str, str] = {}
+    if_match: str | None = None
+    """ETag of what the caller has read, from the header If-Match."""
 
 
 class AgentCall(NamedTuple):
@@ -85,6 +88,8 @@ class AgentCall(NamedTuple):
     services: Services
     path: Mapping[str, str]
     agent: Agent
+    if_match: str | None = None
+    """ETag of the agent that the caller has read, from the header If-Match."""
 
 
 class Operation(NamedTuple):
@@ -106,6 +111,10 @@ class Operation(NamedTuple):
     """Further statuses with the same response."""
     status_of: Callable[[Any], int] | None = None
     """Chooses among the statuses by the response."""
+    conditional: bool = False
+    """True if it takes the header If-Match."""
+    etag_of: Callable[[Any], str] | None = None
+    """Returns the ETag of the response."""
     uploads: bool = False
     """True if it accepts a file, in a form or in base64."""
     large_message: bool = False

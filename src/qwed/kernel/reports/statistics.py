@@ -37,9 +37,26 @@ from qwed.store.protocol import ActivityRecord
 NOT_ASSESSED, OTHER = "not assessed", "other"
 _MEANINGS = {row.code: row.meaning for row in reversed(ErrorCode)}
 _TRUST = frozenset(
-    {Event.REGISTERED, Event.TRUST_REQUESTED, Event.TRUST_RAISED, Event.TRUST_LOWERED, Event.TRUST_DEGRADED}
+    {
+        Event.REGISTERED,
+        Event.TRUST_REQUESTED,
+        Event.TRUST_RAISED,
+        Event.TRUST_LOWERED,
+        Event.TRUST_DEGRADED,
+        Event.TRUST_RESTORED,
+    }
 )
-_STANDING = frozenset({Event.REGISTERED, Event.TOKEN_ROTATED, Event.SUSPENDED, Event.COMPLAINT, Event.REACTIVATED})
+_STANDING = frozenset(
+    {
+        Event.REGISTERED,
+        Event.TOKEN_ROTATED,
+        Event.EDITED,
+        Event.SUSPENDED,
+        Event.COMPLAINT,
+        Event.REACTIVATED,
+        Event.RETIRED,
+    }
+)
 _EXECUTED = frozenset({Event.EXECUTED, Event.EXECUTED_UNPERMITTED})
 _REFUSED = frozenset({Decision.DENIED, Decision.BUDGET_EXCEEDED})
 _NOT_CHARGED = frozenset(

@@ -62,7 +62,8 @@ def _resolve_action(case: Case, name: str, checks: list[str]) -> ResolvedAction 
     checks.append("tool_allowed")
     if tool is None:
         return resolve_unregistered_tool(name, custom_tool(name), case.action)
-    return resolve_registered_tool(name, tool, case.action)
+    # Under its registered name: the rules of the tool are found by it, however the call spells it.
+    return resolve_registered_tool(tool.name, tool, case.action)
 
 
 def _refuse_conflicting_values(action: Action, resolved_action: ResolvedAction) -> Answer | None:

@@ -11,18 +11,35 @@ _SUGGEST_TRUST = "ask a person to do it, or request a higher trust level for the
 
 def decide(case: Case, _services: Services) -> Case | Answer:
     """Return the case with its decision, or the refusal."""
-    verdict = case.verdict
-    if verdict is None:
-        raise RuntimeError("the case has no verdict")
-    by_status = STATUS_MATRIX[verdict.status.on_agent_wire][case.risk]
-    by_trust = TRUST_MATRIX[case.agent.trust][case.risk]
+    return decide_by_tables(case)
+
+
+def decide_by_tables(case: Case) -> Case | Answer:
+    """Return the case with the decision of the two matrices, or the refusal."""
+    verdict, by_status, by_trust = _verdict_of(case), status_decision(case), trust_decision(case)
     if by_status is Decision.DENIED:
         return _refuse_verdict(verdict)
     if by_trust is Decision.DENIED:
         return _refuse_trust(case)
-    by_policy = Decision.PENDING if _needs_approval(case) else Decision.APPROVED
-    decision = stricter(by_status, by_trust, by_policy)
+    by_person = Decision.PENDING if needs_approval(case) else Decision.APPROVED
+    decision = stricter(by_status, by_trust, by_person)
     return replace(case, decision=decision, checks_passed=(*case.checks_passed, "trust_level_sufficient"))
+
+
+def status_decision(case: Case) -> Decision:
+    """Return what the status of the verification and the risk give."""
+    return STATUS_MATRIX[_verdict_of(case).status.on_agent_wire][case.risk]
+
+
+def trust_decision(case: Case) -> Decision:
+    """Return what the agent's trust and the risk give."""
+    return TRUST_MATRIX[case.agent.trust][case.risk]
+
+
+def _verdict_of(case: Case) -> Verdict:
+    if case.verdict is None:
+        raise RuntimeError("the case has no verdict")
+    return case.verdict
 
 
 STRICTNESS = {Decision.APPROVED: 0, Decision.CORRECTED: 1, Decision.PENDING: 2, Decision.DENIED: 3}
@@ -36,7 +53,8 @@ def stricter(*decisions: Decision) -> Decision:
 _LEAKS_PII = PolicyCheck("no_pii_leakage", False)
 
 
-def _needs_approval(case: Case) -> bool:
+def needs_approval(case: Case) -> bool:
+    """Return True if a person must approve it whatever the matrices say."""
     tool = case.resolved_action.tool
     return (
         case.risk > case.options.risk_threshold

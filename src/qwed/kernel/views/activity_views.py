@@ -72,6 +72,12 @@ class ActivityView(View, frozen=True, kw_only=True):
     verification: dict[str, Any] | None
     decision: str | None
     error: dict[str, Any] | None
+    policy: dict[str, Any] | None
+    """Rule of the organisation's policies that decided."""
+    policy_version: int | None
+    """Version of the policy set under which it was decided."""
+    shadow: list[dict[str, Any]]
+    """Rules of policies in shadow that would have decided."""
     execution: ExecutionView | None
     approval: ApprovalState | None
     resolution: Resolution | None
@@ -86,6 +92,14 @@ class ActivityView(View, frozen=True, kw_only=True):
     """`kept`; `erased` with its subject; `expired` after its retention; or `tampered`."""
 
 
+class GroupApprovalView(View, frozen=True, kw_only=True):
+    """Approval of one key in the name of its groups."""
+
+    key: str
+    groups: list[str]
+    at: str
+
+
 class ApprovalView(View, frozen=True, kw_only=True):
     """One approval: `kind` is `action` (then `action_id` waits) or `trust_elevation` (then `request` waits)."""
 
@@ -93,16 +107,24 @@ class ApprovalView(View, frozen=True, kw_only=True):
     kind: str
     state: str
     agent_id: str
+    agent_name: str | None
     action_id: str
     action_hash: str | None
     action: dict[str, Any] | None
     corrected: dict[str, Any] | None
     verification: dict[str, Any] | None
+    facts: dict[str, Any] | None
+    """What was found in the action."""
     risk_level: str | None
+    policy: dict[str, Any] | None
+    """Rule of the organisation's policies that asks for it."""
     user_intent: str | None
     justification: str | None
     request: dict[str, Any] | None
     requested_by: str
+    approvers: list[str]
+    """Groups of which one key each must approve; empty where any approver may decide."""
+    approved_by: list[GroupApprovalView]
     created_at: str
     expires_at: str
     resolution: Resolution | None
@@ -165,6 +187,9 @@ def activity_fields(entry: ActivityRecord, services: Services) -> dict[str, Any]
         "verification": verification,
         "decision": decoded.decision,
         "error": content.get("error"),
+        "policy": content.get("policy"),
+        "policy_version": decoded.policy_version,
+        "shadow": content.get("shadow", []),
         "execution": _execution_of(entry, decoded.activity_id, services),
         "approval": _approval_of(entry, now),
         "resolution": _resolution_of(entry, services),
@@ -286,7 +311,10 @@ def _resolution(text: str, approval_id: str, subject_id: str | None, services: S
 
 
 _DECISION_MEMBERS = ("action", "action_hash", "sub", "verification", "error", "conversation_id")
-_CHANGE_MEMBERS = ("about", "level_before", "level_after", "success", "result_hash")
+_CHANGE_MEMBERS = (
+    *("about", "fields", "level_before", "level_after", "policy_set", "policy_version"),
+    *("success", "result_hash"),
+)
 
 
 def _change_of(decoded: leaf.Leaf, content: dict[str, Any]) -> dict[str, Any]:
@@ -297,7 +325,7 @@ def _change_of(decoded: leaf.Leaf, content: dict[str, Any]) -> dict[str, Any]:
     # A message is shown like a decision, in addition to the details.
     hidden = _DECISION_MEMBERS if decoded.action_type == A2A_MESSAGE else ()
     details = {name: value for name, value in content.items() if name not in hidden}
-    return {name: value for name, value in members.items() if value is not None} | details
+    return {name: value for name, value in members.items() if value not in (None, ())} | details
 
 
 def approval_view(approval: ApprovalRecord, services: Services) -> ApprovalView:
@@ -305,22 +333,30 @@ def approval_view(approval: ApprovalRecord, services: Services) -> ApprovalView:
     stored = services.vault.content(approval, approval.activity_id)
     content = msgspec.json.decode(stored.text)
     request_leaf = leaf.decode(approval.leaf)
-    state = approval.state_at(services.clock.now())
+    state, agent = approval.state_at(services.clock.now()), services.store.find_agent(approval.agent_id)
     return ApprovalView(
         approval_id=approval.approval_id,
         kind=approval.kind,
         state=state,
         agent_id=approval.agent_id,
+        agent_name=None if agent is None else agent.name,
         action_id=approval.activity_id,
         action_hash=content.get("sub"),
         action=content.get("action"),
         corrected=content.get("corrected"),
         verification=content.get("verification"),
+        facts=content.get("facts"),
         risk_level=request_leaf.risk_level,
+        policy=content.get("policy"),
         user_intent=content.get("user_intent"),
         justification=content.get("justification"),
         request=request_of(approval, services),
         requested_by=approval.requested_by,
+        approvers=[*approval.approver_groups],
+        approved_by=[
+            GroupApprovalView(key=given.key_id, groups=[*given.groups], at=rfc3339(given.at))
+            for given in approval.group_approvals
+        ],
         created_at=rfc3339(approval.created_at),
         expires_at=rfc3339(approval.expires_at),
         resolution=_approval_resolution(approval, state, services),

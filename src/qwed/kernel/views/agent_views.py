@@ -7,6 +7,7 @@ import msgspec
 
 from qwed.domain.agent import Agent, AgentLimits, AgentStatus, Permissions
 from qwed.domain.budget import UsageCounters
+from qwed.kernel.agents.etag import etag_of
 from qwed.kernel.agents.registration import COUNT_LIMITS, MONEY_LIMITS
 from qwed.model import usd_from
 from qwed.model.clock import DAY, HOUR, rfc3339
@@ -47,6 +48,14 @@ class AgentView(View, frozen=True, kw_only=True):
     created_at: str
     permissions: Permissions
     budget: BudgetLimits
+    labels: dict[str, str]
+    max_conversation_steps: int | None
+    """Steps of one conversation; null for the server's setting."""
+    restorable_trust_level: int
+    """Level up to which trust that was lost automatically is restored."""
+    retired_at: str | None
+    etag: str
+    """Send it in If-Match, so that an edit is refused if the agent has changed since."""
 
 
 class RegisteredView(AgentView, frozen=True, kw_only=True):
@@ -127,13 +136,19 @@ def _profile(agent: Agent) -> dict[str, Any]:
         "created_at": rfc3339(agent.created_at),
         "permissions": agent.permissions,
         "budget": limits_view(agent.limits),
+        "labels": dict(agent.labels),
+        "max_conversation_steps": agent.max_conversation_steps,
+        "restorable_trust_level": int(agent.restorable_trust),
+        "retired_at": None if agent.retired_at is None else rfc3339(agent.retired_at),
+        "etag": etag_of(agent),
     }
 
 
 def agent_view(agent: Agent, *, halted: bool) -> AgentView:
     """Return an agent for its organisation; while that is halted, all its agents are suspended."""
     profile = _profile(agent)
-    return AgentView(**{**profile, "status": AgentStatus.SUSPENDED} if halted else profile)
+    is_stopped = halted and agent.status is AgentStatus.ACTIVE
+    return AgentView(**{**profile, "status": AgentStatus.SUSPENDED} if is_stopped else profile)
 
 
 def registered_view(agent: Agent, token: str) -> RegisteredView:

@@ -22,6 +22,7 @@ from qwed.store.postgres.connections import TimedConnection
 from qwed.store.postgres.dialect import translate
 from qwed.store.postgres.lock_order import locks_for
 from qwed.store.postgres.locked_rows import LockedRows
+from qwed.store.postgres.locked_series import windows_of
 from qwed.store.postgres.write_batch import LOCK_LOGS, WRITE_BATCH, LogState, batch_values, locked_frontier_reader
 from qwed.store.reservations import Reservations
 
@@ -33,6 +34,8 @@ _UNCACHED_PARTS = (
     change_parts.OrganisationActive,
     change_parts.ExecutionLogged,
     change_parts.AttestationRevoked,
+    change_parts.PolicySetUnchanged,
+    change_parts.GroupApproved,
 )
 """Parts that change nothing in the entity cache."""
 
@@ -111,7 +114,9 @@ class BatchTransaction:
     def run(self, capture: Callable[[Callable[[], Any]], Any]) -> None:
         """Run the whole transaction. `capture` calls a function and returns its result or its exception."""
         decisions = [write_set.effects for write_set in self._write_sets if write_set.effects is not None]
-        self._state.lock_and_read(locks_for(self._write_sets), decisions, self._caches.entities, self._caches.lock)
+        windows = windows_of(self._write_sets)
+        locks, caches = locks_for(self._write_sets), self._caches
+        self._state.lock_and_read(locks, decisions, windows, caches.entities, caches.lock)
         for outcome in self.outcomes:
             self._plan(outcome, capture)
         writes = self._writes()
@@ -155,6 +160,7 @@ class BatchTransaction:
             plan = plan_decision(write_set, effects, state)
         if isinstance(plan, Plan):
             state.next_indexes.update(plan.log_ends)
+            state.usage_series.apply(plan.series)
             if effects is not None and plan.after is not None:
                 state.apply(effects, plan.after)
             elif plan.usage is not None:

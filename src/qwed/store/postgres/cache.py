@@ -13,6 +13,7 @@ from typing import Any
 from qwed.domain.access_lists import AccessLists
 from qwed.domain.agent import Agent, Key
 from qwed.domain.change_parts import Webhook
+from qwed.domain.policy_set import PolicySet
 from qwed.store import sql
 from qwed.store.entity_cache import EntityCache, ReadAll, ReadOne
 
@@ -165,6 +166,10 @@ class SharedEntityCache(EntityCache):
     def tools(self, organisation_id: str) -> dict[str, bytes]:
         """Return the organisation's own tool definitions by name."""
         return self.organisation(organisation_id).entities.tools(organisation_id)
+
+    def policies(self, organisation_id: str) -> PolicySet:
+        """Return the policy set of an organisation that is in force."""
+        return self.organisation(organisation_id).entities.policies(organisation_id)
 
     def access_lists(self, organisation_id: str) -> AccessLists:
         """Return the access lists of an organisation for messages."""

@@ -16,7 +16,7 @@ from psycopg.adapt import Dumper
 from psycopg.types.numeric import Int8Dumper
 from psycopg.types.string import StrDumper
 
-from qwed.store import batch_job_table, change_handlers, data_subjects, sql, token_buckets
+from qwed.store import batch_job_table, change_handlers, data_subjects, sql, token_buckets, usage_rows
 
 _EXPIRED = (
     "DELETE FROM idempotency_keys WHERE (agent_id, key) IN (SELECT agent_id, key FROM idempotency_keys WHERE expires_at"
@@ -30,6 +30,7 @@ POSTGRES_STATEMENTS = {
     ),
     sql.DELETE_SOME_EXPIRED_ANSWERS: f"{_EXPIRED} < ? LIMIT 16 FOR UPDATE SKIP LOCKED)",
     data_subjects.DELETE_EXPIRED_ANSWERS: f"{_EXPIRED} <= ? LIMIT ? FOR UPDATE SKIP LOCKED)",
+    usage_rows.DELETE_OLD_USES: usage_rows.DELETE_OLD_USES.replace("LIMIT ?", "LIMIT ? FOR UPDATE SKIP LOCKED"),
     token_buckets.DELETE_FULL: (
         "DELETE FROM token_buckets WHERE (organisation_id, pair) IN (SELECT organisation_id, pair FROM token_buckets "
         "WHERE full_at <= ? LIMIT 16 FOR UPDATE SKIP LOCKED)"

@@ -7,14 +7,17 @@ back.
 
 import math
 from collections.abc import Callable
+from decimal import Decimal
 from threading import RLock
 from typing import Any
 
 from qwed.domain.access_lists import NO_LISTS
 from qwed.domain.budget import EMPTY_USAGE, Usage
 from qwed.domain.conversation import EMPTY_HISTORY, ConversationHistory
+from qwed.domain.policy_set import NO_POLICIES
 from qwed.domain.snapshot import NO_CHAIN, ChainEnd, Snapshot
 from qwed.domain.transition import CommitLimits, CurrentState, Transition
+from qwed.domain.usage_window import Series, SeriesKey, Use
 from qwed.domain.write_set import DecisionEffects, Reservation
 from qwed.store import sql
 from qwed.store.columns import select
@@ -23,7 +26,9 @@ from qwed.store.postgres.cache import SharedEntityCache
 from qwed.store.postgres.connections import TimedConnection
 from qwed.store.postgres.dialect import is_storable, translate
 from qwed.store.postgres.lock_order import LOCK_AGENTS, LOCK_NAMES, LockSet
+from qwed.store.postgres.locked_series import WINDOWS, LockedSeries, Window, window_columns
 from qwed.store.postgres.snapshot_loader import CONVERSATIONS, ORGANISATIONS, USAGES, columns_of, usage_of
+from qwed.store.usage_rows import SELECT_HOLDS, to_uses
 
 Row = tuple[Any, ...]
 Pair = tuple[str, str]
@@ -45,6 +50,7 @@ class LockedRows:
         self.versions: dict[str, int] = {}
         """Versions of the counters before the batch."""
         self.usages: dict[str, Usage] = {}
+        self.usage_series = LockedSeries(self.one)
         self._histories: dict[Pair, ConversationHistory] = {}
         self._chains: dict[Pair, ChainEnd] = {}
         self._answers: dict[Pair, float] = {}
@@ -52,7 +58,12 @@ class LockedRows:
         self._connection = connection
 
     def lock_and_read(
-        self, locks: LockSet, decisions: list[DecisionEffects], cache: SharedEntityCache, lock: RLock
+        self,
+        locks: LockSet,
+        decisions: list[DecisionEffects],
+        windows: frozenset[Window],
+        cache: SharedEntityCache,
+        lock: RLock,
     ) -> None:
         """Begin the transaction, take the locks and read the state, in one round trip."""
         connection, agents = self._connection, sorted(locks.agents)
@@ -63,6 +74,7 @@ class LockedRows:
             for effects in decisions
             if effects.idempotency_key is not None
         }
+        storable = [window for window in windows if is_storable(window.series)]
         with connection.pipeline():
             connection.execute("BEGIN")
             connection.execute(LOCK_NAMES, locks.advisory_locks())
@@ -71,6 +83,7 @@ class LockedRows:
             usages = connection.execute(USAGES, (agents,))
             histories = connection.execute(CONVERSATIONS, columns_of(conversations))
             stored = connection.execute(_ANSWERS, columns_of(answers)) if answers else None
+            series = connection.execute(WINDOWS, window_columns(storable)) if storable else None
         self.usages = dict.fromkeys(agents, EMPTY_USAGE)
         self.versions = dict.fromkeys(agents, 0)
         for row in usages.fetchall():
@@ -78,6 +91,7 @@ class LockedRows:
         self._histories = dict.fromkeys(conversations, EMPTY_HISTORY)
         self._histories |= {row[:2]: ConversationHistory(*row[2:]) for row in histories.fetchall()}
         self._answers = {} if stored is None else {row[:2]: row[2] for row in stored.fetchall()}
+        self.usage_series.put(windows, [] if series is None else series.fetchall())
         self._seed_entities(organisations.fetchall(), agents, cache, lock)
 
     def _seed_entities(
@@ -110,6 +124,18 @@ class LockedRows:
             self.usages[agent_id], self.versions[agent_id] = (EMPTY_USAGE, 0) if row is None else usage_of(row)
         return self.usages[agent_id]
 
+    def series(self, key: SeriesKey) -> Series:
+        """Return the state of a series of rolling usage."""
+        return self.usage_series.series(key)
+
+    def total_before(self, key: SeriesKey, begin: int) -> Decimal | None:
+        """Return the total of a series before the first use after `begin`, or None without one."""
+        return self.usage_series.total_before(key, begin)
+
+    def held_uses(self, approval_id: str) -> tuple[Use, ...]:
+        """Return what an open approval holds."""
+        return to_uses(self.some(SELECT_HOLDS, (approval_id,)))
+
     def current(self, effects: DecisionEffects) -> CurrentState:
         """Return what a decision is checked against. What other processes have reserved is checked when they commit."""
         agent, reservation = effects.agent, effects.reservation
@@ -117,6 +143,7 @@ class LockedRows:
         snapshot = Snapshot(
             agent=self.entities.agent(agent.agent_id),
             halted=self.entities.halted(agent.organisation_id),
+            policies=NO_POLICIES if effects.policies is None else self.entities.policies(agent.organisation_id),
             access_lists=NO_LISTS if effects.pair is None else self.entities.access_lists(agent.organisation_id),
             usage=self.usage(agent.agent_id),
             history=EMPTY_HISTORY if reservation is None or is_plain else self._history(reservation),

@@ -42,6 +42,10 @@ class PostgresTables:
         except psycopg.Error as error:
             raise DatabaseReadError(f"the database cannot be read: {one_line(error)}") from error
 
+    def has_table(self, _name: str) -> bool:
+        """Return True: only a database of this version is read."""
+        return True
+
     def schema_drift(self) -> list[str]:
         """Return the parts of the schema that differ from this version."""
         return schema_drift(self.connection)

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 
@@ -10,6 +11,7 @@ from qwed.domain.agent import Agent
 from qwed.domain.budget import EMPTY_USAGE, Usage
 from qwed.domain.conversation import EMPTY_HISTORY, ConversationHistory
 from qwed.domain.snapshot import NO_CHAIN, NO_STEPS, ChainEnd, Snapshot, SnapshotKeys, StoredAnswer
+from qwed.domain.usage_window import ORGANISATION, ZERO, UsageKey, amount_of, milliseconds
 from qwed.futures import CallScheduler, Future, notify
 from qwed.store import sql
 from qwed.store.columns import COLUMNS
@@ -18,8 +20,10 @@ from qwed.store.postgres.cache import AGENT, KEY, SharedEntityCache
 from qwed.store.postgres.commits_in_flight import CommitsInFlight
 from qwed.store.postgres.connections import READ_TIMEOUTS, Connector, LazyConnection, TimedConnection
 from qwed.store.postgres.dialect import is_storable
+from qwed.store.postgres.locked_series import WINDOWS_OF_AGENTS
 from qwed.store.protocol import RefreshKeys, StoreError
 from qwed.store.reservations import Reservations
+from qwed.store.usage_rows import to_series, to_total
 
 Row = tuple[Any, ...]
 Pair = tuple[str, str]
@@ -59,6 +63,14 @@ CHAINS = (
 """Chains by the agents that extend them."""
 
 
+class AgentWindow(NamedTuple):
+    """Value of rolling usage that a request reads, at a time in milliseconds."""
+
+    agent_id: str
+    key: UsageKey
+    now: int
+
+
 class ReadBatch(NamedTuple):
     """Keys to read for all waiting requests."""
 
@@ -69,14 +81,16 @@ class ReadBatch(NamedTuple):
     conversations: frozenset[Pair]
     answers: frozenset[Pair]
     chains: frozenset[Pair]
+    windows: tuple[AgentWindow, ...]
 
     def read(self, connection: TimedConnection) -> list[list[Row]]:
         """Return the rows of each statement, in one round trip."""
         names = zip((ORGANISATIONS, KEYS, AGENTS, USAGES), self[:4], strict=True)
-        pairs = zip((CONVERSATIONS, ANSWERS, CHAINS), self[4:], strict=True)
+        pairs = zip((CONVERSATIONS, ANSWERS, CHAINS), self[4:7], strict=True)
         statements = [
             *((statement, (sorted(keys),)) for statement, keys in names),
             *((statement, columns_of(keys)) for statement, keys in pairs),
+            (WINDOWS_OF_AGENTS, agent_window_columns(self.windows)),
         ]
         with connection.pipeline():
             cursors = [connection.execute(*statement) if statement[1][0] else None for statement in statements]
@@ -92,12 +106,34 @@ class LoadedRows(NamedTuple):
     answers: Mapping[Pair, Row]
     chains: Mapping[Pair, ChainEnd]
     """Ends of chains by organisation and chain."""
+    usage_values: Mapping[AgentWindow, Decimal]
+    """Rolling usage that is not zero."""
 
 
 def columns_of(pairs: Iterable[Pair]) -> tuple[list[str], list[str]]:
     """Return pairs as two columns."""
     ordered = sorted(pairs)
     return [pair[0] for pair in ordered], [pair[1] for pair in ordered]
+
+
+def agent_windows_of(requests: Iterable[SnapshotKeys | RefreshKeys]) -> tuple[AgentWindow, ...]:
+    """Return the values of rolling usage that the requests read."""
+    windows = {
+        AgentWindow(keys.agent_id, key, milliseconds(keys.now))
+        for keys in requests
+        if isinstance(keys, SnapshotKeys)
+        for key in keys.usage
+    }
+    return tuple(sorted(window for window in windows if is_storable((window.agent_id, *window.key))))
+
+
+def agent_window_columns(windows: Iterable[AgentWindow]) -> tuple[list[Any], ...]:
+    """Return the values of WINDOWS_OF_AGENTS."""
+    rows = [
+        (agent_id, int(key.scope == ORGANISATION), key.tool, key.argument, key.seconds * 1000, now)
+        for agent_id, key, now in windows
+    ]
+    return tuple([list(column) for column in zip(*rows, strict=True)]) or ([],)
 
 
 def usage_of(row: Row) -> tuple[Usage, int]:
@@ -206,10 +242,11 @@ class SnapshotLoader:
 
     def _results(self, requests: list[SnapshotKeys | RefreshKeys]) -> list[Snapshot | None]:
         """Read everything, cache what rarely changes, and return the snapshots."""
+        windows = agent_windows_of(requests)
         for _ in range(_ROUNDS):
-            rows = self._connection.run(lambda connection: self._read(requests, connection))
+            rows = self._connection.run(lambda connection: self._read(requests, windows, connection))
             try:
-                loaded = self._cache(rows)
+                loaded = self._cache(rows, windows)
             finally:
                 # Also where a later row could not be read: an erasure is reported only once.
                 if self._entities.take_erasure_flag():
@@ -218,13 +255,18 @@ class SnapshotLoader:
                 break
         return [self._snapshot(keys, loaded) if isinstance(keys, SnapshotKeys) else None for keys in requests]
 
-    def _read(self, requests: list[SnapshotKeys | RefreshKeys], connection: TimedConnection) -> list[list[Row]]:
+    def _read(
+        self,
+        requests: list[SnapshotKeys | RefreshKeys],
+        windows: tuple[AgentWindow, ...],
+        connection: TimedConnection,
+    ) -> list[list[Row]]:
         with self._lock:
             if connection is not self._last_connection:
                 # It may lead to a standby or to a restored backup, where other values are the newest ones.
                 self._entities.clear()
                 self._last_connection = connection
-            batch = self._batch_for(requests)
+            batch = self._batch_for(requests, windows)
         return batch.read(connection)
 
     def _is_resolved(self, keys: SnapshotKeys | RefreshKeys) -> bool:
@@ -235,7 +277,7 @@ class SnapshotLoader:
             for kind, name in names
         )
 
-    def _batch_for(self, requests: list[SnapshotKeys | RefreshKeys]) -> ReadBatch:
+    def _batch_for(self, requests: list[SnapshotKeys | RefreshKeys], windows: tuple[AgentWindow, ...]) -> ReadBatch:
         """Return the keys to read: cached entities need only the epoch of their organisation, others are read."""
         prefixes, agents, organisations = set[str | None](), set[str | None](), set[str | None]()
         usages, conversations, answers, chains = set[str](), set[Pair](), set[Pair](), set[Pair]()
@@ -263,7 +305,10 @@ class SnapshotLoader:
             self._uncached(KEY, prefixes),
             self._uncached(AGENT, agents),
             frozenset(name for name in usages if is_storable((name,))),
-            *(frozenset(filter(is_storable, pairs)) for pairs in (conversations, answers, chains)),
+            frozenset(filter(is_storable, conversations)),
+            frozenset(filter(is_storable, answers)),
+            frozenset(filter(is_storable, chains)),
+            windows,
         )
 
     def _uncached(self, kind: str, names: set[str | None]) -> frozenset[str]:
@@ -273,10 +318,10 @@ class SnapshotLoader:
             self._entities.cache_missing(kind, name)
         return frozenset(name for name in uncached if is_storable((name,)))
 
-    def _cache(self, rows: list[list[Row]]) -> LoadedRows:
+    def _cache(self, rows: list[list[Row]], windows: tuple[AgentWindow, ...]) -> LoadedRows:
         """Cache the rows in this order: each statement sees what was committed before it began, so a value from an
         earlier one is dropped where a later one shows that its organisation changed in between."""
-        organisations, keys, agents, usages, conversations, answers, chains = rows
+        organisations, keys, agents, usages, conversations, answers, chains, series = rows
         with self._lock:
             for row in organisations:
                 self._update_epoch(row)
@@ -291,6 +336,7 @@ class SnapshotLoader:
             {row[:2]: ConversationHistory(*row[2:]) for row in conversations},
             {row[:2]: row[2:] for row in answers},
             {row[:2]: ChainEnd(*row[2:]) for row in chains},
+            {windows[row[0] - 1]: to_series(row[1:4]).value(to_total(row[4:])) for row in series},
         )
 
     def _update_epoch(self, row: Row) -> None:
@@ -327,8 +373,13 @@ class SnapshotLoader:
             key=snapshot.key,
             halted=self._entities.halted(organisation_id),
             tools=self._entities.tools(organisation_id),
+            policies=self._entities.policies(organisation_id),
             access_lists=NO_LISTS if receiver_id is None else self._entities.access_lists(organisation_id),
             usage=usage,
+            usage_values={
+                key: amount_of(key, loaded.usage_values.get(AgentWindow(agent_id, key, milliseconds(keys.now)), ZERO))
+                for key in keys.usage
+            },
             reserved=self._reservations.cost_of(agent_id),
             history=history,
             reserved_steps=steps,

@@ -219,7 +219,7 @@ class PostgresStore(BaseStore):
 
     def _still_open(self, rows: list[Row]) -> list[ApprovalRecord]:
         """Return the approvals that are not being resolved."""
-        approvals = [ApprovalRecord(*row) for row in rows]
+        approvals = [sql.to_approval(row) for row in rows]
         return [approval for approval in approvals if not self._in_flight.is_resolving(approval.approval_id)]
 
     def purge_deleted(self) -> bool:

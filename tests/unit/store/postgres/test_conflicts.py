@@ -20,9 +20,11 @@ from qwed.domain.change_parts import (
     KeyRevoked,
     ListChanged,
     OrganisationHalted,
+    PolicySetChanged,
     ToolChanged,
     WebhookChanged,
 )
+from qwed.domain.policy_set import NO_POLICIES
 from qwed.domain.snapshot import NO_CHAIN, StoredAnswer
 from qwed.domain.write_set import ChainLink, Committed, IdempotentAnswer, Reservation
 from qwed.model import Decision, ErrorCode, Trust
@@ -30,7 +32,7 @@ from qwed.store.postgres.batch_transaction import BatchTransaction
 from tests.support.manual_clock import ManualClock
 from tests.support.store_parts import StoreParts
 from tests.support.stores import CENT, ORGANISATION, PostgresStoreFixture, agent_of, owner_key
-from tests.unit.store.test_change_handlers import HOOK
+from tests.unit.store.test_change_handlers import HOOK, POLICIES
 
 
 class Two(NamedTuple):
@@ -273,6 +275,10 @@ SEEN: dict[str, tuple[Any, Any]] = {
     "halt": (lambda _: OrganisationHalted(ORGANISATION, 1.0), lambda store: store.halted(ORGANISATION)),
     "key": (lambda _: KeyRevoked(owner_key("key_2", prefix="b"), 1.0), lambda store: store.find_key("b")),
     "tool": (lambda _: ToolChanged(ORGANISATION, "t", b"1"), lambda store: store.tool_rows(ORGANISATION)),
+    "policies": (
+        lambda _: PolicySetChanged(ORGANISATION, NO_POLICIES, POLICIES, 1.0, "key_1"),
+        lambda store: store.policies(ORGANISATION),
+    ),
     "list": (
         lambda _: ListChanged(ORGANISATION, EVE, present=True),
         lambda store: store.access_lists(ORGANISATION).entries,

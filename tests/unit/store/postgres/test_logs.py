@@ -112,6 +112,7 @@ RAISES = (
     "UPDATE agents SET status = 'suspended'",
     "UPDATE agents SET token_digest = 'x'",
     "UPDATE tools SET definition = 'x'",
+    "INSERT INTO policy_sets VALUES ('org_1', 1, 'd', '[]', '[]', 0, 'key_1')",
     "INSERT INTO message_lists VALUES ('org_1', 'trusted', 'a', '')",
     "DELETE FROM message_lists",
     "UPDATE webhooks SET url = 'v'",
@@ -122,6 +123,9 @@ RAISES = (
 LEAVES = (
     "UPDATE webhooks SET delivered = 5, delivered_at = 1, waiting = 7, last_error = 'x', given_up = 1",
     "INSERT INTO usage VALUES ('agent_1', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', 0, '', 0, 0, 0, 0)",
+    "INSERT INTO usage_series VALUES ('agent_1', 'refund', 'amount', '1', '0', 0)",
+    "INSERT INTO usage_entries VALUES ('agent_1', 'refund', 'amount', 0, '0')",
+    "INSERT INTO usage_holds VALUES ('apr_1', 'org_1', 'refund', 'amount', '1')",
     "INSERT INTO outbox VALUES ('ntc_1', 'org_1', 'e', '{}', 0, 0, 0)",
     "INSERT INTO subjects VALUES ('sub_1', 'org_1', 'n', '', 0)",
 )
@@ -151,7 +155,8 @@ def test_what_every_decision_writes_leaves_it(known: Connection, statement: str)
 def test_every_table_that_is_kept_in_mind_is_watched(connection: Connection) -> None:
     """The tables that `store/entity_cache.py` reads."""
     triggers = connection.execute("SELECT tgrelid::regclass::text FROM pg_trigger WHERE tgname = 'raise_epoch'")
-    of_an_organisation = {"agents", "keys", "tools", "message_lists", "webhooks", "organisations", "approvals"}
+    of_an_organisation = {"agents", "keys", "tools", "policy_sets", "message_lists", "webhooks"}
+    of_an_organisation |= {"organisations", "approvals"}
     assert {row[0] for row in triggers} == of_an_organisation
 
 

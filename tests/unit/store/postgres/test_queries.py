@@ -14,6 +14,7 @@ from qwed.domain import change_parts
 from qwed.domain.access_lists import ListEntry, ListName
 from qwed.domain.agent import AgentStatus
 from qwed.domain.change_parts import ApprovalRequest, ChangePart, Webhook
+from qwed.domain.policy_set import NO_POLICIES
 from qwed.domain.write_set import Notice
 from qwed.futures import Future
 from qwed.ledger.keyring import open_keyring
@@ -34,6 +35,7 @@ from tests.support.postgres_server import Databases
 from tests.support.store_parts import StoreParts
 from tests.support.stores import agent_of, owner_key
 from tests.unit.cli.full_organisation import create_full_history
+from tests.unit.store.test_change_handlers import POLICIES
 
 Row = tuple[Any, ...]
 
@@ -236,6 +238,7 @@ PARTS: tuple[ChangePart, ...] = (
     change_parts.ListChanged(NEW, ListEntry(ListName.PAIRS, "a", "b"), False),
     change_parts.ToolChanged(NEW, "tool", b"\x00"),
     change_parts.ToolChanged(NEW, "tool", b"\xff"),
+    change_parts.PolicySetChanged(NEW, NO_POLICIES, POLICIES, 9.75, "key_9"),
     change_parts.AttestationRevoked("att_new", NEW, "act_3", 10.5),
     change_parts.WebhookChanged(NEW, HOOK),
     change_parts.WebhookChanged(NEW, HOOK._replace(url="http://127.0.0.1/", last_error="e")),
