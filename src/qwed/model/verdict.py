@@ -6,6 +6,7 @@ from typing import Any
 
 from qwed.model.decision import Status
 from qwed.model.effect import Effect
+from qwed.model.facts import NO_FACTS, Facts
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -24,6 +25,8 @@ class Verdict:
     """Fields of the action that a repair replaces, such as `{"query": "2+2 = 4"}`."""
     result: Mapping[str, Any] = field(default_factory=dict)
     """The engine's own findings, JSON values only."""
+    facts: Facts = NO_FACTS
+    """Findings in the form that policies read."""
 
     @property
     def verified(self) -> bool:
