@@ -22,7 +22,7 @@ from qwed.guards._secrets.token_rules import TOKEN_RULES, vendor_rules
 from qwed.guards._shell.env_variables import environment_variables
 from qwed.guards._shell.grammar.loader import library
 from qwed.guards._shell.grammar.model import Command
-from qwed.kernel.decision_matrix import STATUS_MATRIX, TRUST_MATRIX
+from qwed.model.decision_matrix import STATUS_MATRIX, TRUST_MATRIX
 from qwed.kernel.stages.assess_risk import WEIGHTS
 from qwed.kernel.tool_verbs import verbs_by_meaning
 from qwed.kernel.tools import ACTION_TYPES, TOOLS, Tool

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from qwed.kernel.decision_matrix import STATUS_MATRIX, TRUST_MATRIX
+from qwed.model.decision_matrix import STATUS_MATRIX, TRUST_MATRIX
 from qwed.kernel.stages.decide import stricter
 from qwed.model import Decision, Risk, Status, Trust
 from tests.conftest import AgentConversation

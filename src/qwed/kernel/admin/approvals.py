@@ -19,7 +19,7 @@ from qwed.kernel.answer import Answer, Problem, problem
 from qwed.kernel.audit.issue import proven_head
 from qwed.kernel.audit_change import GATE, Actor, build_change, commit_change
 from qwed.kernel.case import Case, Credentials
-from qwed.kernel.decision_matrix import TRUST_MATRIX
+from qwed.model.decision_matrix import TRUST_MATRIX
 from qwed.kernel.privacy.subject_keys import KEPT, TAMPERED
 from qwed.kernel.request import read_action
 from qwed.kernel.services import Services

@@ -2,7 +2,7 @@
 
 from qwed.kernel.answer import Answer, PolicyCheck, denied
 from qwed.kernel.case import Case, replace
-from qwed.kernel.decision_matrix import STATUS_MATRIX, TRUST_MATRIX
+from qwed.model.decision_matrix import STATUS_MATRIX, TRUST_MATRIX
 from qwed.kernel.services import Services
 from qwed.model import Decision, ErrorCode, Risk, Trust, Verdict
 
