@@ -118,7 +118,8 @@ def evaluation_environment() -> Any:
     """Return the environment that conditions run in."""
     from cel_expr_python import cel
 
-    return cel.NewEnv(functions=_functions(cel))
+    # A time is only taken for a variable that is declared as one.
+    return cel.NewEnv(variables={"now": cel.Type.TIMESTAMP}, functions=_functions(cel))
 
 
 @functools.cache

@@ -16,7 +16,7 @@ _NO_OVERLOAD = re.compile(r"found no matching overload for '([^']*)' applied to 
 _UNEXPECTED = re.compile(r"Syntax error: (?:mismatched|extraneous) input '(.*?)' expecting .*")
 _UNRECOGNISED = re.compile(r"Syntax error: token recognition error at: '(.*)'")
 _OPERATOR = re.compile(r"@?_?([^_]+)_?\Z")
-_TYPE_NAMES = (("double", "number"), ("int", "integer"), (PREFIX, ""))
+_TYPE_NAMES = (("double", "number"), ("int", "integer"), ("null_type", "null"), (PREFIX, ""))
 _METHODS = (
     "startsWith",
     "endsWith",
@@ -76,10 +76,14 @@ def _plain(message: str, arguments: ArgumentTypes, variables: tuple[str, ...]) -
     if match := _NO_OVERLOAD.search(message):
         return _wrong_types(match[1], match[2])
     if match := _UNEXPECTED.search(message):
-        what = "end of the condition" if match[1] == "<EOF>" else shown(match[1])
-        return f"syntax error: unexpected {what}{_WORD_ADVICE.get(match[1], '')}"
+        word = match[1].strip()
+        what = "end of the condition" if word == "<EOF>" else shown(word)
+        return f"syntax error: unexpected {what}{_WORD_ADVICE.get(word, '')}"
     if match := _UNRECOGNISED.search(message):
-        return f"syntax error: unexpected {shown(match[1])}"
+        word = match[1].strip()
+        return f"syntax error: unexpected {shown(word)}{_WORD_ADVICE.get(word, '')}"
+    if message.startswith("invalid int literal"):
+        return "an integer has at most 64 bits"
     return message[:1].lower() + message[1:]
 
 

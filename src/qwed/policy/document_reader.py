@@ -256,9 +256,8 @@ class _PolicyReader(FieldReader):
         if isinstance(level, str) and level in TRUST_LEVELS:
             level = TRUST_LEVELS.index(level)
         if isinstance(level, bool) or not isinstance(level, int) or not 1 <= level <= len(TRUST_LEVELS) - 1:
-            names = (
-                did_you_mean(value.content, TRUST_LEVELS[1:]) + "1 to 3 or one of `supervised`, `autonomous`, `trusted`"
-            )
-            self.refuse(value.at, f"`min_trust` must be {names}, not {shown(value.content)}")
+            levels = "1 to 3, `supervised`, `autonomous` or `trusted`"
+            advice = did_you_mean(value.content, TRUST_LEVELS[1:]).rstrip()
+            self.refuse(value.at, f"`min_trust` must be {levels}, not {shown(value.content)}{advice and f': {advice}'}")
             return None
         return level

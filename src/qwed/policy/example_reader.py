@@ -84,7 +84,7 @@ class ExampleReader:
         parts = self._fields.mapping(value, "`agent`", tuple(AGENT_VARIABLES))
         agent = {} if parts is None else self._plain_mapping(entries, "agent")
         for name, content in agent.items():
-            if not _is_agent_value(name, content):
+            if name in AGENT_VARIABLES and not _is_agent_value(name, content):
                 self._fields.refuse(
                     value.content[name].value.at, f"`{name}` must be {_AGENT_FORMS[AGENT_VARIABLES[name]]}"
                 )

@@ -131,10 +131,11 @@ def _facts_if(node: Node, value: bool) -> Needs:
 
 
 def _listed(needs: Needs) -> str:
-    texts = [need if need == _FAILS else f"`{need.removesuffix(' in a loop')}` can be absent" for need in sorted(needs)]
-    return " and ".join(text if text != _FAILS else f"{_FAILS} is" for text in texts)
+    if _FAILS in needs:
+        return "an operation fails"
+    return " and ".join(f"`{need.removesuffix(' in a loop')}` can be absent" for need in sorted(needs))
 
 
 def _advice(needs: Needs) -> str:
-    named = sorted(need for need in needs if "." in need and " " not in need)
+    named = sorted(need for need in needs if "." in need and " " not in need and _FAILS not in needs)
     return f"ask `has({named[0]})` first, or " if named else ""

@@ -9,6 +9,7 @@ MAX_PROBLEMS = 50
 """Problems reported of one document; the rest waits until these are solved."""
 _LONGEST_LINE = 160
 _LONGEST_SHOWN = 80
+_WORDS = {True: "true", False: "false", None: "null"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +71,8 @@ class SourceText:
 
 def shown(value: object) -> str:
     """Return a value of a document in backticks, without control characters and not longer than a line."""
-    text = ascii(str(value)[:_LONGEST_SHOWN])[1:-1]
-    return f"`{text}`"
+    text = _WORDS.get(value, str(value)) if value is None or isinstance(value, bool) else str(value)
+    return f"`{ascii(text[:_LONGEST_SHOWN])[1:-1]}`"
 
 
 def one_of(value: object, names: Sequence[str], what: str) -> str:

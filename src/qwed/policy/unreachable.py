@@ -25,7 +25,8 @@ def _reasons(rule: CompiledRule, policies: CompiledPolicies) -> Iterator[str]:
     elif condition.tools is not None and not condition.tools:
         yield "its condition names no tool"
     elif tools and condition.tools is not None and condition.tools.isdisjoint(tools):
-        yield f"its condition is about {_listed(condition.tools)}, and the policy applies to {_listed(frozenset(tools))}"
+        applies_to = _listed(frozenset(tools))
+        yield f"its condition is about {_listed(condition.tools)}, and the policy applies to {applies_to}"
     elif (stronger := _stronger(rule, policies)) is not None:
         yield f"`{stronger.rule.rule_id}` denies under the same condition"
 

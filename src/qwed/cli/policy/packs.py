@@ -1,5 +1,6 @@
 """`qwed policy packs` and `qwed policy use`: the policies that come with qwed."""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +17,7 @@ Force = Annotated[bool, typer.Option("--force", help="replace the file if it exi
 def add_to(app: typer.Typer) -> None:
     """Add the commands."""
     app.command("packs", help="List the policies that come with qwed.")(_packs)
+    app.command("schema", help="Print the JSON Schema of policy files, for editors.")(_schema)
     app.command("use", help="Copy one of the policies that come with qwed, to edit it.")(_use)
 
 
@@ -31,6 +33,13 @@ def _packs(as_json: AsJson = False) -> int:
         print_json([{"name": name, "rules": rules, "description": text} for name, rules, text in rows])
     else:
         print_table(("name", "rules", "description"), rows)
+    return 0
+
+
+def _schema() -> int:
+    from qwed.policy.json_schema import policy_schema
+
+    echo(json.dumps(policy_schema()))
     return 0
 
 
