@@ -1,15 +1,21 @@
 """Write the generated tables of docs/; with --check only report whether they are up to date.
 
 A table is between `<!-- generated: name -->` and `<!-- end -->`; conformance.md and sdk-reference.md are generated
-completely. Run by `make docs` and by the tests.
+completely, and so is policy.schema.json. Run by `make docs` and by the tests.
 """
 
+import ast
+import inspect
+import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields, is_dataclass
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, get_args, get_origin
 
 import sdk_reference
 
@@ -26,8 +32,11 @@ from qwed.model.decision_matrix import STATUS_MATRIX, TRUST_MATRIX
 from qwed.kernel.stages.assess_risk import WEIGHTS
 from qwed.kernel.tool_verbs import verbs_by_meaning
 from qwed.kernel.tools import ACTION_TYPES, TOOLS, Tool
-from qwed.model import EffectKind, ErrorCode, Risk
+from qwed.model import Effect, EffectKind, ErrorCode, Risk, facts
 from qwed.model.effect import RISK_OF
+from qwed.policy import compiler, document_reader, evaluator, example_reader, iterations, yaml_reader
+from qwed.policy.json_schema import policy_schema
+from qwed.policy.reference import FUNCTION_ROWS, VARIABLE_ROWS
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -220,7 +229,108 @@ def _secret_kinds() -> str:
     return _table(["recognised", "kinds of findings"], rows)
 
 
+def _facts() -> str:
+    """Return a table of the fields of each group of facts, from the docstrings of the types."""
+    described = _described_fields(facts)
+    groups = {item.name: item.type for item in fields(facts.Facts)}
+    parts = []
+    for name, hint in groups.items():
+        kind = next(part for part in get_args(hint) if is_dataclass(part))
+        parts.append(f"### `{name}`\n\n{kind.__doc__}\n\n{_field_table(kind, described)}")
+    note = f"### Entries of `shell.commands`\n\n{facts.ShellCommand.__doc__}\n\n"
+    return "\n" + "\n".join([*parts, note + _field_table(facts.ShellCommand, described)]) + "\n"
+
+
+def _field_table(kind: Any, described: dict[tuple[str, str], str]) -> str:
+    rows = (
+        [f"`{item.name}`", _type_name(item.type), _cell(described[kind.__name__, item.name])] for item in fields(kind)
+    )
+    return _table(["field", "type", "meaning"], rows)
+
+
+def _type_name(hint: Any) -> str:
+    """Return the type of a fact as a rule sees it."""
+    inner = [part for part in get_args(hint) if part not in (Ellipsis, type(None))]
+    if get_origin(hint) is tuple:
+        return f"list of {_type_name(inner[0])}"
+    if inner:
+        return f"{_type_name(inner[0])}, or absent"
+    names = {str: "text", bool: "true or false", int: "integer", Effect: "effect", facts.ShellCommand: "command"}
+    return names[hint]
+
+
+def _described_fields(module: ModuleType) -> dict[tuple[str, str], str]:
+    """Return the docstring below each field of each class."""
+    described = {}
+    for kind in ast.parse(inspect.getsource(module)).body:
+        for item, below in pairwise(kind.body) if isinstance(kind, ast.ClassDef) else ():
+            if (
+                isinstance(item, ast.AnnAssign)
+                and isinstance(below, ast.Expr)
+                and isinstance(below.value, ast.Constant)
+            ):
+                described[kind.name, ast.unparse(item.target)] = str(below.value.value)
+    return described
+
+
+def _policy_keys() -> str:
+    return _schema_rows(policy_schema())
+
+
+def _policy_rule_keys() -> str:
+    return _schema_rows(policy_schema()["properties"]["rules"]["items"])
+
+
+def _schema_rows(schema: dict[str, Any]) -> str:
+    rows = (
+        [f"`{key}`", "yes" if key in schema["required"] else "", part.get("description") or POLICY_KEY_TEXTS[key]]
+        for key, part in schema["properties"].items()
+    )
+    return _table(["key", "required", "meaning"], rows)
+
+
+POLICY_KEY_TEXTS = {
+    "description": "one sentence for people",
+    "applies_to": "`tools`: tools and action types; `agents`: a condition over the agent; without them, all",
+    "rules": "the rules; their order does not matter",
+    "tests": "[calls with what is expected](policies.md#tests)",
+}
+
+
+def _policy_limits() -> str:
+    rows = [
+        ["size of a document", f"{yaml_reader.MAX_BYTES // 1024} KiB"],
+        ["levels of mappings and lists", yaml_reader.MAX_DEPTH],
+        ["values of a document", f"{yaml_reader.MAX_VALUES:,}"],
+        ["rules of a policy", document_reader.MAX_RULES],
+        ["policies of a set", compiler.MAX_POLICIES],
+        ["rules of a set", f"{compiler.MAX_RULES_OF_SET:,}"],
+        ["characters of a condition", f"{document_reader.MAX_CONDITION:,}"],
+        ["levels of a condition", 32],
+        ["groups of approvers of a rule", document_reader.MAX_APPROVERS],
+        ["tests of a policy", f"{document_reader.MAX_TESTS:,}"],
+        ["iterations of all rules of a decision", f"{iterations.MAX_ITERATIONS:,}"],
+        ["processor time of all rules of a decision", f"{evaluator.MAX_NANOSECONDS // 1_000_000} ms"],
+        ["window of `usage`", f"{example_reader.MAX_USAGE_SECONDS // 86_400} days"],
+    ]
+    return _table(["limit", "value"], rows)
+
+
+def _policy_variables() -> str:
+    rows = ([f"`{name}`", kind, text] for name, kind, text in VARIABLE_ROWS)
+    return _table(["name", "type", "meaning"], rows)
+
+
+def _policy_functions() -> str:
+    return _table(["function", "meaning"], ([f"`{shape}`".replace("|", "\\|"), text] for shape, text in FUNCTION_ROWS))
+
+
 TABLES: dict[str, Callable[[], str]] = {
+    "policy_keys": _policy_keys,
+    "policy_rule_keys": _policy_rule_keys,
+    "policy_limits": _policy_limits,
+    "policy_variables": _policy_variables,
+    "policy_functions": _policy_functions,
     "secret_kinds": _secret_kinds,
     "errors": _errors,
     "routes": _routes,
@@ -230,6 +340,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "trust": _trust,
     "status": _status,
     "effects": _effects,
+    "facts": _facts,
     "factors": _factors,
     "commands": _commands,
     "questions": _questions,
@@ -261,6 +372,7 @@ def _pages() -> Iterator[tuple[Path, str]]:
     """Yield every page and its expected text."""
     whole = {DOCS / "conformance.md": _conformance, DOCS / "sdk-reference.md": sdk_reference.page}
     yield from ((page, write()) for page, write in whole.items())
+    yield DOCS / "policy.schema.json", json.dumps(policy_schema(), indent=2) + "\n"
     yield from ((page, rendered(page.read_text())) for page in sorted(DOCS.glob("*.md")) if page not in whole)
 
 

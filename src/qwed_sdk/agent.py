@@ -144,7 +144,7 @@ class BaseAgentClient(Generic[C]):
             tool: Name of the tool that a call is; the function's name by default.
             action: Action that a call is, in place of a tool call: its `type`, and which argument is its `query`,
                 `code` or `target`.
-            options: `require_attestation`, `risk_threshold` and `chain_id`.
+            options: `require_attestation`, `risk_threshold`, `chain_id` and `include_facts`.
             wait: Seconds to wait for a person if the decision is PENDING.
 
         Returns:

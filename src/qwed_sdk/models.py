@@ -82,6 +82,8 @@ class Answer(ApiRecord):
     """Risk of a tool call, and its factors."""
     policy_checks: list[dict[str, Any]] | None
     """Permissions that were checked for a tool call."""
+    facts: dict[str, Any] | None
+    """What was found in the action, if `include_facts` was set."""
 
     @property
     def is_pending(self) -> bool:
@@ -177,6 +179,8 @@ class Approval(ApiRecord):
     """Action that would be permitted in its place."""
     verification: dict[str, Any] | None
     """Result of its verification."""
+    facts: dict[str, Any] | None
+    """What was found in the action."""
     resolution: dict[str, Any] | None
     """Decision of the person: who, when and why."""
     created_at: str

@@ -8,7 +8,7 @@ and SQL must only read.
 from collections.abc import Callable
 from dataclasses import replace
 
-from qwed.engines.code_verdict import PURE, result_of, verdict_of, verdict_on_findings
+from qwed.engines.code_verdict import PURE, UNREAD_CODE, result_of, verdict_of, verdict_on_findings
 from qwed.engines.protocol import EngineRequest
 from qwed.engines.shell import findings as shell_findings
 from qwed.guards import javascript_code, python_code
@@ -22,6 +22,7 @@ from qwed.guards.code_findings import (
     effect_issues,
 )
 from qwed.model import Effect, EffectKind, Status, Verdict
+from qwed.model.facts import CodeFacts, code_with_effects, merge_code
 
 
 def verify(request: EngineRequest) -> Verdict:
@@ -31,24 +32,31 @@ def verify(request: EngineRequest) -> Verdict:
     language = LANGUAGE_ALIASES.get(language, language)
     if language not in LANGUAGES:
         message = f"unknown language `{str(stated)[:40]}`, known are {', '.join(LANGUAGES)}"
-        return verdict_of(Status.BLOCKED, message, effects=(Effect(EffectKind.UNRESOLVED, "language"),))
+        unresolved = (Effect(EffectKind.UNRESOLVED, "language"),)
+        return verdict_of(Status.BLOCKED, message, effects=unresolved, facts=UNREAD_CODE)
     code = request.code or request.query
     if not code.strip():
-        return verdict_of(Status.BLOCKED, "no code was given", checks_failed=("syntax_valid",))
+        return verdict_of(Status.BLOCKED, "no code was given", checks_failed=("syntax_valid",), facts=UNREAD_CODE)
     if language == "sql":
         return _sql(code, request)
+    if language == "bash":
+        return _bash(code, request.strict)
     return verdict_on_findings(_FINDINGS[language](code), language, request.strict)
 
 
-def _bash(code: str) -> CodeFindings:
-    """Return the shell guard's findings as code findings."""
-    findings = shell_findings(code)
-    return CodeFindings(
-        effects=findings.effects,
-        violations=tuple(map(str, findings.violations)),
-        issues=_refusals(findings.violations),
-        unresolved=tuple(findings.unresolved),
+def _bash(code: str, strict: bool) -> Verdict:
+    """Return the verdict on the shell guard's findings."""
+    found = shell_findings(code)
+    findings = CodeFindings(
+        effects=found.effects,
+        violations=tuple(map(str, found.violations)),
+        issues=_refusals(found.violations),
+        unresolved=tuple(found.unresolved),
     )
+    verdict = verdict_on_findings(findings, "bash", strict)
+    complete = found.facts.shell is not None and found.facts.shell.complete
+    code = merge_code(code_with_effects(found.effects, complete=complete), found.facts.code)
+    return replace(verdict, facts=replace(found.facts, code=code))
 
 
 def _refusals(violations: tuple[str, ...]) -> tuple[Issue, ...]:
@@ -75,6 +83,7 @@ def _sql(code: str, request: EngineRequest) -> Verdict:
         engine="code",
         corrected={field: verdict.corrected["query"]} if verdict.corrected else verdict.corrected,
         result={**verdict.result, **result_of("sql", issues, verdict.effects, ())},
+        facts=replace(verdict.facts, code=_facts_of_sql(verdict)),
     )
     if not strict_issues or not verdict.verified:
         return renamed
@@ -83,9 +92,14 @@ def _sql(code: str, request: EngineRequest) -> Verdict:
     return replace(renamed, status=Status.BLOCKED, message=message, checks_failed=failed, corrected=None)
 
 
+def _facts_of_sql(verdict: Verdict) -> CodeFacts:
+    """Return the statement as code: it imports nothing, and has the effects of the verdict."""
+    sql = verdict.facts.sql
+    return code_with_effects(verdict.effects, complete=sql is not None and sql.complete)
+
+
 _FINDINGS: dict[str, Callable[[str], CodeFindings]] = {
     "python": python_code.findings,
     "javascript": javascript_code.findings,
     "typescript": lambda code: javascript_code.findings(code, typescript=True),
-    "bash": _bash,
 }

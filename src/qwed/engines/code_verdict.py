@@ -5,10 +5,12 @@ Separate from the engine because the request process computes it too and must no
 
 from typing import Any
 
-from qwed.guards.code_findings import CHECK_OF, CodeFindings, Issue, ViolationKind, effect_issues
-from qwed.model import Effect, EffectKind, Status, Verdict
+from qwed.guards.code_findings import CHECK_OF, CodeFindings, Issue, ViolationKind, code_facts, effect_issues
+from qwed.model import Effect, EffectKind, Facts, Status, Verdict
+from qwed.model.facts import CodeFacts
 
 PURE = "pure_computation"
+UNREAD_CODE = Facts(code=CodeFacts(complete=False))
 _CHECKS = ("no_dangerous_calls", "no_dynamic_code", "no_deserialisation", "no_reflection")
 _READING = frozenset({"bash", "sql"})
 """Languages whose stand-alone code may read."""
@@ -27,6 +29,7 @@ def verdict_on_findings(findings: CodeFindings, language: str, strict: bool = Fa
         message,
         effects=findings.effects,
         violations=findings.violations,
+        facts=Facts(code=code_facts(findings)),
         checks_passed=("syntax_valid", *(check for check in checks if check not in failed)),
         checks_failed=tuple(check for check in checks if check in failed),
         result={
@@ -63,6 +66,7 @@ def _unreadable(findings: CodeFindings, language: str) -> Verdict:
         f"{findings.syntax_error}{_on_line(findings.error_line)}",
         effects=effects,
         checks_failed=("syntax_valid",),
+        facts=UNREAD_CODE,
         result={
             **result_of(language, (), effects, ()),
             "error": findings.syntax_error,

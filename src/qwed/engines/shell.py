@@ -1,10 +1,12 @@
 """Shell engine: effects of a command, parsed in a worker because the parser is third-party code."""
 
 import re
+from functools import reduce
 
 from qwed.engines.protocol import EngineRequest
 from qwed.guards import shell
-from qwed.model import Effect, EffectKind, Status, Verdict
+from qwed.model import Effect, EffectKind, Facts, Status, Verdict
+from qwed.model.facts import ShellFacts, SqlFacts, merge_sql
 
 ENGINE = "shell"
 
@@ -21,7 +23,8 @@ def judge_statements(text: str, dialect: str) -> shell.StatementFindings:
 
     statements = split_statements(text, dialect)
     if statements is None:
-        return shell.StatementFindings(unresolved=("the statements cannot be told apart",))
+        unread = SqlFacts(complete=False)
+        return shell.StatementFindings(unresolved=("the statements cannot be told apart",), facts=unread)
     parameters = {"dialect": dialect} if dialect else {}
     verdicts = [sql.verify(EngineRequest(query=statement, parameters=parameters)) for statement in statements]
     local = [dialect == "duckdb" and _uses_local_files(*pair) for pair in zip(statements, verdicts, strict=True)]
@@ -36,6 +39,7 @@ def judge_statements(text: str, dialect: str) -> shell.StatementFindings:
             verdict.message or "a statement is not understood" for verdict in refusing if verdict.status in _UNDECIDED
         ),
         tuple(effect for effect in files if effect.kind in _FILE_KINDS),
+        reduce(merge_sql, (verdict.facts.sql for verdict in verdicts), None),
     )
 
 
@@ -81,6 +85,7 @@ def verify(request: EngineRequest) -> Verdict:
             message="give the command in `action.query`",
             effects=(Effect(EffectKind.UNRESOLVED),),
             checks_failed=("command_given",),
+            facts=Facts(shell=ShellFacts(complete=False)),
         )
     result = findings(request.query)
     if result.violations:
@@ -91,6 +96,7 @@ def verify(request: EngineRequest) -> Verdict:
             effects=result.effects,
             violations=result.violations,
             checks_failed=("no_dangerous_calls",),
+            facts=result.facts,
         )
     unresolved = any(effect.kind is EffectKind.UNRESOLVED for effect in result.effects)
     return Verdict(
@@ -100,4 +106,5 @@ def verify(request: EngineRequest) -> Verdict:
         effects=result.effects,
         checks_passed=("no_dangerous_calls",),
         checks_failed=("command_resolved",) if unresolved else (),
+        facts=result.facts,
     )

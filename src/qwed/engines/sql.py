@@ -14,6 +14,7 @@ from qwed.engines._sql.catalog import is_credential_table, reads_catalog
 from qwed.engines._sql.commands import DANGEROUS_FUNCTION, FILE_ACCESS, classify_command, dangerous_calls
 from qwed.engines._sql.comments import comment_violations
 from qwed.engines._sql.effects import StatementEffects, effects_of, statement_name
+from qwed.engines._sql.facts import UNREAD, facts_of, facts_of_stack
 from qwed.engines._sql.fragment_injection import fragment_violations
 from qwed.engines._sql.function_calls import unknown_calls
 from qwed.engines._sql.injection import STACKED, token_violations, tree_violations
@@ -27,10 +28,12 @@ from qwed.engines._sql.table_names import StatementNames
 from qwed.engines._sql.tokens import blank_comments
 from qwed.engines._sql.whole_rows import unlisted_star, unnamed_read
 from qwed.engines.protocol import EngineRequest
-from qwed.model import Effect, EffectKind, Status, Verdict
+from qwed.model import Effect, EffectKind, Facts, Status, Verdict
+from qwed.model.facts import SqlFacts
 
 ENGINE = "sql"
 _UNRESOLVED = (Effect(EffectKind.UNRESOLVED, "query"),)
+_UNREAD_FACTS = Facts(sql=UNREAD)
 _MAX_STATEMENTS = 200
 """Maximum number of stacked statements that are analysed; a stack is refused in any case."""
 _DESCRIBED_TABLES = ("information_schema",)
@@ -71,7 +74,7 @@ def _verify(request: EngineRequest) -> Verdict:
     check = _StatementCheck(parsed, limits, strict=request.strict)
     if not limits.target:
         check.add_doubt(_other_reading(parsed, limits))
-    return _with_repair(check, limits)
+    return replace(_with_repair(check, limits), facts=Facts(sql=check.facts()))
 
 
 def _other_reading(parsed: ParsedSql, limits: AccessLimits) -> str:
@@ -115,7 +118,9 @@ def _with_repair(check: "_StatementCheck", limits: AccessLimits) -> Verdict:
 
 
 def _verdict(status: Status, message: str, **rest: Any) -> Verdict:
-    return Verdict(status=status, engine=ENGINE, message=message, **{"effects": _UNRESOLVED, **rest})
+    return Verdict(
+        status=status, engine=ENGINE, message=message, **{"effects": _UNRESOLVED, "facts": _UNREAD_FACTS, **rest}
+    )
 
 
 def _unparsable_verdict(text: str, parsed: UnparsableSql, limits: AccessLimits) -> Verdict:
@@ -162,6 +167,7 @@ def _stacked_verdict(parsed: ParsedSql) -> Verdict:
         checks_passed=("syntax_valid",),
         checks_failed=("single_statement", "no_injection"),
         violations=(STACKED,),
+        facts=Facts(sql=facts_of_stack(parsed.statements[:_MAX_STATEMENTS])),
     )
 
 
@@ -293,6 +299,12 @@ class _StatementCheck:
             corrected=corrected,
             result=self._result(),
         )
+
+    def facts(self) -> SqlFacts:
+        """Return the facts of the statement."""
+        summary = self._summary
+        is_certain = not (self._violations or self._doubts or summary.unknown_sources or summary.text_only)
+        return facts_of(self.parsed, self.names, self._limits, summary.effects, resolved=is_certain)
 
     def _status(self) -> Status:
         if self._violations or (self.strict and "no_destructive_operations" in self._checks.failed):

@@ -19,7 +19,7 @@ QUIET_SECONDS = 3.0
 """Idle seconds before engines are loaded in advance, so that the first requests get the CPU."""
 _MAX_INPUT_LENGTH = 4096
 _MAX_VERDICT_BYTES = 8192
-"""Maximum size of a cached verdict; evidence may be as long as its context."""
+"""Maximum size of a cached verdict, and of its facts; evidence may be as long as its context."""
 _MAX_PENDING = 256
 """Pending verdicts tracked before resolved ones are dropped; longer than any queue."""
 _encode = msgspec.json.Encoder().encode
@@ -148,7 +148,8 @@ class VerdictCache:
             or len(request.request.query) + len(request.request.code) > _MAX_INPUT_LENGTH
         ):
             return
-        if len(_encode(verdict)) > _MAX_VERDICT_BYTES:
+        facts_size = len(_encode(verdict.facts))
+        if max(facts_size, len(_encode(verdict)) - facts_size) > _MAX_VERDICT_BYTES:
             return
         with self._lock:
             self._known[_key(request)] = verdict

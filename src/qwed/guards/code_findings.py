@@ -6,7 +6,8 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from qwed.guards.file_effects import file_effects
-from qwed.model import Effect, EffectKind
+from qwed.model import FILE_EFFECTS, OUTBOUND, Effect, EffectKind
+from qwed.model.facts import CodeFacts, bounded, code_with_effects
 
 MAX_FINDINGS = 200
 MAX_TARGET = 200
@@ -88,6 +89,10 @@ class CodeFindings:
     syntax_error: str | None = None
     """Reason why the code cannot be parsed."""
     error_line: int | None = None
+    imports: tuple[str, ...] = field(default=(), compare=False)
+    """Modules that the code imports."""
+    has_unknown_targets: bool = field(default=False, compare=False)
+    """True if an effect may have further targets than the ones that are listed."""
 
     @property
     def resolvable_elsewhere(self) -> tuple[str, ...]:
@@ -122,6 +127,8 @@ class CodeReport:
     """Name of the call that has each effect."""
     subject: str = ""
     """Name of the call that is being judged."""
+    imports: dict[str, None] = field(default_factory=dict)
+    has_unknown_targets: bool = False
 
     def add_violation(self, kind: ViolationKind, pattern: str, line: int) -> None:
         """Add a reason to refuse the code."""
@@ -132,9 +139,11 @@ class CodeReport:
 
     def add_effect(self, kind: EffectKind, target: str, line: int = 0) -> None:
         """Add an effect of the code; UNRESOLVED if the effect is not known."""
+        self.has_unknown_targets |= len(target) > MAX_TARGET or _SEVERAL in target
         target = target[:MAX_TARGET]
         # A truncated list still holds at least one effect of each kind, so the most severe kind is never lost.
         if len(self.effects) >= MAX_FINDINGS and any(effect.kind is kind for effect in self.effects):
+            self.has_unknown_targets = True
             return
         if kind is EffectKind.SECRET and target in _WHOLE_ENVIRONMENT:
             self._add(Effect(kind, target, unbounded=True), line)
@@ -164,7 +173,29 @@ class CodeReport:
             issues=issues,
             unresolved=tuple(self.unresolved),
             lookups=tuple(self.lookups),
+            imports=tuple(self.imports),
+            has_unknown_targets=self.has_unknown_targets,
         )
+
+
+def code_facts(findings: CodeFindings) -> CodeFacts:
+    """Return the facts of code: its imports and its effects."""
+    imports, all_imports = bounded(findings.imports)
+    names = findings.effect_names or ("",) * len(findings.effects)
+    known = all(
+        effect.kind not in _WITH_TARGET or name not in ("", effect.target)
+        for effect, name in zip(findings.effects, names, strict=False)
+    )
+    is_certain = known and not (findings.violations or findings.unresolved or findings.has_unknown_targets)
+    relative = any(name.startswith(".") for name in imports)
+    complete = is_certain and findings.syntax_error is None and all_imports and not relative
+    return code_with_effects(findings.effects, complete=complete, imports=imports)
+
+
+_SEVERAL = " | "
+"""Separates the possible targets of one call."""
+_WITH_TARGET = FILE_EFFECTS | OUTBOUND
+"""Effects with a target that is known only if it is not the name of the call."""
 
 
 def effect_issues(findings: CodeFindings, reads: bool = False) -> tuple[Issue, ...]:

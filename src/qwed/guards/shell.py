@@ -67,6 +67,7 @@ def _windows_findings(command: str, posix: ShellReport) -> ShellFindings:
         if effect.kind is not EffectKind.READ:
             visitor.report.add_effect(effect.kind, effect.target)
     visitor.report.programs.update(posix.programs)
+    visitor.report.facts.merge(posix.facts)
     for violation in posix.violations:
         visitor.report.add_violation(violation)
     for reason in posix.unresolved if may_be_posix(command) else ():

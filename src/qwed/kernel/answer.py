@@ -7,7 +7,7 @@ import msgspec
 from qwed.guards.secrets import mask
 from qwed.kernel.privacy.masking import mask_value
 from qwed.ledger.attest import Receipt
-from qwed.model import Decision, ErrorCode
+from qwed.model import Decision, ErrorCode, Facts
 
 
 class Problem(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=True):
@@ -80,6 +80,7 @@ class Answer(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults=
     tool_name: str | None = None
     risk_assessment: RiskAssessment | None = None
     policy_checks: tuple[PolicyCheck, ...] | None = None
+    facts: Facts | None = None
 
     @property
     def permits(self) -> bool:

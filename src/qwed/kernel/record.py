@@ -30,6 +30,7 @@ from qwed.kernel.privacy.payload import (
     encode_payload,
     masked_name,
     redacted_action,
+    redacted_facts,
     redacted_text,
     with_members,
 )
@@ -39,7 +40,7 @@ from qwed.kernel.tools import KNOWN_TYPES
 from qwed.ledger import leaf
 from qwed.ledger.attest import AttestationExtras, Chain, Receipt
 from qwed.ledger.subject_encryption import SubjectKey
-from qwed.model import Decision, ErrorCode, Status, usd_from
+from qwed.model import Decision, ErrorCode, Facts, Status, usd_from
 from qwed.model.clock import rfc3339
 from qwed.model.ids import timed_id
 
@@ -218,7 +219,12 @@ def answer_of(case: Case, record: DecisionRecord, committed: Committed) -> Answe
         tool_name=assessment.tool_name,
         risk_assessment=assessment.risk_assessment,
         policy_checks=assessment.policy_checks,
+        facts=_shown_facts(case, assessment) if case.options.include_facts else None,
     )
+
+
+def _shown_facts(case: Case, assessment: Assessment) -> Facts:
+    return redacted_facts(assessment.facts, Redactor(case.action) if assessment.has_secret else None)
 
 
 def _remaining(case: Case, committed: Committed) -> Remaining:

@@ -190,6 +190,7 @@ class OptionsRequest(RequestStruct):
         Literal["low", "medium", "high", "critical"],
         FieldRule("must be low, medium, high or critical", ErrorCode.BAD_OPTION),
     ] = "critical"
+    include_facts: Annotated[bool, FieldRule("must be true or false", ErrorCode.BAD_OPTION)] = False
     chain_id: (
         Annotated[
             str,
@@ -213,6 +214,8 @@ class ActionOptions(msgspec.Struct, frozen=True, kw_only=True):
     risk_threshold: Risk = Risk.CRITICAL
     chain_id: str | None = None
     """Chain of attestations that the requested attestation continues."""
+    include_facts: bool = False
+    """True if the answer shows what was found in the action."""
 
 
 NO_OPTIONS = ActionOptions()
@@ -347,4 +350,5 @@ def read_options(raw: Any) -> ActionOptions | Answer:
         require_attestation=options.require_attestation,
         risk_threshold=Risk.of(options.risk_threshold),
         chain_id=options.chain_id,
+        include_facts=options.include_facts,
     )

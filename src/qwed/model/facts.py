@@ -3,7 +3,9 @@
 A group is None if it does not apply. One that is not complete may lack entries, so nothing may be allowed by it.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import islice
 
 from qwed.model.effect import Effect
 
@@ -124,3 +126,80 @@ class Facts:
 
 
 NO_FACTS = Facts()
+
+
+def bounded(entries: Iterable[str]) -> tuple[tuple[str, ...], bool]:
+    """Return the entries without duplicates, and True if none was left out or cut off."""
+    unique = list(dict.fromkeys(entries))
+    kept = tuple(entry[:MAX_ENTRY_LENGTH] for entry in unique[:MAX_ENTRIES])
+    return kept, len(unique) <= MAX_ENTRIES and all(len(entry) <= MAX_ENTRY_LENGTH for entry in unique)
+
+
+def cut(entries: Iterable[str]) -> tuple[tuple[str, ...], bool]:
+    """Return the entries in their order, duplicates included, and True if none was left out or cut off."""
+    listed = list(islice(entries, MAX_ENTRIES + 1))
+    kept = tuple(entry[:MAX_ENTRY_LENGTH] for entry in listed[:MAX_ENTRIES])
+    return kept, len(listed) <= MAX_ENTRIES and all(len(entry) <= MAX_ENTRY_LENGTH for entry in listed)
+
+
+def code_with_effects(effects: tuple[Effect, ...], *, complete: bool, imports: tuple[str, ...] = ()) -> CodeFacts:
+    """Return the facts of code with these effects, of which the first are kept."""
+    return CodeFacts(complete=complete and len(effects) <= MAX_ENTRIES, imports=imports, effects=effects[:MAX_ENTRIES])
+
+
+def _merged(*lists: Iterable[str]) -> tuple[tuple[str, ...], bool]:
+    return bounded(entry for entries in lists for entry in entries)
+
+
+def merge_sql(first: SqlFacts | None, second: SqlFacts | None) -> SqlFacts | None:
+    """Return the facts of two statements of one action."""
+    if first is None or second is None:
+        return second if first is None else first
+    statements, all_statements = _merged(first.statements, second.statements)
+    tables, all_tables = _merged(first.tables, second.tables)
+    columns, all_columns = _merged(first.columns, second.columns)
+    limits = (first.limit, second.limit)
+    return SqlFacts(
+        complete=first.complete and second.complete and all_statements and all_tables and all_columns,
+        statements=statements,
+        tables=tables,
+        columns=columns,
+        has_where=first.has_where and second.has_where,
+        limit=None if None in limits else max(limit for limit in limits if limit is not None),
+    )
+
+
+def merge_code(first: CodeFacts | None, second: CodeFacts | None) -> CodeFacts | None:
+    """Return the facts of two programs of one action."""
+    if first is None or second is None:
+        return second if first is None else first
+    imports, all_imports = _merged(first.imports, second.imports)
+    effects = tuple(dict.fromkeys((*first.effects, *second.effects)))
+    return CodeFacts(
+        complete=first.complete and second.complete and all_imports and len(effects) <= MAX_ENTRIES,
+        imports=imports,
+        effects=effects[:MAX_ENTRIES],
+    )
+
+
+def as_incomplete(facts: Facts) -> Facts:
+    """Return the facts of what an action does with no group complete; that of a claim stays as it is."""
+    groups = {name: getattr(facts, name) for name in ("sql", "shell", "http", "email", "code")}
+    changed = {name: replace(group, complete=False) for name, group in groups.items() if group and group.complete}
+    return replace(facts, **changed) if changed else facts
+
+
+_MAX_CACHED_ENTRIES = 1_000
+
+
+def is_small(facts: Facts) -> bool:
+    """Return True if the facts may be kept in a cache of many actions."""
+    shell, sql, code, email = facts.shell, facts.sql, facts.code, facts.email
+    count = 0
+    if shell is not None:
+        count += len(shell.commands) + len(shell.paths_read) + len(shell.paths_written) + len(shell.hosts)
+    if sql is not None:
+        count += len(sql.tables) + len(sql.columns)
+    if code is not None:
+        count += len(code.imports) + len(code.effects)
+    return count + (0 if email is None else len(email.recipients)) <= _MAX_CACHED_ENTRIES

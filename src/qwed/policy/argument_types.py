@@ -1,5 +1,6 @@
 """Types of the arguments of a tool: from the `args` of a policy or from the JSON Schema of the tool."""
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -107,7 +108,9 @@ def _bind_integer(value: float | Decimal) -> int:
 
 
 def _is_finite(value: float | Decimal) -> bool:
-    return isinstance(value, int) or (value == value and abs(value) != float("inf"))
+    if isinstance(value, Decimal):
+        return value.is_finite()
+    return isinstance(value, int) or math.isfinite(value)
 
 
 def exact_double(value: float | Decimal) -> float:

@@ -98,7 +98,7 @@ class _Compiler:
             for finding in error.findings:
                 at = position_in(text, finding)
                 rule_id = rule.rule_id if rule else ""
-                message = finding.message if text.exact else f"{finding.message} (character {finding.column})"
+                message = finding.message if text.lines else f"{finding.message} (character {finding.column})"
                 problem = policy.source.problem(at, message, policy=policy.policy_id, rule=rule_id)
                 self.problems.append(problem)
             return None

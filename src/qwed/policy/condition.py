@@ -122,11 +122,13 @@ def evaluate_literal(expression: str) -> str | None:
 
 def position_in(condition: ConditionText, finding: Finding) -> Position:
     """Return the position in the document of a finding in a condition."""
-    if not condition.exact:
+    before = condition.text.split("\n")[: finding.line - 1]
+    offset = sum(len(line) + 1 for line in before) + finding.column - 1
+    earlier = [(start, at) for start, at in condition.lines if start <= offset]
+    if not earlier:
         return condition.at
-    if finding.line > 1:
-        return Position(condition.at.line + finding.line - 1, finding.column)
-    return Position(condition.at.line, condition.at.column + finding.column - 1)
+    start, at = earlier[-1]
+    return Position(at.line, at.column + offset - start)
 
 
 def _reason(text: str) -> str:

@@ -40,8 +40,8 @@ class ConditionText:
 
     text: str
     at: Position
-    exact: bool = True
-    """True if the text stands in the document as it is, so that a column in it is a column of the document."""
+    lines: tuple[tuple[int, Position], ...] = ()
+    """Offsets in the text at which a line of the document begins, with its position; empty if it is not known."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,7 +1,7 @@
 """Reader of policy documents: checks every key and type, and returns a Policy or all problems found."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from qwed.model.facts import FACTS_VERSION
@@ -128,14 +128,26 @@ class FieldReader:
             return ConditionText("true" if value.content else "false", value.at)
         text = self.text(entries, key, MAX_CONDITION)
         raw = self.source.text[value.raw_start : value.raw_end]
-        if raw == text:
-            return ConditionText(text, value.at)
-        if raw[1:-1] == text:
-            return ConditionText(text, Position(value.at.line, value.at.column + 1))
-        return ConditionText(text, value.at, exact=False)
+        return ConditionText(text, value.at, tuple(_line_positions(text, raw, value)))
 
 
 _MAX_NAME = 200
+
+
+def _line_positions(text: str, raw: str, value: Value) -> Iterator[tuple[int, Position]]:
+    """Yield where each line of the document begins in a text that may be folded, as far as it is written plainly."""
+    quoted = value.style in ("'", '"')
+    end = 0
+    for number, line in enumerate((raw[1:-1] if quoted else raw).split("\n")):
+        content = line.strip()
+        if not content or (number == 0 and value.style in ("|", ">")):
+            continue
+        start = text.find(content, end)
+        if start < 0:
+            return
+        end = start + len(content)
+        column = 1 + line.index(content) + (value.at.column - 1 + quoted if number == 0 else 0)
+        yield start, Position(value.at.line + number, column)
 
 
 class _PolicyReader(FieldReader):

@@ -54,7 +54,10 @@ def _used_name(left: Mapping[str, Any], names: tuple[str, ...], call: ToolCall) 
 
 
 def _with_directory(command: str | None, left: dict[str, Any], mapping: ToolMapping, call: ToolCall) -> str | None:
-    """Return the command with a `cd` to its directory: `cat shadow` differs between here and /etc."""
+    """Return the command after a `cd` to its directory: `cat shadow` differs between here and /etc.
+
+    With `|| exit` it is certain that all that follows runs there.
+    """
     name = _used_name(left, mapping.directory, call)
     argument = None if name is None else left.pop(name)
     if not isinstance(argument, str | None):
@@ -62,7 +65,7 @@ def _with_directory(command: str | None, left: dict[str, Any], mapping: ToolMapp
     directory = os.path.join(call.cwd or "", argument) if argument else call.cwd
     if not directory or command is None:
         return command
-    return f"cd {shlex.quote(directory)}\n{command}"
+    return f"cd {shlex.quote(directory)} || exit\n{command}"
 
 
 def _absolute_path(target: str | None, left: Mapping[str, Any], mapping: ToolMapping, call: ToolCall) -> str | None:

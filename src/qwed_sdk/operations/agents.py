@@ -109,7 +109,7 @@ def verify_action(
         agent_id: Id of the agent, `agent_...`.
         action: The action: `type`, and `query`, `code`, `target` or `parameters`, and optionally `cost`.
         context: `conversation_id` and `step_number`, and optionally `pre_action_state_hash` and `state_source`.
-        options: `require_attestation`, `risk_threshold` and `chain_id`.
+        options: `require_attestation`, `risk_threshold`, `chain_id` and `include_facts`.
         agent_token: Token of the agent; without it the client's own credential is sent.
         idempotency_key: Printable ASCII; by default a new one for each call. A repeated request with the same key
             returns the first answer.
@@ -144,7 +144,7 @@ def verify_tool_call(
         tool_name: Name of the tool.
         parameters: Arguments of the call.
         context: `conversation_id` and `step_number`, and optionally `pre_action_state_hash` and `state_source`.
-        options: `require_attestation`, `risk_threshold` and `chain_id`.
+        options: `require_attestation`, `risk_threshold`, `chain_id` and `include_facts`.
         agent_token: Token of the agent; without it the client's own credential is sent.
         idempotency_key: Printable ASCII; by default a new one for each call. A repeated request with the same key
             returns the first answer.

@@ -40,7 +40,7 @@ def verify_action(
     Args:
         action: The action: `type`, and `query`, `code`, `target` or `parameters`, and optionally `cost`.
         context: As for `QWEDClient.verify_action`; without it the call is the next step of the current conversation.
-        options: `require_attestation`, `risk_threshold` and `chain_id`.
+        options: `require_attestation`, `risk_threshold`, `chain_id` and `include_facts`.
 
     Returns:
         The decision, a refusal included. As a condition it is true for APPROVED only.
@@ -68,7 +68,7 @@ def verify_tool_call(
         tool_name: Name of the tool.
         parameters: Arguments of the call.
         context: As for `QWEDClient.verify_action`; without it the call is the next step of the current conversation.
-        options: `require_attestation`, `risk_threshold` and `chain_id`.
+        options: `require_attestation`, `risk_threshold`, `chain_id` and `include_facts`.
         justification: Why the agent calls the tool, for the person who approves it.
         effects: Effects of the call, such as `SPEND`, in addition to those that are found.
 

@@ -75,7 +75,7 @@ def test_an_impostor_that_speaks_the_protocol_would_be_believed(
         monkeypatch.setenv("QWED_BASE_URL", server.url)
         assert hook(LIST).code == 0
     sent = json.loads(server.heard[0].body)
-    assert sent["action"] == {"type": "shell_command", "query": "cd /home/dev/app\nls"}
+    assert sent["action"] == {"type": "shell_command", "query": "cd /home/dev/app || exit\nls"}
     assert sent["context"] == {"conversation_id": LIST["session_id"], "step_number": 1}
 
 

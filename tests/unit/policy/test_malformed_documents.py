@@ -70,13 +70,25 @@ def test_json_is_read_as_well() -> None:
     assert len(compiled(text).rules) == 1
 
 
-def test_a_condition_over_several_lines_is_refused_where_it_begins() -> None:
-    text = (
-        "policy: p\nfacts: 1\nrules:\n  - id: r\n    when: >-\n      true &&\n      tool.nam == 'a'\n    then: deny\n"
-    )
-    (problem,) = problems_of(text)
-    assert (problem.line, problem.column) == (5, 11)
-    assert problem.message.endswith("use one of `name`, `server`, `registered` (character 13)")
+@pytest.mark.parametrize(("written", "line", "column"), [
+    (">-\n      true &&\n      tool.nam == 'a'", 7, 11),
+    ("|\n      true &&\n        tool.nam == 'a'", 7, 13),
+    ("true &&\n      tool.nam == 'a'", 6, 11),
+    ('"true &&\n      tool.nam == 1"', 6, 11),
+    ("'tool.nam == \"a\"'", 5, 16),
+    ("tool.nam == 'a'", 5, 15),
+])  # fmt: skip
+def test_a_mistake_in_a_condition_is_shown_in_its_line_however_it_is_written(
+    written: str, line: int, column: int
+) -> None:
+    (problem,) = problems_of(f"policy: p\nfacts: 1\nrules:\n  - id: r\n    when: {written}\n    then: deny\n")
+    assert (problem.line, problem.column) == (line, column)
+
+
+def test_a_mistake_in_a_condition_with_escapes_names_the_character() -> None:
+    (problem,) = problems_of('policy: p\nfacts: 1\nrules:\n  - {id: r, when: "tool.n\\x61m == 1", then: deny}\n')
+    assert (problem.line, problem.column) == (4, 19)
+    assert problem.message.endswith("(character 5)")
 
 
 def test_a_name_is_refused_wherever_its_text_comes_from() -> None:

@@ -128,7 +128,6 @@ async def _assess(case: "Case", services: "Services") -> "Case | Answer":
 
 def _input_of(case: "Case", agent: "PolicyAgent", now: datetime, usage: "Usage") -> "PolicyInput":
     from qwed.kernel.tools import TOOL_CALL
-    from qwed.model.facts import NO_FACTS
     from qwed.model.tool_name import server_of
     from qwed.policy import PolicyInput, PolicyTool
 
@@ -147,7 +146,7 @@ def _input_of(case: "Case", agent: "PolicyAgent", now: datetime, usage: "Usage")
         effects=verdict.effects,
         risk=case.risk,
         checks_failed=verdict.checks_failed,
-        facts=getattr(verdict, "facts", NO_FACTS),
+        facts=verdict.facts,
         agent=agent,
         now=now.astimezone(UTC),
         usage=usage,

@@ -34,11 +34,11 @@ def _may_exceed_rows(statement: exp.Expr, max_rows: int) -> bool:
     limit = statement.args.get("limit")
     if limit is None and isinstance(statement, exp.Subquery):
         return _may_exceed_rows(statement.this, max_rows)
-    stated = None if limit is None else _stated_rows(limit)
+    stated = None if limit is None else stated_rows(limit)
     return stated is None or stated > max_rows
 
 
-def _stated_rows(limit: exp.Expr) -> int | None:
+def stated_rows(limit: exp.Expr) -> int | None:
     """Return the number of rows of a plain limit; None if it is computed, a percentage, or open."""
     count = limit.args.get("count") or limit.args.get("expression")
     options = limit.args.get("limit_options")
@@ -93,7 +93,7 @@ def narrow_query(statement: exp.Expr, names: StatementNames, limits: AccessLimit
     if limits.max_rows is not None and _may_exceed_rows(tree, limits.max_rows):
         limit = tree.args.get("limit")
         # A limit that is not plain may give fewer rows than `max_rows`: replacing it could give more.
-        if limit is not None and _stated_rows(limit) is None and not _is_open(limit):
+        if limit is not None and stated_rows(limit) is None and not _is_open(limit):
             return None
         tree.set("limit", exp.Limit(expression=exp.Literal.number(limits.max_rows)))
     return tree

@@ -236,6 +236,7 @@ class Checker:
                 self._check_module(module, node.line)
 
     def _check_module(self, module: str, line: int) -> None:
+        self.report.imports[module.removeprefix("node:")] = None
         if is_asset(module):
             return
         if module.endswith(".json"):

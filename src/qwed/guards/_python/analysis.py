@@ -169,11 +169,15 @@ class PythonAnalysis:
 
     def target(self, node: ast.expr, scope: Scope) -> str:
         """Return the text of `node` if it is known, otherwise a sensitive guess or ""."""
-        texts = [text for text in self.folder.possible(node, scope) if isinstance(text, str)]
+        values = self.folder.possible(node, scope)
+        texts = [text for text in values if isinstance(text, str)]
         if texts:
+            self.report.has_unknown_targets |= len(values) > 1
             return " | ".join(sorted(texts)[:8]) if len(texts) > 1 else texts[0]
         guesses = self.folder.guesses(node, scope)
-        return next((guess for guess in guesses if resolve(guess, None).sensitive), "")
+        guess = next((guess for guess in guesses if resolve(guess, None).sensitive), "")
+        self.report.has_unknown_targets |= bool(guess)
+        return guess
 
     def allow_module(self, node: ast.expr | None) -> None:
         """Allow `node` to be a module, because it is bound to a name that is followed."""

@@ -17,6 +17,7 @@ from qwed.guards._python.class_fields import check_field_name, note_class_patter
 from qwed.guards._python.constant_folding import ConstantFolder
 from qwed.guards._python.formats import check_formatted_text, check_text, note_formatted
 from qwed.guards._python.library_rules import ASSUMED, BUILTINS, KNOWN_PREFIXES, RULES, words
+from qwed.guards._python.module_names import PLAIN_MODULES
 from qwed.guards._python.name_resolution import NO_PATHS, REACHABLE_MODULES, NameResolver, canonical_path
 from qwed.guards._python.report import PythonReport, rule_of
 from qwed.guards._python.scopes import Program, Scope
@@ -319,6 +320,7 @@ _TYPE_LIBRARIES = words("typing typing_extensions pydantic")
 
 def _imports(analysis: PythonAnalysis, node: ast.Import, scope: Scope) -> None:
     for alias in node.names:
+        analysis.report.imports[alias.name] = None
         _check_module(analysis, alias.name, node.lineno)
         if scope.kind == "class":
             _class_import(analysis, alias.name if alias.asname else alias.name.partition(".")[0], node.lineno)
@@ -336,7 +338,10 @@ def _class_import(analysis: PythonAnalysis, name: str, line: int) -> None:
 def _imports_from(analysis: PythonAnalysis, node: ast.ImportFrom, scope: Scope) -> None:
     module = "." * node.level + (node.module or "")
     _check_module(analysis, module, node.lineno)
+    analysis.report.imports[module] = None
     for alias in node.names:
+        if module not in PLAIN_MODULES and alias.name != "*":
+            analysis.report.imports[f"{module.removesuffix('.')}.{alias.name}"] = None
         if scope.kind == "class":
             _class_import(analysis, f"{module}.{alias.name}", node.lineno)
         path = canonical_path(f"{module}.{alias.name}")

@@ -87,6 +87,8 @@ def _returns_text(analysis: PythonAnalysis, node: ast.Attribute) -> bool:
 def _report(analysis: PythonAnalysis, kinds: set[EffectKind], node: ast.Attribute, scope: Scope) -> None:
     analysis.report.subject = node.attr
     for kind in sorted(kinds):
-        target = next(iter(analysis.targets(node, scope)), "") or node.attr
+        targets = analysis.targets(node, scope)
+        analysis.report.has_unknown_targets |= sum(map(bool, targets)) > 1
+        target = next(iter(targets), "") or node.attr
         analysis.report.add_access(kind, target, node.lineno)
     analysis.report.subject = ""

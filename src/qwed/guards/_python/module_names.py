@@ -4,6 +4,7 @@ Modules import one another, so a module also holds names of others (`logging.os`
 A line of a data file is `module: name name ...`.
 """
 
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -36,6 +37,16 @@ def _with_parents(modules: dict[str, str]) -> frozenset[str]:
 
 MODULES: frozenset[str] = _with_parents(_ROWS)
 """Every module of the data, and the packages they are in."""
+
+_STANDARD_PACKAGES = frozenset(
+    """
+    asyncio collections compression concurrent ctypes curses dbm distutils email encodings ensurepip html http
+    idlelib importlib json lib2to3 logging msilib multiprocessing os pydoc_data sqlite3 sysconfig
+    test tkinter tomllib turtledemo unittest urllib venv wsgiref xml xmlrpc zipfile zoneinfo
+    """.split()  # noqa: SIM905 - a table of words reads better than a list of literals
+)
+PLAIN_MODULES: frozenset[str] = frozenset(sys.stdlib_module_names) - _STANDARD_PACKAGES
+"""Modules of the standard library that hold no other modules."""
 
 
 FACTS = frozenset({"__name__", "__doc__", "__version__", "__file__", "__all__"})

@@ -23,6 +23,7 @@ class PythonReport(CodeReport):
             self.add_violation(rule.violation, path.rpartition("().")[2], line)
         if rule.violation is ViolationKind.PROCESS:
             self.add_effect(EffectKind.EXECUTE, path.rpartition("().")[2], line)
+        self.has_unknown_targets |= sum(map(bool, targets)) > len(rule.effects) > 0
         for index, kind in enumerate(rule.effects):
             unknown = kind is EffectKind.UNRESOLVED
             first = targets[min(index, len(targets) - 1)] if targets and not unknown else ""

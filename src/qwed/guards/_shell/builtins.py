@@ -67,6 +67,7 @@ def _trap(analysis: ShellAnalysis, call: CommandCall) -> None:
     words = _parse(analysis, call).operands
     if len(words) < 2 or words[0].text in ("", "-"):
         return
+    analysis.report.facts.note_unlisted()  # it runs later, perhaps in another directory
     run_text(analysis, words[:1], PipeData(), same_shell=True)
     if any(word.text not in _SIGNALS for word in words[1:]):
         analysis.report.add_unresolved("`trap` runs code between other commands")
@@ -76,6 +77,7 @@ def _alias(analysis: ShellAnalysis, call: CommandCall) -> None:
     for word in _parse(analysis, call).operands:
         _, has_value, value = word.text.partition("=")
         if has_value:
+            analysis.report.facts.note_unlisted()
             # An alias is used with arguments: it is what it does to one more file.
             run_text(analysis, [word._replace(text=f"{value} .")], PipeData(), same_shell=True)
 

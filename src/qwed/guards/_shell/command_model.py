@@ -6,14 +6,18 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
+from qwed.guards._shell.facts import ShellFactsCollector
 from qwed.guards.file_effects import file_effects
-from qwed.model import OUTBOUND, Effect, EffectKind
+from qwed.model import NO_FACTS, OUTBOUND, Effect, EffectKind, Facts
+from qwed.model.facts import SqlFacts
 
 _WILD = re.compile(r"[*?\[]")
 _ONE_LETTER = re.compile(r"\[[^\]!^]\]")
 MAX_TARGET = 256
 MAX_FILES = 4_000
 MAX_REASONS = 100
+_BEYOND_FILES = frozenset({EffectKind.EXECUTE, EffectKind.ADMIN, EffectKind.SPEND})
+"""Effects that change more than the files and hosts that facts list: what another program does, the system, money."""
 
 
 class Violation(StrEnum):
@@ -42,6 +46,7 @@ class ShellFindings:
     unresolved: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
     """Names of all programs it starts, as far as they are known."""
+    facts: Facts = NO_FACTS
 
 
 class StatementFindings(NamedTuple):
@@ -52,6 +57,7 @@ class StatementFindings(NamedTuple):
     unresolved: tuple[str, ...] = ()
     files: tuple[Effect, ...] = ()
     """Effects on files, not on the database."""
+    facts: SqlFacts | None = None
 
 
 StatementJudge = Callable[[str, str], StatementFindings]
@@ -85,6 +91,11 @@ class Word(NamedTuple):
     def is_resolved(self) -> bool:
         """True if the value is exact or a pattern."""
         return self.is_exact or self.pattern
+
+    @property
+    def is_as_written(self) -> bool:
+        """True if the value is exact or a pattern that stands in the script; names in a listing are not known."""
+        return self.is_exact or (self.pattern and not self.is_computed and not self.is_number)
 
     @property
     def is_several(self) -> bool:
@@ -164,6 +175,7 @@ class ShellReport:
     violations: dict[str, None] = field(default_factory=dict)
     unresolved: dict[str, None] = field(default_factory=dict)
     programs: dict[str, None] = field(default_factory=dict)
+    facts: ShellFactsCollector = field(default_factory=ShellFactsCollector)
     _secret_sources: set[object] = field(default_factory=set)
     _outbound_sources: set[object] = field(default_factory=set)
 
@@ -175,6 +187,13 @@ class ShellReport:
         for effect in file_effects(kind, target[:MAX_TARGET]):
             self.effects[effect] = None
             self._note_source(effect, object() if source is None else source)
+        self._note_facts(kind, target)
+
+    def _note_facts(self, kind: EffectKind, target: str) -> None:
+        if kind in OUTBOUND:
+            self.facts.add_target(target)
+        elif kind in _BEYOND_FILES:
+            self.facts.note_unlisted()
 
     def _note_source(self, effect: Effect, source: object) -> None:
         # Requests are authenticated with secrets in variables, so only files and the whole environment count.
@@ -201,7 +220,13 @@ class ShellReport:
             self.add_unresolved("the code it runs is known only at run time")
         if self.unresolved:
             self.effects[Effect(EffectKind.UNRESOLVED, next(iter(self.unresolved))[:MAX_TARGET])] = None
-        return ShellFindings(tuple(self.effects), tuple(self.violations), tuple(self.unresolved), tuple(self.programs))
+        return ShellFindings(
+            tuple(self.effects),
+            tuple(self.violations),
+            tuple(self.unresolved),
+            tuple(self.programs),
+            self.facts.facts(resolved=not self.unresolved),
+        )
 
 
 class ShellAnalysis(Protocol):
@@ -244,6 +269,12 @@ class ShellAnalysis(Protocol):
 
     def is_integer(self, name: str) -> bool:
         """Return True if a variable certainly holds an integer."""
+
+    def add_path_facts(self, kind: EffectKind, text: str, *, certain: bool) -> None:
+        """Add a path to the facts only: that of a file with which code inside the script works."""
+
+    def program_path(self, text: str) -> str:
+        """Return the path of a program that is named by its path."""
 
     def change_directory(self, word: Word) -> None:
         """Change the directory that relative paths start from."""

@@ -30,6 +30,7 @@ RULES: dict[str, Rule] = {
 def analyze_command(analysis: ShellAnalysis, words: list[Word], stdin: PipeData) -> None:
     """Report the effects of one command."""
     name = _program_name(analysis, words)
+    analysis.report.facts.add_command(name or analysis.program_path(words[0].text), words[1:])
     if not name:
         return
     analysis.report.programs[name] = None

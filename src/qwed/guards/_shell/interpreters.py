@@ -16,8 +16,8 @@ from qwed.guards._shell.command_model import (
     names_in,
 )
 from qwed.guards._shell.inline_script import run_text
-from qwed.guards.code_findings import CodeFindings
-from qwed.model import EffectKind
+from qwed.guards.code_findings import CodeFindings, code_facts
+from qwed.model import FILE_EFFECTS, EffectKind
 from qwed.model.data_files import read_mapping
 
 SHELLS = names_in("sh bash dash zsh ksh ksh93 mksh ash csh tcsh fish rbash yash posh elvish nu")
@@ -50,8 +50,12 @@ _MODULE_NETWORK = frozenset(
 
 def add_code_findings(analysis: ShellAnalysis, findings: CodeFindings) -> None:
     """Add the findings of another language's guard to the report."""
+    facts = code_facts(findings)
     for effect in findings.effects:
         analysis.report.add_effect(effect.kind, effect.target)
+        if effect.kind in FILE_EFFECTS:
+            analysis.add_path_facts(effect.kind, effect.target, certain=facts.complete)
+    analysis.report.facts.add_code(facts)
     for violation in findings.violations:
         analysis.report.add_violation(violation)
     for name in findings.unresolved:

@@ -49,6 +49,7 @@ def _url(context: RoleContext, argument: Argument) -> None:
         context.unresolved("`file:` is not an address of another machine")
         return
     context.add(_E.NETWORK, word.text)
+    context.analysis.report.facts.add_url(word.text)
     if scheme not in _WEB_SCHEMES or _MANY_SCHEMES.match(word.text):
         context.unresolved(f"`{scheme}:` is not a known URL scheme")
 

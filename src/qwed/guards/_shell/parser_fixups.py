@@ -27,3 +27,16 @@ def flatten_list(node: "Node") -> list[ListItem]:
 def has_adjacent(nodes: list["Node"]) -> bool:
     """Return True if two of the nodes are one word for a shell."""
     return any(one.end_byte == other.start_byte for one, other in pairwise(nodes))
+
+
+def names_directory(node: "Node") -> bool:
+    """Return True for `cd` with one absolute path and nothing else."""
+    words = [child.text or b"" for child in node.children] if node.type == "command" else []
+    return len(words) == 2 and words[0] == b"cd" and words[1].lstrip(b"'\"").startswith(b"/")
+
+
+def exits_without_directory(items: list[ListItem]) -> bool:
+    """Return True for `cd /path || exit`: all that follows in this shell runs there, or not at all."""
+    if len(items) != 2 or items[1].operator != "||" or items[1].node.type != "command":
+        return False
+    return names_directory(items[0].node) and (items[1].node.text or b"").split()[:1] == [b"exit"]

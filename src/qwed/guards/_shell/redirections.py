@@ -1,5 +1,7 @@
 """Redirections of a command: the files they open, and the input that they give it."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from qwed.guards._shell import pipe_flow
@@ -7,6 +9,7 @@ from qwed.guards._shell.command_model import UNKNOWN_DATA, DataSource, PipeData,
 from qwed.guards._shell.expansion import text_of
 from qwed.guards._shell.heredoc import Heredoc, HeredocError, quote_body
 from qwed.guards._shell.parse import heredoc_number, parse
+from qwed.guards._shell.parser_fixups import names_directory
 from qwed.guards._shell.scope import Scope
 from qwed.guards._shell.syntax import INNER_QUOTE
 from qwed.guards._shell.variables import VariableHistory
@@ -26,6 +29,28 @@ class Redirections(Scope):
     def __init__(self, history: VariableHistory) -> None:
         super().__init__(history)
         self.heredocs: dict[int, Heredoc] = {}
+        self._is_joined = False
+
+    @contextmanager
+    def after_cd(self, is_joined: bool) -> Iterator[None]:
+        """Visit commands, of which those after a `cd` are known to run in its directory if all are joined by `&&`."""
+        before, self._is_joined = (self.entered, self._is_joined), is_joined
+        try:
+            yield
+        finally:
+            self.entered, self._is_joined = before
+
+    @contextmanager
+    def loop(self) -> Iterator[None]:
+        """Visit the body of a loop once; if it changes the directory, other rounds start in another one."""
+        before = self.directory
+        yield
+        if self.directory != before:
+            self.report.facts.note_unlisted()
+
+    def enter_after(self, node: "Node") -> None:
+        """Note that the commands after this one run in the directory that it enters."""
+        self.entered |= self._is_joined and names_directory(node)
 
     def expand(self, node: "Node") -> list[Word]:
         """Return the words that a node expands to."""

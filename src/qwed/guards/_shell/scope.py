@@ -4,6 +4,7 @@ import re
 
 from qwed.guards._shell.command_model import ShellReport, Violation, Word
 from qwed.guards._shell.env_variables import analyze_assignment
+from qwed.guards._shell.facts import program_path
 from qwed.guards._shell.listings import is_home, may_hold_secrets, may_read_secrets
 from qwed.guards._shell.parse import MAX_LENGTH
 from qwed.guards._shell.variables import VariableHistory, Variables
@@ -34,6 +35,10 @@ class Scope:
         """Variables that the script puts into the environment."""
         self._inner = 0
         self._directory_unknown = False
+        self._has_moved = False
+        """True after a `cd` from an unknown directory: if it fails, the next commands run in that directory."""
+        self.entered = False
+        """True where a command only runs if the `cd` before it has worked."""
         self.previous_directories: tuple[str, ...] = ()
         """Directories that were entered before the current one."""
         self.in_test = False
@@ -78,6 +83,7 @@ class Scope:
         elif not _is_silent(kind, text):
             for path in self._resolve_paths(text):
                 self.report.add_effect(kind, path)
+            self.add_path_facts(kind, text, certain=word.is_as_written)
             if word.is_computed and word.pattern and kind is EffectKind.READ:
                 self.add_tree_read(word)
             if word.any_name and kind is EffectKind.READ:
@@ -85,6 +91,12 @@ class Scope:
             self._add_without_variables(kind, word)
             if not word.is_resolved or (self._directory_unknown and not _ABSOLUTE.match(text)):
                 self.report.add_unresolved(f"`{text[:64]}` is known only at run time")
+
+    def add_path_facts(self, kind: EffectKind, text: str, *, certain: bool) -> None:
+        """Add a path to the facts only: that of a file with which code inside the script works."""
+        is_here = self.entered or not self._has_moved or _ABSOLUTE.match(text) is not None
+        for path in self._resolve_paths(text):
+            self.report.facts.add_path(kind, path, certain=certain and is_here)
 
     def _add_any_name(self, word: Word) -> None:
         """Add the secrets among files that nobody named and that are opened."""
@@ -99,6 +111,7 @@ class Scope:
             secrets = [path for path in self._resolve_paths(rest) if len(file_effects(kind, path)) > 1]
             for path in secrets:
                 self.report.add_effect(kind, path)
+                self.report.facts.add_path(kind, path, certain=False)
 
     def add_tree_read(self, word: Word) -> None:
         """Add a read of every file below the directory that a word names."""
@@ -106,8 +119,13 @@ class Scope:
             if may_read_secrets(path) or _PARENTS.fullmatch(path):
                 self.report.add_effect(EffectKind.SECRET, path)
 
+    def program_path(self, text: str) -> str:
+        """Return the path of a program that is named by its path."""
+        return program_path(text, self.directory)
+
     def change_directory(self, word: Word) -> None:
         """Change the directory that relative paths start from."""
+        self._has_moved |= not self.directory
         self._directory_unknown = not word.is_resolved or (self._directory_unknown and not _ABSOLUTE.match(word.text))
         self.previous_directories = tuple(dict.fromkeys((*self.previous_directories, *filter(None, [self.directory]))))
         self._directory_unknown |= len(self.previous_directories) > MAX_LEFT

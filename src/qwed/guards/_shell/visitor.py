@@ -22,7 +22,7 @@ from qwed.guards._shell.databases import DATABASE_CLIENTS
 from qwed.guards._shell.env_variables import analyze_assignment, analyze_prefix
 from qwed.guards._shell.expansion import expand_words, text_of
 from qwed.guards._shell.parse import parse
-from qwed.guards._shell.parser_fixups import ListItem, flatten_list, has_adjacent
+from qwed.guards._shell.parser_fixups import ListItem, exits_without_directory, flatten_list, has_adjacent
 from qwed.guards._shell.redirections import REDIRECTIONS, Redirections
 from qwed.guards._shell.syntax import WORD_NODES
 from qwed.guards._shell.variables import VariableHistory, join_values
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 MAX_DEPTH, MAX_WRAPPED = 40, 6
 MAX_REPEATS = 64
+_FILE_DATABASES = frozenset({"sqlite", "duckdb"})
 _TOO_DEEP = "the command is nested too deep"
 NO_HISTORY = VariableHistory()
 
@@ -45,6 +46,8 @@ class ShellVisitor(Redirections):
         self._judge = judge
         self._functions: dict[str, bool] = {}
         """Functions, and whether it is certain that they are defined."""
+        self._homes: dict[str, str] = {}
+        """Directory in which each function is defined."""
         self._movers: set[str] = set()
         """Functions that change the directory."""
         self._defining: list[str] = []
@@ -100,6 +103,9 @@ class ShellVisitor(Redirections):
         if name not in self._functions:
             return self.visit_command(words, stdin)
         self._call(name)
+        if self._homes.get(name) != self.directory:
+            # The paths in its body were taken from the directory in which it was defined.
+            self.report.facts.note_unlisted()
         if not (self._functions[name] and self.variables.is_inherited(f"{name}()")):
             self.visit_command(words, stdin)
         return UNKNOWN_DATA
@@ -116,6 +122,9 @@ class ShellVisitor(Redirections):
             self.report.add_unresolved(f"the statements of `{name}` are not judged here")
             return
         findings = self._judge(sql, dialect)
+        self.report.facts.add_sql(findings.facts)
+        if dialect in _FILE_DATABASES and any(effect.kind is not EffectKind.READ for effect in findings.effects):
+            self.report.facts.note_unlisted()  # the file of the database is written
         self.report.add_effect(EffectKind.READ, f"database://{name}")
         for effect in findings.effects:
             if effect.kind is not EffectKind.READ:
@@ -155,12 +164,12 @@ class ShellVisitor(Redirections):
     @contextmanager
     def _isolated(self) -> Iterator[None]:
         """Visit commands that run in a process of their own."""
-        before = self.directory, self.previous_directories, self.in_test
+        before = self.directory, self.previous_directories, self.in_test, self.entered
         try:
             with self._branch():
                 yield
         finally:
-            self.directory, self.previous_directories, self.in_test = before
+            self.directory, self.previous_directories, self.in_test, self.entered = before
 
     @contextmanager
     def _branch(self) -> Iterator[None]:
@@ -213,10 +222,23 @@ class ShellVisitor(Redirections):
     def _list(self, node: "Node", stdin: PipeData) -> PipeData:
         """Visit `a && b || c`: what the first one assigns is certain, the others only after `&&` and inside."""
         items = flatten_list(node)
-        outputs = [self.visit(items[0].node, stdin)]
-        with self._branch():
-            outputs += [self.visit(item, stdin) for item in self._in_order(items[1:])]
+        is_start = not self.report.facts.command_count
+        # A function may stand in place of `cd` and `exit`.
+        is_plain = self._functions.keys().isdisjoint(("cd", "exit"))
+        with self.after_cd(is_plain and all(item.operator in ("", "&&") for item in items)):
+            outputs = [self._visit_and_enter(items[0].node, stdin)]
+            with self._branch():
+                outputs += [self._visit_and_enter(item, stdin) for item in self._in_order(items[1:])]
+        if is_plain and not self._branches and not self._wrapped and exits_without_directory(items):
+            self.entered = True
+            if is_start:
+                self.report.facts.forget_commands()
         return pipe_flow.merge_outputs(outputs)
+
+    def _visit_and_enter(self, node: "Node", stdin: PipeData) -> PipeData:
+        output = self.visit(node, stdin)
+        self.enter_after(node)
+        return output
 
     def _in_order(self, items: list[ListItem]) -> Iterator["Node"]:
         """Yield the commands of a list; what is assigned after `||` is not certain in the commands that follow."""
@@ -344,7 +366,8 @@ class ShellVisitor(Redirections):
                 return self._repeat(text_of(children[0]), values, bodies, stdin)
             else:
                 self.assign(text_of(children[0]), values)
-            return pipe_flow.merge_outputs([self.visit(child, stdin) for child in bodies])
+            with self.loop():
+                return pipe_flow.merge_outputs([self.visit(child, stdin) for child in bodies])
 
     def _can_repeat(self, values: list[Word]) -> bool:
         """Return True if the values are known and so few that the body can be visited for each of them."""
@@ -370,17 +393,19 @@ class ShellVisitor(Redirections):
         condition = text_of(node.named_children[0]).strip() if node.named_children else ""
         if condition in _ALWAYS[text_of(node)[:5]] and not _EXITS_LOOP.search(text_of(node)):
             self.report.add_unresolved("a loop never ends")
-        return self._statements(node, stdin)
+        with self.loop():
+            return self._statements(node, stdin)
 
     def _c_for(self, node: "Node", stdin: PipeData) -> PipeData:
         if re.match(r"for\s*\(\(\s*;\s*;", text_of(node)) and not _EXITS_LOOP.search(text_of(node)):
             self.report.add_unresolved("a loop never ends")
         outputs = []
-        for child in node.named_children:
-            if child.type in ("do_group", "compound_statement"):
-                outputs.append(self.visit(child, stdin))
-            else:
-                visit_arithmetic(self, child)
+        with self.loop():
+            for child in node.named_children:
+                if child.type in ("do_group", "compound_statement"):
+                    outputs.append(self.visit(child, stdin))
+                else:
+                    visit_arithmetic(self, child)
         return pipe_flow.merge_outputs(outputs)
 
     def _if(self, node: "Node", stdin: PipeData) -> PipeData:
@@ -398,7 +423,7 @@ class ShellVisitor(Redirections):
 
     def _function(self, node: "Node", stdin: PipeData) -> PipeData:
         name = text_of(node.named_children[0])
-        self._functions[name] = not self._branches
+        self._functions[name], self._homes[name] = not self._branches, self.directory
         self._defining.append(name)
         with self._isolated():
             before = self.directory, self.previous_directories

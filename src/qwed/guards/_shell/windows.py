@@ -103,6 +103,7 @@ def _may_be_posix(segment: str) -> bool:
 
 def analyze_windows(command: str, analysis: ShellAnalysis, depth: int = 0) -> None:
     """Report the effects of the command; an unknown segment is UNRESOLVED."""
+    analysis.report.facts.note_unlisted()
     if len(command) > MAX_LENGTH:
         analysis.report.add_unresolved(f"the command is longer than the {MAX_LENGTH} characters that cmd.exe accepts")
         return
@@ -130,6 +131,7 @@ def _report(analysis: ShellAnalysis, kinds: Kinds, target: str) -> None:
         if kind in (_E.WRITE, _E.DELETE):
             for file in _files(target) or ["."]:
                 analysis.report.add_effect(kind, file)
+                analysis.report.facts.add_path(kind, file, certain=False)
         else:
             analysis.report.add_effect(kind, target.strip())
 
@@ -174,6 +176,7 @@ def _analyze_segment(segment: str, analysis: ShellAnalysis, depth: int) -> None:
         return
     name = segment.split()[0].strip("\"'").lower().rpartition("\\")[2].removesuffix(".exe").removesuffix(".com")
     analysis.report.programs[name] = None
+    analysis.report.facts.add_command(name, [Word(word) for word in segment.split()[1:]])
     _analyze_blocks(segment, analysis, depth)
     kinds = _kinds(name)
     if kinds is None:
@@ -223,6 +226,7 @@ def _redirections(segment: str, analysis: ShellAnalysis) -> None:
         target = match[1].strip('"')
         if target.lower() not in _NOWHERE and not target.startswith("&"):
             analysis.report.add_effect(_E.WRITE, target)
+            analysis.report.facts.add_path(_E.WRITE, target, certain=False)
 
 
 def _report_reads(segment: str, analysis: ShellAnalysis) -> None:
@@ -235,5 +239,6 @@ def _report_reads(segment: str, analysis: ShellAnalysis) -> None:
     files = [file for file in _files(segment) if not file.startswith("$") and re.search(r"[./*:]", file)]
     for file in files:
         analysis.report.add_effect(_E.READ, file)
+        analysis.report.facts.add_path(_E.READ, file, certain=False)
     if name in _LISTS and not files:
         analysis.add_file_effect(_E.READ, Word("."))

@@ -107,6 +107,7 @@ def _split_env(analysis: ShellAnalysis, call: CommandCall, text: Word, operands:
 def _sudo(analysis: ShellAnalysis, call: CommandCall) -> None:
     """Analyse sudo and doas: assignments may come before the command; without one they may start a shell."""
     parsed = parse(known_program(call.name), call.arguments)
+    analysis.report.facts.describe(call.name, parsed)
     for reason in parsed.problems:
         analysis.report.add_unresolved(reason)
     if parsed.is_about:

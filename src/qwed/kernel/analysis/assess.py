@@ -17,7 +17,7 @@ from qwed.kernel.analysis.tool_analyzers import SECRET_EXFILTRATION, SECRET_IN_P
 from qwed.kernel.answer import Answer, PolicyCheck, Problem, RiskAssessment, Verification, printable
 from qwed.kernel.case import Case
 from qwed.kernel.privacy.masking import mask_value
-from qwed.kernel.privacy.payload import Payload, encode_payload, redacted_action
+from qwed.kernel.privacy.payload import Payload, encode_payload, redacted_action, redacted_facts
 from qwed.kernel.privacy.redaction import Redactor
 from qwed.kernel.services import Services
 from qwed.kernel.stages.assess_risk import assess_risk
@@ -25,7 +25,8 @@ from qwed.kernel.stages.check_permissions import check_permissions
 from qwed.kernel.stages.decide import decide
 from qwed.kernel.stages.run_engine import run_engine
 from qwed.kernel.tools import TOOL, TOOL_CALL, text_of
-from qwed.model import Decision, ErrorCode, Status, Verdict
+from qwed.model import NO_FACTS, Decision, ErrorCode, Status, Verdict
+from qwed.model.facts import is_small
 from qwed.settings import VERSION as SETTINGS_VERSION
 
 AssessmentStage = Callable[[Case, Services], Any]
@@ -90,6 +91,7 @@ def _assessment_of(case: Case, refusal: Answer | None) -> Assessment:
         error = None if refusal is None else refusal.error
         tool_name = None if tool_name is None else redactor.text(tool_name)
     executable = case.executable or case.action
+    facts = NO_FACTS if case.verdict is None else case.verdict.facts
     payload = Payload(
         action=redacted_action(case.action, redactor),
         corrected=case.corrected if redactor is None else redactor.value(mask_value(case.corrected)),
@@ -98,6 +100,7 @@ def _assessment_of(case: Case, refusal: Answer | None) -> Assessment:
         # An action with a secret leaves no hash, unless it may be executed.
         action_hash=None if secret else case.action_hash,
         sub=f"sha256:{executable.hash}" if decision.commits else None,
+        facts=redacted_facts(facts, redactor) if decision is Decision.PENDING and facts != NO_FACTS else None,
     )
     encoded_payload = encode_payload(payload)
     return Assessment(
@@ -117,10 +120,16 @@ def _assessment_of(case: Case, refusal: Answer | None) -> Assessment:
         tool_name=tool_name,
         risk_assessment=_risk_assessment_of(case, decision) if is_tool else None,
         policy_checks=policies,
+        facts=facts,
         payload=payload,
         encoded_payload=encoded_payload,
-        cacheable=len(encoded_payload) <= MAX_PAYLOAD_LENGTH and _is_repeatable(case, error),
+        cacheable=_is_small(payload, encoded_payload) and is_small(facts) and _is_repeatable(case, error),
     )
+
+
+def _is_small(payload: Payload, encoded: str) -> bool:
+    """Return True if the payload may be cached; facts repeat what is in the action and count apart."""
+    return len(encoded) <= MAX_PAYLOAD_LENGTH * (1 if payload.facts is None else 2)
 
 
 def _is_repeatable(case: Case, error: Problem | None) -> bool:

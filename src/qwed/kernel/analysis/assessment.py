@@ -13,7 +13,7 @@ from qwed.domain.agent import Agent
 from qwed.kernel.answer import Answer, PolicyCheck, RiskAssessment, Verification
 from qwed.kernel.case import Case
 from qwed.kernel.privacy.payload import Payload
-from qwed.model import Decision, EffectKind, Risk
+from qwed.model import NO_FACTS, Decision, EffectKind, Facts, Risk
 from qwed.model.lru_cache import LruCache
 
 MAX_ENTRIES = 20_000
@@ -39,6 +39,8 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
     payload: Payload
     encoded_payload: str
     """The encoded payload for a request without further statements."""
+    facts: Facts = NO_FACTS
+    """What was found in the action, in the form that policies read; its secrets are not masked."""
     cacheable: bool = False
     """True if the same action would get the same assessment next time."""
 

@@ -349,7 +349,18 @@ def _setup_lines(siblings: Mapping[str, Any]) -> list[str] | None:
             if not _VARIABLE.fullmatch(variable):
                 return None
             lines.append(f"export {variable}={shlex.quote(str(value))}")
-    return lines + [f"cd {shlex.quote(str(directory))}" for directory in _values_named(siblings, _DIRECTORY)]
+    directories = [(key, value) for key, value in siblings.items() if _is_directory(key, value)]
+    if len(directories) == 1 and _WORKING_DIRECTORY.fullmatch(classify_name(directories[0][0]).plain):
+        # The command is started there, or not at all.
+        return [f"cd {shlex.quote(str(directories[0][1]))} || exit", *lines]
+    return lines + [f"cd {shlex.quote(str(directory))}" for _, directory in directories]
+
+
+def _is_directory(key: str, value: Any) -> bool:
+    return bool(value) and not isinstance(value, bool) and bool(_DIRECTORY.fullmatch(classify_name(key).plain))
+
+
+_WORKING_DIRECTORY = re.compile(r"cwd|(?:current_)?work(?:ing)?_?dir(?:ectory)?")
 
 
 def query_words(name: ParameterName, tool: ToolName) -> frozenset[str]:

@@ -170,6 +170,7 @@ def _refused(verdict: Verdict, check: str, message: str) -> Verdict:
         message=message,
         effects=verdict.effects or (Effect(EffectKind.UNRESOLVED),),
         violations=verdict.violations,
+        facts=verdict.facts,
         checks_passed=verdict.checks_passed,
         checks_failed=(check, *verdict.checks_failed),
     )

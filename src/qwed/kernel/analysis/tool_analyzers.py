@@ -154,6 +154,7 @@ def _blocked_leak(verdict: Verdict, message: str, violation: str, *effects: Effe
         message=message,
         effects=(*verdict.effects, *effects),
         violations=(violation,),
+        facts=verdict.facts,
         checks_passed=verdict.checks_passed,
         checks_failed=(*verdict.checks_failed, "no_secret_leakage"),
     )

@@ -12,6 +12,7 @@ from qwed.kernel.privacy.masking import mask_value
 from qwed.kernel.privacy.redaction import Redactor
 from qwed.kernel.request import Action
 from qwed.ledger.attest import Chain
+from qwed.model import Facts
 
 
 class Payload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -28,6 +29,8 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Hash of the action that may be executed."""
     conversation_id: str | None = None
     chain: Chain | None = None
+    facts: Facts | None = None
+    """What was found in an action that waits for a person."""
 
 
 _encode = msgspec.json.Encoder().encode
@@ -52,6 +55,11 @@ def redacted_action(action: Action, redactor: Redactor | None) -> Any:
     if redactor is None:
         return msgspec.Raw(action.canonical)
     return redactor.value(mask_value(msgspec.json.decode(action.canonical)))
+
+
+def redacted_facts(facts: Facts, redactor: Redactor | None) -> Facts:
+    """Return the facts as they are shown and stored, without the secrets of the action."""
+    return facts if redactor is None else msgspec.convert(redactor.found_value(msgspec.to_builtins(facts)), Facts)
 
 
 @lru_cache(maxsize=4096)

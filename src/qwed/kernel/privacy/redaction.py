@@ -7,6 +7,7 @@ replaced as well.
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
+from urllib.parse import unquote
 
 import msgspec
 
@@ -66,6 +67,17 @@ class Redactor:
         # One pass over the joined texts: searching for many secrets in many texts would be slow.
         changed = iter(self.whole(_SEPARATOR.join(texts)).split(_SEPARATOR))
         return _map_texts(value, lambda _text: next(changed))
+
+    def found_value(self, value: Any) -> Any:
+        """Return a JSON value of what was found in the action without the secrets, however they are spelled there."""
+        return _map_texts(value, self._found_text)
+
+    def _found_text(self, text: str) -> str:
+        masked = self.text(text)
+        forms = (masked.casefold(), unquote(masked).casefold())
+        kinds = (kind for secret, kind in self._secrets if any(secret.casefold() in form for form in forms))
+        kind = next(kinds, None)
+        return masked if kind is None else f"[secret:{kind}]"
 
     def _without_fragments(self, text: str) -> str:
         starts = [

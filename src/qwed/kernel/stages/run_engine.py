@@ -10,6 +10,7 @@ from qwed.engines.protocol import DEFAULT_SENSITIVE_COLUMNS, DataPolicy, EngineR
 from qwed.engines.registry import ENGINES
 from qwed.engines.verdict_cache import CACHEABLE_STATUSES, VerdictRequest
 from qwed.futures import Future
+from qwed.kernel.analysis.call_facts import with_call_facts
 from qwed.kernel.analysis.content_scan import scan_content
 from qwed.kernel.analysis.executable_text import value_at, with_value_at
 from qwed.kernel.analysis.permission_enforcement import enforce_allowlists, refuse_blocked_equivalent
@@ -67,7 +68,7 @@ def _with_verdict(case: Case, verdict: Verdict) -> Case:
         verdict = refuse_blocked_equivalent(case, verdict)
     if case.content.secrets or verdict.effects:
         verdict = block_secret_leaks(case, verdict)
-    return replace(case, verdict=verdict)
+    return replace(case, verdict=with_call_facts(case, verdict))
 
 
 async def _await_verdict(
@@ -139,6 +140,7 @@ async def _try_repair(case: Case, verdict: Verdict, services: Services) -> Case:
         checks_passed=tuple(check for check in repair_verdict.checks_passed if check not in verdict.checks_failed),
         checks_failed=verdict.checks_failed,
         result=verdict.result,
+        facts=repair_verdict.facts,
     )
     return _with_verdict(replace(case, corrected=corrected, executable=action), corrected_verdict)
 

@@ -98,6 +98,8 @@ class ApprovalView(View, frozen=True, kw_only=True):
     action: dict[str, Any] | None
     corrected: dict[str, Any] | None
     verification: dict[str, Any] | None
+    facts: dict[str, Any] | None
+    """What was found in the action."""
     risk_level: str | None
     user_intent: str | None
     justification: str | None
@@ -316,6 +318,7 @@ def approval_view(approval: ApprovalRecord, services: Services) -> ApprovalView:
         action=content.get("action"),
         corrected=content.get("corrected"),
         verification=content.get("verification"),
+        facts=content.get("facts"),
         risk_level=request_leaf.risk_level,
         user_intent=content.get("user_intent"),
         justification=content.get("justification"),

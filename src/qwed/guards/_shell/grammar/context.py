@@ -28,6 +28,8 @@ class RoleContext:
 
     def add(self, kind: EffectKind, target: str = "") -> None:
         """Add an effect on something that is not a file; the target is the command line unless given."""
+        if kind in (_E.WRITE, _E.DELETE):
+            self.analysis.report.facts.note_unlisted()
         self.analysis.report.add_effect(kind, target or self.call.line, self.call.line)
 
     def add_file(self, kind: EffectKind, word: Word) -> None:

@@ -35,6 +35,7 @@ def analyze_by_grammar(analysis: ShellAnalysis, call: CommandCall) -> bool:
 def analyze_program(analysis: ShellAnalysis, call: CommandCall, grammar: Command) -> ParsedCommand:
     """Report the effects of a command and return the parsed arguments."""
     parsed = parse(grammar, call.arguments)
+    analysis.report.facts.describe(call.name, parsed)
     for reason in parsed.problems:
         analysis.report.add_unresolved(reason)
     if parsed.is_about:
