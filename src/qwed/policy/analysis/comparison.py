@@ -138,6 +138,8 @@ class _Question:
         """Return whether a call becomes this."""
         if not (self._sides.old or self._sides.new):
             return Finding(change, Verdict.NONE)
+        if len(self.included) > FIRST_RULES:
+            self.included = {}
         try:
             return _Search(self, change).run()
         except TooManyElementsError as error:
@@ -241,8 +243,9 @@ class _Search:
     def _begin(self) -> None:
         """Encode the question with the rules that are included now."""
         self._encoding = self._encode()
-        self._solver = solver_library().Solver()
-        self._solver.set("rlimit", _EFFORT)
+        self._solver = solver_library().SimpleSolver()
+        # Values that are false make small calls, which are found faster and read more easily.
+        self._solver.set(rlimit=_EFFORT, phase_selection=0)
         self._solver.add(*self._encoding.call.known, self._goal(self._encoding))
         self._solver.add(*(exclude(self._encoding.call) for exclude in self._excluded))
 
@@ -253,9 +256,14 @@ class _Search:
             self._solver.add(exclude(self._encoding.call))
             self._solver.add(*self._encoding.call.known[known:])
 
-    def _include(self, rules: Iterable[CompiledRule]) -> None:
-        self._question.included.update((id(rule), rule) for rule in rules)
+    def _include(self, rules: Sequence[CompiledRule]) -> Finding | None:
+        """Let unchanged rules take part; for a further witness it is not worth it."""
+        if self._witnesses:
+            return self._found()
+        self._question.included.update((id(rule), rule) for rule in rules[: self._batch])
+        self._batch *= 2
         self._encoding = None
+        return None
 
     def _goal(self, encoding: _Encoding) -> Formula:
         z3 = solver_library()
@@ -294,9 +302,7 @@ class _Search:
         concrete = self._question.read(reader)
         answering = self._question.answering(concrete)
         if answering:
-            self._include(answering[: self._batch])
-            self._batch *= 2
-            return None
+            return self._include(answering)
         self._wrong += 1
         if self._wrong >= MAX_WRONG_WITNESSES:
             return self._undecided("no call was found on which the evaluator agrees with the proof")
@@ -316,12 +322,11 @@ class _Search:
         """Add unchanged rules that can concern the tool of a model; only they can make the difference."""
         concrete = self._question.read(reader)
         names = {concrete.tool.name, concrete.action_type}
+        answers = {answer for answer in PolicyAnswer if reader.truth(f"others {answer}")}
         left = [rule for rule in self._question.sides.common if id(rule) not in self._question.included]
         near = [rule for rule in left if not rule.owner.policy.tools or names & set(rule.owner.policy.tools)]
-        chosen = (near or left)[: self._batch]
-        self._batch *= 2
-        self._include(chosen)
-        return None
+        wanted = [rule for rule in near if rule.rule.then in answers]
+        return self._include(wanted or near or left)
 
 
 class _Model(NamedTuple):
@@ -349,14 +354,14 @@ def _relax(solver: Any, wanted: list[str]) -> tuple[Verdict, Any]:
     z3 = solver_library()
     number = sum(name.startswith("silent") for name in wanted)
     for attempt in range(MAX_PREFERENCES):
-        answer = solver.check(*(z3.Bool(name) for name in wanted))
+        answer, used = _check(solver, [z3.Bool(name) for name in wanted])
         if answer == z3.sat:
             silent = sum(name.startswith("silent") for name in wanted)
-            return Verdict.SOME, _Model(solver.model(), silent == number)
-        core = {str(name) for name in solver.unsat_core()} if answer == z3.unsat else {*wanted}
+            return Verdict.SOME, _Model(used.model(), silent == number)
+        core = {str(name) for name in used.unsat_core()} if answer == z3.unsat else {*wanted}
         if answer == z3.unsat and not core.intersection(wanted):
             return Verdict.NONE, None
-        if attempt == 0 and (general := solver.check()) != z3.sat:
+        if attempt == 0 and (general := _check(solver, [])[0]) != z3.sat:
             return (Verdict.NONE if general == z3.unsat else Verdict.NOT_PROVEN), None
         # What makes a call easy to read is given up first, and all of it where the solver gave up.
         less = [name for name in wanted if name in core]
@@ -364,6 +369,18 @@ def _relax(solver: Any, wanted: list[str]) -> tuple[Verdict, Any]:
         dropped = {less[-1]} if one_by_one else {name for name in wanted if name.startswith("preferred")} or {*wanted}
         wanted = [name for name in wanted if name not in dropped]
     return Verdict.NOT_PROVEN, None
+
+
+def _check(solver: Any, assumed: Sequence[Formula]) -> tuple[Any, Any]:
+    """Return whether the assertions can hold, and the solver that knows; a second one tries what the first gives up."""
+    z3 = solver_library()
+    answer = solver.check(*assumed)
+    if answer != z3.unknown:
+        return answer, solver
+    other = z3.Solver()
+    other.set(rlimit=2 * _EFFORT)
+    other.add(*solver.assertions())
+    return other.check(*assumed), other
 
 
 def _unknown_answers(call: SymbolicCall) -> Answers:

@@ -218,9 +218,9 @@ class Encoder:
         raise TypeError(f"a list has no value: {term}")
 
     def _opaque(self, term: Opaque) -> Encoded:
-        self.opaque.add(term)
         suffix = " incomplete" if self.incomplete_fails else ""
         if not is_function(term):
+            self.opaque.add(term)
             slots = ",".join(f"{name}={slot}" for name, slot in sorted(self._slots.items()))
             name = f"{term!r} {slots}{suffix}"
             return Encoded(self.call.constant(name, term.kind), self.call.boolean(f"{name}#fails"))
@@ -229,6 +229,7 @@ class Encoder:
         values = tuple(operand.value for operand in operands)
         if (exact := _clock_value(term, values)) is not None:
             return Encoded(exact, failing)
+        self.opaque.add(term)
         value = self._function(term.name, values, term.kind)
         self._note_calendar(term, value)
         if term.can_fail:

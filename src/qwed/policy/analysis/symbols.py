@@ -22,6 +22,7 @@ ABSENT, BOOLEAN, NUMBER, STRING, LIST, OBJECT = range(6)
 _KIND_OF = {"boolean": BOOLEAN, "integer": NUMBER, "number": NUMBER, "string": STRING, "list": LIST}
 LARGEST_INT = 2**63
 LARGEST_NUMBER = 2**53
+USUAL_NUMBER = 10**9
 MAX_SIZE = 1_000
 FIRST_TIME, LAST_TIME = 0, 2**63 - 1
 """Nanoseconds since 1970: the time of a decision is between 1970 and 2262."""
@@ -156,6 +157,7 @@ class SymbolicCall:
             value = self.constant(name, kind)
             if kind is Kind.NUMBER:
                 z3 = solver_library()
+                self.preferred.append(z3.And(value >= -USUAL_NUMBER, value <= USUAL_NUMBER))
                 self.preferred.append(z3.IsInt(value * 4))
             if name in self._numbers:
                 self._join_number(name)

@@ -9,7 +9,7 @@ import typing
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
@@ -66,6 +66,8 @@ def prefer_usual_call(call: SymbolicCall) -> None:
             call.preferred.append(call.constant(name, kind) != OBJECT)
         if name.endswith("#complete"):
             call.preferred.append(call.constant(name, kind))
+    if "effects" in call.lists:
+        call.preferred.append(call.lists["effects"].size == 0)
     if call.has("agent.registered_trust", Kind.INT):
         call.preferred.append(call.level("agent.registered_trust") >= call.level("agent.trust"))
     if call.has("tool.name", Kind.STRING):
@@ -86,7 +88,7 @@ class ModelReader:
 
     def circumstances(self) -> Circumstances:
         """Return what the final decision depends on besides the call."""
-        return Circumstances(STATUSES[self._integer("status")], self._truth("needs person"))
+        return Circumstances(STATUSES[self._integer("status")], self.truth("needs person"))
 
     def policy_input(self, usage: Iterable[UsageKey]) -> PolicyInput:
         """Return the call."""
@@ -99,7 +101,7 @@ class ModelReader:
         return PolicyInput(
             action_type=self._text("action.type", "tool_call"),
             tool=PolicyTool(
-                name=self._text("tool.name"), server=self._text("tool.server"), registered=self._truth("tool.registered")
+                name=self._text("tool.name"), server=self._text("tool.server"), registered=self.truth("tool.registered")
             ),
             args=self._arguments(),
             effects=tuple(self._effect(slot) for slot in self._slots("effects")),
@@ -129,7 +131,8 @@ class ModelReader:
     def _integer(self, name: str, default: int = 0) -> int:
         return self._value(name, Kind.INT).as_long() if self._call.has(name, Kind.INT) else default
 
-    def _truth(self, name: str) -> bool:
+    def truth(self, name: str) -> bool:
+        """Return the value of a Boolean variable; false if there is none."""
         known = self._call.has(name, Kind.BOOL)
         return known and solver_library().is_true(self._value(name, Kind.BOOL))
 
@@ -165,7 +168,7 @@ class ModelReader:
             return self._members(name)
         if kind == LIST:
             return self._items(name)
-        return {BOOLEAN: self._truth, NUMBER: self._number, STRING: self._text}[kind](name)
+        return {BOOLEAN: self.truth, NUMBER: self._number, STRING: self._text}[kind](name)
 
     def _members(self, name: str) -> dict[str, Any]:
         prefix = f"{name}."
@@ -185,8 +188,8 @@ class ModelReader:
 
     def _number(self, name: str) -> Any:
         if self._call.has(name, Kind.NUMBER):
-            return decimal_of(self._fraction(name))
-        if self._call.has(name, Kind.INT) and self._truth(f"{name}#whole"):
+            return exact_number(self._fraction(name))
+        if self._call.has(name, Kind.INT) and self.truth(f"{name}#whole"):
             return self._integer(name)
         return Decimal("0.5")
 
@@ -213,7 +216,7 @@ class ModelReader:
         return Facts(**{name: self._group(name, hint) for name, hint in typing.get_type_hints(Facts).items()})
 
     def _group(self, name: str, hint: Any) -> Any:
-        if not self._truth(f"{name}#present"):
+        if not self.truth(f"{name}#present"):
             return None
         model = next(part for part in typing.get_args(hint) if part is not type(None))
         hints = typing.get_type_hints(model)
@@ -222,7 +225,7 @@ class ModelReader:
             for part in dataclasses.fields(model)
             if part.name != "complete"
         }
-        complete = self._truth(f"{name}#complete") or not self._call.has(f"{name}#complete", Kind.BOOL)
+        complete = self.truth(f"{name}#complete") or not self._call.has(f"{name}#complete", Kind.BOOL)
         return model(complete=complete, **values)
 
     def _field(self, name: str, hint: Any) -> Any:
@@ -230,10 +233,10 @@ class ModelReader:
             read = {Effect: self._effect, ShellCommand: self._command}.get(typing.get_args(hint)[0], self._element_text)
             return tuple(read(slot) for slot in self._slots(name))
         if hint is bool:
-            return self._truth(name)
+            return self.truth(name)
         if hint is str:
             return self._text(name)
-        return self._integer(name) if self._truth(f"{name}#present") else None
+        return self._integer(name) if self.truth(f"{name}#present") else None
 
     def _command(self, slot: str) -> ShellCommand:
         lists = {
@@ -248,9 +251,9 @@ class ModelReader:
         name = usage_name(Usage(key.scope, key.measure, key.tool, key.argument, key.seconds))
         if key.measure == "count":
             return self._integer(name)
-        if self._truth(f"{name}#unusable"):
+        if self.truth(f"{name}#unusable"):
             return _TOO_LONG
-        return Decimal(decimal_of(self._fraction(name))) if self._call.has(name, Kind.NUMBER) else Decimal(0)
+        return Decimal(str(exact_number(self._fraction(name)))) if self._call.has(name, Kind.NUMBER) else Decimal(0)
 
     def _now(self) -> datetime:
         if not self._call.has("now", Kind.TIME):
@@ -287,13 +290,13 @@ def _reads(moment: datetime, readings: Iterable[tuple[Any, int]]) -> bool:
     return all(program.eval(data=data).value() == wanted for program, wanted in readings)
 
 
-def decimal_of(value: Fraction) -> int | Decimal:
-    """Return a number as a decimal that the runtime can compare exactly, close to this one."""
+def exact_number(value: Fraction) -> int | float | Decimal:
+    """Return a number that the runtime compares as this one, or one close to it."""
     if value.denominator == 1:
         return value.numerator
-    exact = Decimal(value.numerator) / Decimal(value.denominator)
-    digits = max(1, _MAX_DIGITS - max(0, exact.adjusted() + 1))
-    return round(exact, digits)
+    with localcontext(prec=_MAX_DIGITS):
+        decimal = (Decimal(value.numerator) / Decimal(value.denominator)).normalize()
+    return decimal if Fraction(decimal) == value else float(value)
 
 
 def plain_text(text: str) -> str:
