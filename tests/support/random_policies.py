@@ -26,7 +26,7 @@ TOOLS = ("refund", "send_email", "read_file", "deploy", "query_db")
 TEAMS = ("support", "hr", "ops")
 PROGRAMS = ("git", "ls", "cat", "rm", "curl")
 TABLES = ("orders", "salaries", "users")
-PATHS = ("/srv/app/", "/srv/", "/etc/", "/tmp/")  # noqa: S108 - names, not files
+PATHS = ("/srv/app/", "/srv/", "/etc/", "/tmp/")
 HOSTS = ("api.corp.example", "corp.example", "evil.example")
 ADDRESSES = ("a@corp.example", "b@evil.example", "corp.example")
 TAGS = ("red", "blue", "green")
@@ -81,7 +81,7 @@ ATOMS: tuple[Callable[[Random], str], ...] = (
     lambda rng: f'email.domains.all(d, d == "{rng.choice(HOSTS)}")',
     lambda rng: f'claim.status == "{rng.choice(("VERIFIED", "FAILED"))}"',
     lambda rng: f'risk_at_least("{rng.choice(("medium", "high", "critical"))}")',
-    lambda rng: f'risk in {_listed(rng, ("low", "medium", "high", "critical"))}',
+    lambda rng: f"risk in {_listed(rng, ('low', 'medium', 'high', 'critical'))}",
     lambda rng: f"agent.trust {_order(rng)} {rng.randint(0, 3)}",
     lambda rng: f'agent.labels.team {rng.choice(("==", "!="))} "{rng.choice(TEAMS)}"',
     lambda rng: f'effects.exists(e, e.kind == "{rng.choice(KINDS)}")',
@@ -95,7 +95,7 @@ ATOMS: tuple[Callable[[Random], str], ...] = (
     lambda rng: f"now.getDayOfWeek() {_order(rng)} {rng.randint(0, 6)}",
     lambda rng: rng.choice(("tool.registered", 'tool.name == "refund"', 'action.type == "tool_call"')),
     lambda rng: rng.choice(('"no_pii" in checks_failed', "size(checks_failed) == 0")),
-    lambda rng: "true",
+    lambda _rng: "true",
 )
 """Parts of a condition."""
 
@@ -180,7 +180,9 @@ _LITERAL_NUMBER = re.compile(r"(?<=[<>=] )(\d+)")
 _TEXT = re.compile(r'"([^"]*)"')
 
 
-def _change_rule(policies: PolicySet, rng: Random, change: Callable[[RandomRule], RandomRule | None]) -> PolicySet | None:
+def _change_rule(
+    policies: PolicySet, rng: Random, change: Callable[[RandomRule], RandomRule | None]
+) -> PolicySet | None:
     place = rng.randrange(len(policies))
     chosen = policies[place]
     number = rng.randrange(len(chosen.rules))
@@ -288,7 +290,9 @@ def _add_rule(policies: PolicySet, rng: Random) -> PolicySet | None:
 
 Edit = Callable[[PolicySet, Random], PolicySet | None]
 EDITS: dict[str, Edit] = {
-    "change a bound": _edit_part(_LITERAL_NUMBER, lambda rng, text: str(max(0, int(text) + rng.choice((-10, -1, 1, 10))))),
+    "change a bound": _edit_part(
+        _LITERAL_NUMBER, lambda rng, text: str(max(0, int(text) + rng.choice((-10, -1, 1, 10))))
+    ),
     "swap an operator": _edit_part(
         _OPERATOR, lambda rng, text: rng.choice(("==", "!=") if text in ("==", "!=") else ("<", "<=", ">", ">="))
     ),
@@ -328,7 +332,9 @@ def numbers_of(*sets: PolicySet) -> list[Decimal]:
     return sorted(near)
 
 
-def random_call(rng: Random, tools: Sequence[str], numbers: Sequence[Decimal], usage: Sequence[UsageKey]) -> PolicyInput:
+def random_call(
+    rng: Random, tools: Sequence[str], numbers: Sequence[Decimal], usage: Sequence[UsageKey]
+) -> PolicyInput:
     """Return a call; most of its values are ones that conditions speak about."""
     effects = tuple(
         Effect(EffectKind(rng.choice(KINDS)), rng.choice((*PATHS, "x"))) for _ in range(rng.choice((0, 1, 1, 2)))

@@ -40,7 +40,7 @@ def _compiled(names: Sequence[str], *, as_json: bool) -> "CompiledPolicies | Non
 
 def _show(before: "CompiledPolicies", after: "CompiledPolicies", *, as_json: bool) -> int:
     from qwed.policy.analysis import (
-        Verdict,
+        ProofStatus,
         approver_changes,
         compare_policies,
         comparison_values,
@@ -48,8 +48,12 @@ def _show(before: "CompiledPolicies", after: "CompiledPolicies", *, as_json: boo
     )
 
     comparison, approvers = compare_policies(before, after), approver_changes(before, after)
-    codes: dict[Any, int] = {Verdict.NONE: 0, Verdict.SOME: EXIT_FAILED, Verdict.NOT_PROVEN: EXIT_NOT_PROVEN}
-    code = codes[comparison.allowed.verdict]
+    codes: dict[Any, int] = {
+        ProofStatus.NONE: 0,
+        ProofStatus.SOME: EXIT_FAILED,
+        ProofStatus.NOT_PROVEN: EXIT_NOT_PROVEN,
+    }
+    code = codes[comparison.allowed.status]
     if as_json:
         print_json({**comparison_values(comparison, approvers), "exit_code": code})
     else:

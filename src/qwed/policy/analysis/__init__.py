@@ -3,15 +3,15 @@
 The solver takes time and memory, so a proof is made by a command or by an engine worker, never while a request waits.
 """
 
-from qwed.policy.analysis.comparison import Change, Comparison, Finding, Verdict, compare_policies
+from qwed.policy.analysis.comparison import Change, ChangeProof, Comparison, ProofStatus, compare_policies
 from qwed.policy.analysis.report import approver_changes, comparison_values, describe_call, describe_comparison
 from qwed.policy.analysis.witness import Witness
 
 __all__ = [
     "Change",
+    "ChangeProof",
     "Comparison",
-    "Finding",
-    "Verdict",
+    "ProofStatus",
     "Witness",
     "approver_changes",
     "compare_policies",

@@ -1,6 +1,6 @@
 """Comparison of two policy sets: a proof that they decide alike, or calls on which they do not."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -44,7 +44,7 @@ class Change(StrEnum):
     DENIED = "denied"
 
 
-class Verdict(StrEnum):
+class ProofStatus(StrEnum):
     """Answer to one question."""
 
     NONE = "none"
@@ -55,11 +55,11 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ChangeProof:
     """Whether calls are newly allowed, asked about or denied."""
 
     change: Change
-    verdict: Verdict
+    status: ProofStatus
     witnesses: tuple[Witness, ...] = ()
     reason: str = ""
     """Why it is not proven."""
@@ -69,15 +69,15 @@ class Finding:
 class Comparison:
     """What an edit of a policy set changes."""
 
-    allowed: Finding
-    asked: Finding
-    denied: Finding
+    allowed: ChangeProof
+    asked: ChangeProof
+    denied: ChangeProof
     opaque: tuple[OpaqueUse, ...] = ()
     """Parts of the rules that the proof did not understand."""
 
     @property
-    def findings(self) -> tuple[Finding, ...]:
-        """All three findings."""
+    def changes(self) -> tuple[ChangeProof, ...]:
+        """Return all three proofs."""
         return self.allowed, self.asked, self.denied
 
 
@@ -92,8 +92,8 @@ _CLASS_OF = {
 def compare_policies(old: CompiledPolicies, new: CompiledPolicies) -> Comparison:
     """Return what changes in the final decisions if one policy set takes the place of another."""
     question = _Question(old, new)
-    findings = [question.answer(change) for change in Change]
-    return Comparison(*findings, opaque=tuple(sorted(question.opaque)))
+    allowed, asked, denied = (question.answer(change) for change in Change)
+    return Comparison(allowed, asked, denied, tuple(sorted(question.opaque)))
 
 
 class _Sides(NamedTuple):
@@ -134,16 +134,16 @@ class _Question:
         """Unchanged rules that take part; those of one answer take part in the next."""
         self.opaque: set[OpaqueUse] = set()
 
-    def answer(self, change: Change) -> Finding:
+    def answer(self, change: Change) -> ChangeProof:
         """Return whether a call becomes this."""
         if not (self._sides.old or self._sides.new):
-            return Finding(change, Verdict.NONE)
+            return ChangeProof(change, ProofStatus.NONE)
         if len(self.included) > FIRST_RULES:
             self.included = {}
         try:
             return _Search(self, change).run()
         except TooManyElementsError as error:
-            return Finding(change, Verdict.NOT_PROVEN, reason=f"the rules ask too much of the list `{error}`")
+            return ChangeProof(change, ProofStatus.NOT_PROVEN, reason=f"the rules ask too much of the list `{error}`")
 
     @property
     def sides(self) -> _Sides:
@@ -201,7 +201,7 @@ class _Search:
         self._encoding: _Encoding | None = None
         self._solver: Any = None
 
-    def run(self) -> Finding:
+    def run(self) -> ChangeProof:
         """Return the finding."""
         for _ in range(MAX_ROUNDS):
             finding = self._round()
@@ -209,36 +209,36 @@ class _Search:
                 return finding
         return self._undecided("too many unchanged rules take part")
 
-    def _undecided(self, reason: str) -> Finding:
+    def _undecided(self, reason: str) -> ChangeProof:
         if self._witnesses:
             return self._found()
         uses = sorted(self._question.opaque)
         if uses:
             reason = f"outside of what can be proved: {', '.join(use.text for use in uses[:5])}"
-        return Finding(self._change, Verdict.NOT_PROVEN, reason=reason)
+        return ChangeProof(self._change, ProofStatus.NOT_PROVEN, reason=reason)
 
-    def _found(self) -> Finding:
-        return Finding(self._change, Verdict.SOME, tuple(self._witnesses))
+    def _found(self) -> ChangeProof:
+        return ChangeProof(self._change, ProofStatus.SOME, tuple(self._witnesses))
 
-    def _round(self) -> Finding | None:
+    def _round(self) -> ChangeProof | None:
         if self._encoding is None:
             self._begin()
         encoding, solver = self._encoding, self._solver
         assert encoding is not None and solver is not None  # noqa: S101, PT018 - set by `_begin`
         answer, model = _search(solver, encoding.silent, encoding.call.preferred)
-        if answer is Verdict.NOT_PROVEN:
+        if answer is ProofStatus.NOT_PROVEN:
             return self._undecided("the solver gave up")
-        if answer is Verdict.NONE:
+        if answer is ProofStatus.NONE:
             return self._nothing_left()
         reader = ModelReader(encoding.call, model.values)
-        return self._try(reader, encoding.call) if model.is_silent else self._include_more(reader)
+        return self._try(reader) if model.is_silent else self._include_more(reader)
 
-    def _nothing_left(self) -> Finding:
+    def _nothing_left(self) -> ChangeProof:
         if self._witnesses:
             return self._found()
         if self._wrong:
             return self._undecided("the calls that were found are decided alike by the evaluator")
-        return Finding(self._change, Verdict.NONE)
+        return ChangeProof(self._change, ProofStatus.NONE)
 
     def _begin(self) -> None:
         """Encode the question with the rules that are included now."""
@@ -256,7 +256,7 @@ class _Search:
             self._solver.add(exclude(self._encoding.call))
             self._solver.add(*self._encoding.call.known[known:])
 
-    def _include(self, rules: Sequence[CompiledRule]) -> Finding | None:
+    def _include(self, rules: Sequence[CompiledRule]) -> ChangeProof | None:
         """Let unchanged rules take part; for a further witness it is not worth it."""
         if self._witnesses:
             return self._found()
@@ -290,7 +290,7 @@ class _Search:
         prefer_usual_call(call)
         return _Encoding(call, before, after, silent)
 
-    def _try(self, reader: ModelReader, call: SymbolicCall) -> Finding | None:
+    def _try(self, reader: ModelReader) -> ChangeProof | None:
         """Evaluate the call of a model; go on with what it shows if it is not what was looked for."""
         witness = self._checked(reader)
         if witness is not None:
@@ -306,7 +306,7 @@ class _Search:
         self._wrong += 1
         if self._wrong >= MAX_WRONG_WITNESSES:
             return self._undecided("no call was found on which the evaluator agrees with the proof")
-        self._exclude(_same_values(call, reader))
+        self._exclude(_same_values(reader))
         return None
 
     def _checked(self, reader: ModelReader) -> Witness | None:
@@ -318,7 +318,7 @@ class _Search:
                 return witness
         return None
 
-    def _include_more(self, reader: ModelReader) -> Finding | None:
+    def _include_more(self, reader: ModelReader) -> ChangeProof | None:
         """Add unchanged rules that can concern the tool of a model; only they can make the difference."""
         concrete = self._question.read(reader)
         names = {concrete.tool.name, concrete.action_type}
@@ -335,7 +335,7 @@ class _Model(NamedTuple):
     """True if no rule that is not encoded answers."""
 
 
-def _search(solver: Any, silent: Sequence[Formula], preferred: Sequence[Formula]) -> tuple[Verdict, Any]:
+def _search(solver: Any, silent: Sequence[Formula], preferred: Sequence[Formula]) -> tuple[ProofStatus, Any]:
     """Return a model, with no other rule answering and as many of the preferred formulas as can easily be had."""
     z3 = solver_library()
     wanted = {f"silent {number}": formula for number, formula in enumerate(silent)}
@@ -349,7 +349,7 @@ def _search(solver: Any, silent: Sequence[Formula], preferred: Sequence[Formula]
         solver.pop()
 
 
-def _relax(solver: Any, wanted: list[str]) -> tuple[Verdict, Any]:
+def _relax(solver: Any, wanted: list[str]) -> tuple[ProofStatus, Any]:
     """Give up what is wanted, one after the other, until there is a model."""
     z3 = solver_library()
     number = sum(name.startswith("silent") for name in wanted)
@@ -357,18 +357,18 @@ def _relax(solver: Any, wanted: list[str]) -> tuple[Verdict, Any]:
         answer, used = _check(solver, [z3.Bool(name) for name in wanted])
         if answer == z3.sat:
             silent = sum(name.startswith("silent") for name in wanted)
-            return Verdict.SOME, _Model(used.model(), silent == number)
+            return ProofStatus.SOME, _Model(used.model(), silent == number)
         core = {str(name) for name in used.unsat_core()} if answer == z3.unsat else {*wanted}
         if answer == z3.unsat and not core.intersection(wanted):
-            return Verdict.NONE, None
+            return ProofStatus.NONE, None
         if attempt == 0 and (general := _check(solver, [])[0]) != z3.sat:
-            return (Verdict.NONE if general == z3.unsat else Verdict.NOT_PROVEN), None
+            return (ProofStatus.NONE if general == z3.unsat else ProofStatus.NOT_PROVEN), None
         # What makes a call easy to read is given up first, and all of it where the solver gave up.
         less = [name for name in wanted if name in core]
         one_by_one = answer == z3.unsat and attempt < MAX_PREFERENCES - 2
         dropped = {less[-1]} if one_by_one else {name for name in wanted if name.startswith("preferred")} or {*wanted}
         wanted = [name for name in wanted if name not in dropped]
-    return Verdict.NOT_PROVEN, None
+    return ProofStatus.NOT_PROVEN, None
 
 
 def _check(solver: Any, assumed: Sequence[Formula]) -> tuple[Any, Any]:
@@ -410,7 +410,7 @@ def _same_kind_of_call(witness: Witness) -> Callable[[SymbolicCall], Formula]:
     return exclude
 
 
-def _same_values(call: SymbolicCall, reader: ModelReader) -> Callable[[SymbolicCall], Formula]:
+def _same_values(reader: ModelReader) -> Callable[[SymbolicCall], Formula]:
     """Return what excludes the very values of a model."""
     values = reader.values()
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from qwed.policy.analysis.regular_expression import read_pattern
+from qwed.policy.analysis.symbols import ABSENT as ABSENT_ARGUMENT
 from qwed.policy.analysis.symbols import (
     LARGEST_INT,
     Formula,
@@ -16,7 +18,6 @@ from qwed.policy.analysis.symbols import (
     string,
     values_of,
 )
-from qwed.policy.analysis.symbols import ABSENT as ABSENT_ARGUMENT
 from qwed.policy.analysis.terms import (
     Exists,
     Fact,
@@ -95,6 +96,7 @@ class Encoder:
             self.opaque = set()
             self.call.encoded[key] = (self._condition(term), frozenset(self.opaque))
             self.opaque = before
+        encoded: Encoded
         encoded, opaque = self.call.encoded[key]
         self.opaque |= opaque
         return encoded
@@ -255,6 +257,8 @@ class Encoder:
     def _operation(self, term: Operation) -> Encoded:
         if term.name in _LAZY:
             return _LAZY[term.name](self, term)
+        if term.name == "matches":
+            return self._matches(term)
         if is_literal_comparison(term):
             return self._compare_with_literal(term)
         operands = [self.encode(operand) for operand in term.operands]
@@ -266,6 +270,12 @@ class Encoder:
             return Encoded(self._number_operation(term.name, values), fails)
         value = _OPERATIONS[term.name](*values)
         return Encoded(value, _any([fails, self._out_of_range(value, term)]))
+
+    def _matches(self, term: Operation) -> Encoded:
+        text, pattern = term.operands
+        assert isinstance(pattern, Literal)  # noqa: S101 - `lower` makes no other operand
+        value, fails = self.encode(text)
+        return Encoded(solver_library().InRe(value, read_pattern(pattern.value)), fails)
 
     def _compare_with_literal(self, term: Operation) -> Encoded:
         fact, literal = term.operands
@@ -317,7 +327,9 @@ class Encoder:
             return Encoded(value)
         if is_and:
             # Where an operand fails, its value reads false; so only one that is false without failing decides.
-            decided = [z3.Not(z3.Or(part.value, part.fails) if part.fails is not None else part.value) for part in parts]
+            decided = [
+                z3.Not(z3.Or(part.value, part.fails) if part.fails is not None else part.value) for part in parts
+            ]
         else:
             decided = [part.value for part in parts]
         return Encoded(value, z3.And(failing, z3.Not(z3.Or(*decided))))
@@ -330,11 +342,13 @@ class Encoder:
         z3 = solver_library()
         asked = self.condition(term.operands[0])
         yes, no = (self.encode(operand) for operand in term.operands[1:])
-        fails = _any([
-            asked.fails,
-            None if yes.fails is None else z3.And(asked.value, yes.fails),
-            None if no.fails is None else z3.And(z3.Not(asked.value), no.fails),
-        ])
+        fails = _any(
+            [
+                asked.fails,
+                None if yes.fails is None else z3.And(asked.value, yes.fails),
+                None if no.fails is None else z3.And(z3.Not(asked.value), no.fails),
+            ]
+        )
         return Encoded(z3.If(asked.value, *_same_sort([yes.value, no.value])), fails)
 
     def _size(self, term: Operation) -> Encoded:
@@ -361,7 +375,7 @@ class Encoder:
         walked, z3 = self._list(source), solver_library()
         encoded = [self.encode(item) for item in items]
         equal = [walked.size == len(items)]
-        for slot, item in zip(walked.slots, encoded):
+        for slot, item in zip(walked.slots, encoded, strict=False):
             left, right = _same_sort([self._element(slot.name, source), item.value])
             equal.append(left == right)
         return Encoded(z3.And(*equal), _any([self._absence(source), *(item.fails for item in encoded)]))

@@ -79,20 +79,20 @@ class Surroundings:
     def _is_unresolved(call: SymbolicCall) -> Formula:
         z3 = solver_library()
         effects = call.list("effects", "Effect")
-        return any_of([
-            z3.And(slot.is_used, call.is_text(f"{slot.name}.kind", EffectKind.UNRESOLVED)) for slot in effects.slots
-        ])
+        return any_of(
+            [z3.And(slot.is_used, call.is_text(f"{slot.name}.kind", EffectKind.UNRESOLVED)) for slot in effects.slots]
+        )
 
-    def _cells(
-        self, row: Any, matrix: Mapping[Any, Mapping[Risk, Decision]], wanted: Iterable[Decision]
-    ) -> Formula:
+    def _cells(self, row: Any, matrix: Mapping[Any, Mapping[Risk, Decision]], wanted: Iterable[Decision]) -> Formula:
         z3 = solver_library()
-        return any_of([
-            z3.And(row == int(level), self._risk == int(risk))
-            for level, cells in matrix.items()
-            for risk, cell in cells.items()
-            if cell in wanted
-        ])
+        return any_of(
+            [
+                z3.And(row == int(level), self._risk == int(risk))
+                for level, cells in matrix.items()
+                for risk, cell in cells.items()
+                if cell in wanted
+            ]
+        )
 
     def decide(self, answers: Answers) -> FinalFormulas:
         """Return when the final decision is what."""

@@ -1,4 +1,4 @@
-"""How many elements of a list a proof needs.
+"""Bounds of lists: the number of elements of a list that a proof needs.
 
 A condition asks of a list only whether an element satisfies something, how long the list is, and what its first
 elements are. Whether an element satisfies something is shown by one element. So a list may be cut down to one element
@@ -16,7 +16,7 @@ MAX_ELEMENTS = 24
 
 @dataclass(frozen=True, slots=True)
 class ListBound:
-    """What conditions ask of one list."""
+    """Bound of one list."""
 
     elements: int = 1
     positional: int = 0

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from qwed.model.decision import Risk
+from qwed.policy.analysis.regular_expression import is_known_pattern
 from qwed.policy.analysis.terms import (
     Exists,
     Fact,
@@ -32,8 +33,19 @@ MAX_ARITHMETIC = 8
 """Operations on numbers in one comparison; with so few, none can overflow."""
 _LARGEST_FACTOR = 10**6
 _NO_FAILURE = frozenset(
-    "matches getHours getMinutes getSeconds getMilliseconds getDate getDayOfMonth getDayOfWeek getDayOfYear getMonth "
-    "getFullYear".split()
+    {
+        "getDate",
+        "getDayOfMonth",
+        "getDayOfWeek",
+        "getDayOfYear",
+        "getFullYear",
+        "getHours",
+        "getMilliseconds",
+        "getMinutes",
+        "getMonth",
+        "getSeconds",
+        "matches",
+    }
 )
 """Functions that cannot fail where their text argument is a literal: it was tried when the policy was loaded."""
 
@@ -188,6 +200,12 @@ class _Lowering:
     def _text(self, node: Node, scope: Scope) -> Term | None:
         return Operation(node.name, self._terms(node.children, scope), Kind.BOOL)
 
+    def _matches(self, node: Node, scope: Scope) -> Term | None:
+        text, pattern = self._terms(node.children, scope)
+        if not isinstance(pattern, Literal) or not is_known_pattern(pattern.value):
+            return None
+        return Operation("matches", (text, pattern), Kind.BOOL)
+
     def _size(self, node: Node, scope: Scope) -> Term | None:
         (operand,) = self._terms(node.children, scope)
         if node.children[0].type == "string":
@@ -246,6 +264,7 @@ _CALLS: dict[str, Callable[[_Lowering, Node, Scope], Term | None]] = {
     "startsWith": _Lowering._text,
     "endsWith": _Lowering._text,
     "contains": _Lowering._text,
+    "matches": _Lowering._matches,
     "size": _Lowering._size,
     "double": _Lowering._double,
     "risk_at_least": _Lowering._at_least,

@@ -6,22 +6,22 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from qwed.model.decision import Status
-from qwed.policy.analysis.comparison import Change, Comparison, Finding, Verdict
+from qwed.policy.analysis.comparison import Change, ChangeProof, Comparison, ProofStatus
 from qwed.policy.analysis.witness import USUAL_TIME, Witness
 from qwed.policy.compiled_policies import CompiledPolicies
 from qwed.policy.document import PolicyAnswer
 from qwed.policy.policy_input import PolicyInput, PolicyOutcome
 
 _SENTENCES = {
-    (Change.ALLOWED, Verdict.NONE): "allows nothing new: proved",
-    (Change.ALLOWED, Verdict.SOME): "allows calls that were not allowed:",
-    (Change.ALLOWED, Verdict.NOT_PROVEN): "not proven whether anything new is allowed",
-    (Change.ASKED, Verdict.NONE): "asks about nothing new: proved",
-    (Change.ASKED, Verdict.SOME): "asks about calls that it did not ask about:",
-    (Change.ASKED, Verdict.NOT_PROVEN): "not proven whether anything new is asked about",
-    (Change.DENIED, Verdict.NONE): "denies nothing new: proved",
-    (Change.DENIED, Verdict.SOME): "denies calls that were not denied:",
-    (Change.DENIED, Verdict.NOT_PROVEN): "not proven whether anything new is denied",
+    (Change.ALLOWED, ProofStatus.NONE): "allows nothing new: proved",
+    (Change.ALLOWED, ProofStatus.SOME): "allows calls that were not allowed:",
+    (Change.ALLOWED, ProofStatus.NOT_PROVEN): "not proven whether anything new is allowed",
+    (Change.ASKED, ProofStatus.NONE): "asks about nothing new: proved",
+    (Change.ASKED, ProofStatus.SOME): "asks about calls that it did not ask about:",
+    (Change.ASKED, ProofStatus.NOT_PROVEN): "not proven whether anything new is asked about",
+    (Change.DENIED, ProofStatus.NONE): "denies nothing new: proved",
+    (Change.DENIED, ProofStatus.SOME): "denies calls that were not denied:",
+    (Change.DENIED, ProofStatus.NOT_PROVEN): "not proven whether anything new is denied",
 }
 _DECIDED = {"APPROVED": "allowed", "CORRECTED": "allowed as corrected", "PENDING": "asked", "DENIED": "denied"}
 
@@ -48,7 +48,7 @@ def approver_changes(old: CompiledPolicies, new: CompiledPolicies) -> tuple[Appr
 
 def describe_comparison(comparison: Comparison, approvers: tuple[ApproverChange, ...] = ()) -> Iterator[str]:
     """Yield the lines of a comparison."""
-    for finding in comparison.findings:
+    for finding in comparison.changes:
         yield from _finding_lines(finding)
     for change in approvers:
         yield (
@@ -57,8 +57,8 @@ def describe_comparison(comparison: Comparison, approvers: tuple[ApproverChange,
         )
 
 
-def _finding_lines(finding: Finding) -> Iterator[str]:
-    sentence = _SENTENCES[finding.change, finding.verdict]
+def _finding_lines(finding: ChangeProof) -> Iterator[str]:
+    sentence = _SENTENCES[finding.change, finding.status]
     yield f"{sentence}: {finding.reason}" if finding.reason else sentence
     for witness in finding.witnesses:
         yield f"  {describe_call(witness.call)}"
@@ -164,18 +164,18 @@ def _value(value: Any) -> str:
 
 def comparison_values(comparison: Comparison, approvers: tuple[ApproverChange, ...] = ()) -> dict[str, Any]:
     """Return a comparison as plain values."""
-    verdict = comparison.allowed.verdict
+    verdict = comparison.allowed.status
     return {
-        "allows_nothing_new": None if verdict is Verdict.NOT_PROVEN else verdict is Verdict.NONE,
-        **{finding.change.value: _finding_values(finding) for finding in comparison.findings},
+        "allows_nothing_new": None if verdict is ProofStatus.NOT_PROVEN else verdict is ProofStatus.NONE,
+        **{finding.change.value: _finding_values(finding) for finding in comparison.changes},
         "approvers": [change._asdict() for change in approvers],
         "not_understood": [use._asdict() for use in comparison.opaque],
     }
 
 
-def _finding_values(finding: Finding) -> dict[str, Any]:
+def _finding_values(finding: ChangeProof) -> dict[str, Any]:
     return {
-        "verdict": finding.verdict.value,
+        "status": finding.status.value,
         "reason": finding.reason,
         "calls": [_witness_values(witness) for witness in finding.witnesses],
     }

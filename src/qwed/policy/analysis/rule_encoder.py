@@ -12,7 +12,9 @@ from qwed.policy.analysis.terms import Exists, Fact, Kind, Literal, Opaque, Oper
 from qwed.policy.argument_types import ArgumentType, ArgumentTypes
 from qwed.policy.cel_ast import read_checked_expression
 from qwed.policy.cel_environment import agent_checker, rule_checker
+from qwed.policy.checker_errors import Finding
 from qwed.policy.compiled_policies import CompiledRule
+from qwed.policy.condition import position_in
 from qwed.policy.document import PolicyAnswer
 from qwed.policy.facts_schema import VARIABLES
 
@@ -114,7 +116,8 @@ class RuleEncoder:
         answers = [self._variant(rule, variant, active) for variant in _variants(rule)]
         deny.extend(answer.deny for answer in answers)
         return RuleFormulas(
-            any_of(deny), *(any_of([answer[place] for answer in answers]) for place in range(1, len(RuleFormulas._fields)))
+            any_of(deny),
+            *(any_of([answer[place] for answer in answers]) for place in range(1, len(RuleFormulas._fields))),
         )
 
     def _agents(self, rule: CompiledRule) -> Encoded:
@@ -205,19 +208,14 @@ class RuleEncoder:
         condition = owner.agents if is_agents and owner.agents is not None else rule.rule.when
         for use in uses:
             before = text[: use.position]
-            line = before.count("\n")
-            column = use.position - before.rfind("\n") - 1
-            at = condition.at
-            if condition.exact:
-                place = (at.line + line, column + 1 if line else at.column + column)
-            else:
-                place = (at.line, at.column)
+            finding = Finding(before.count("\n") + 1, use.position - before.rfind("\n"), "")
+            at = position_in(condition, finding)
             policy_id, rule_id = rule.key
-            self.opaque.add(OpaqueUse(policy_id, rule_id, use.name.strip("_"), *place))
+            self.opaque.add(OpaqueUse(policy_id, rule_id, use.name.strip("_"), at.line, at.column))
 
 
 class Answers(NamedTuple):
-    """What a set of rules answers together."""
+    """Answers of a set of rules together."""
 
     deny: Formula
     ask: Formula
@@ -233,13 +231,11 @@ def join_answers(rules: Sequence[tuple[CompiledRule, RuleFormulas]]) -> Answers:
     return Answers(
         deny=any_of([formulas.deny for _, formulas in rules]),
         ask=any_of([formulas.ask for _, formulas in rules]),
-        asks_plainly=any_of([
-            formulas.incomplete if rule.rule.overrides_trust else formulas.ask for rule, formulas in rules
-        ]),
+        asks_plainly=any_of(
+            [formulas.incomplete if rule.rule.overrides_trust else formulas.ask for rule, formulas in rules]
+        ),
         allow=any_of([formulas.allow for _, formulas in rules]),
-        allows_unresolved=any_of([
-            formulas.allow for rule, formulas in rules if rule.condition.names_unresolved
-        ]),
+        allows_unresolved=any_of([formulas.allow for rule, formulas in rules if rule.condition.names_unresolved]),
     )
 
 

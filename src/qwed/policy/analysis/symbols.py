@@ -35,7 +35,7 @@ def solver_library() -> Any:
     return import_module("z3")
 
 
-class Slot(NamedTuple):
+class ElementSlot(NamedTuple):
     """One element that a list of the call may have."""
 
     name: str
@@ -47,7 +47,7 @@ class SymbolicList:
     """A list of the call: some elements, and a size. Further elements are copies of these."""
 
     name: str
-    slots: tuple[Slot, ...]
+    slots: tuple[ElementSlot, ...]
     positional: int
     """How many of the slots are the first elements in their order."""
     size: Formula
@@ -140,7 +140,9 @@ class SymbolicCall:
         known = next((literal for literal, number in self._literals.items() if number == code), None)
         if known is not None:
             return known
-        return next(text for text in (f"other{number or ''}" for number in itertools.count()) if text not in self._literals)
+        return next(
+            text for text in (f"other{number or ''}" for number in itertools.count()) if text not in self._literals
+        )
 
     def _is_full(self, name: str) -> bool:
         return _pattern(name) in self.full_texts
@@ -228,7 +230,7 @@ class SymbolicCall:
         z3 = solver_library()
         bound = self.bounds.get(_pattern(name), NO_BOUND)
         size = self.constant(f"{name}#size", Kind.INT)
-        first = [Slot(f"{name}[{number}]", size > number) for number in range(bound.positional)]
+        first = [ElementSlot(f"{name}[{number}]", size > number) for number in range(bound.positional)]
         others = [self._free_slot(name, bound.positional + number) for number in range(bound.elements)]
         used = z3.Sum(*(z3.If(slot.is_used, 1, 0) for slot in others))
         self.known.append(z3.And(size >= 0, size <= MAX_SIZE))
@@ -240,11 +242,11 @@ class SymbolicCall:
             self._describe_element(slot, message)
         return made
 
-    def _free_slot(self, name: str, number: int) -> Slot:
+    def _free_slot(self, name: str, number: int) -> ElementSlot:
         slot = f"{name}[{number}]"
-        return Slot(slot, self.boolean(f"{slot}#used"))
+        return ElementSlot(slot, self.boolean(f"{slot}#used"))
 
-    def _describe_element(self, slot: Slot, message: str) -> None:
+    def _describe_element(self, slot: ElementSlot, message: str) -> None:
         if message.removeprefix(PREFIX) != "Effect" or not slot.name.startswith("effects["):
             return
         z3 = solver_library()

@@ -55,14 +55,14 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Present:
-    """Whether an optional fact is there."""
+    """Test that an optional fact is there."""
 
     fact: Fact
 
 
 @dataclass(frozen=True, slots=True)
 class RiskIn:
-    """Whether the risk is one of these levels."""
+    """Test that the risk is one of these levels."""
 
     levels: frozenset[int]
 
@@ -89,7 +89,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Exists:
-    """Whether an element of a list of the call satisfies the body."""
+    """Test that an element of a list of the call satisfies the body."""
 
     source: Fact
     variable: str

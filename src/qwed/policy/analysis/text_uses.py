@@ -3,7 +3,18 @@
 from collections.abc import Iterable, Mapping
 
 from qwed.policy.analysis.list_bounds import list_name
-from qwed.policy.analysis.terms import Exists, Fact, Kind, Literal, Opaque, Operation, Term, is_function, kind_in, parts_of
+from qwed.policy.analysis.terms import (
+    Exists,
+    Fact,
+    Kind,
+    Literal,
+    Opaque,
+    Operation,
+    Term,
+    is_function,
+    kind_in,
+    parts_of,
+)
 
 
 def texts_in_full(terms: Iterable[Term]) -> frozenset[str]:

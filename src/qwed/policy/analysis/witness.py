@@ -61,17 +61,21 @@ def prefer_usual_call(call: SymbolicCall) -> None:
         call.preferred.append(call.now() == _nanoseconds(USUAL_TIME))
     if call.has("action.type", Kind.CODE) or call.has("action.type", Kind.STRING):
         call.preferred.append(call.is_text("action.type", "tool_call"))
-    for name, kind in call.names():
-        if kind is Kind.OTHER and name.startswith("args.") and not name.endswith("[]"):
-            call.preferred.append(call.constant(name, kind) != OBJECT)
-        if name.endswith("#complete"):
-            call.preferred.append(call.constant(name, kind))
     if "effects" in call.lists:
         call.preferred.append(call.lists["effects"].size == 0)
     if call.has("agent.registered_trust", Kind.INT):
         call.preferred.append(call.level("agent.registered_trust") >= call.level("agent.trust"))
     if call.has("tool.name", Kind.STRING):
         call.preferred.append(z3.InRe(call.text("tool.name"), _word()))
+    call.preferred.extend(_usual_states(call))
+
+
+def _usual_states(call: SymbolicCall) -> Iterator[Any]:
+    for name, kind in call.names():
+        if kind is Kind.OTHER and name.startswith("args.") and not name.endswith("[]"):
+            yield call.constant(name, kind) != OBJECT
+        if name.endswith("#complete"):
+            yield call.constant(name, kind)
 
 
 def _word() -> Any:
@@ -200,9 +204,7 @@ class ModelReader:
 
     def _elements(self, known: SymbolicList) -> list[str]:
         z3 = solver_library()
-        used = [
-            slot.name for slot in known.slots if z3.is_true(self._model.eval(slot.is_used, model_completion=True))
-        ]
+        used = [slot.name for slot in known.slots if z3.is_true(self._model.eval(slot.is_used, model_completion=True))]
         size = self._integer(f"{known.name}#size")
         return [*used, *itertools.repeat(used[-1], max(0, size - len(used)))] if used else []
 
