@@ -3,8 +3,10 @@
 The solver takes time and memory, so a proof is made by a command or by an engine worker, never while a request waits.
 """
 
-from qwed.policy.analysis.comparison import Change, ChangeProof, Comparison, ProofStatus, compare_policies
+from qwed.policy.analysis.comparison import Change, ChangeProof, Comparison, compare_policies
+from qwed.policy.analysis.model_search import ProofStatus
 from qwed.policy.analysis.report import approver_changes, comparison_values, describe_call, describe_comparison
+from qwed.policy.analysis.rule_warnings import find_rule_warnings
 from qwed.policy.analysis.witness import Witness
 
 __all__ = [
@@ -18,4 +20,5 @@ __all__ = [
     "comparison_values",
     "describe_call",
     "describe_comparison",
+    "find_rule_warnings",
 ]

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from qwed.model.decision import Decision
 from qwed.policy.analysis.final_decision import FinalFormulas, Surroundings, final_decision
 from qwed.policy.analysis.list_bounds import TooManyElementsError, list_bounds
+from qwed.policy.analysis.model_search import ProofStatus, find_model, new_solver
 from qwed.policy.analysis.rule_encoder import (
     Answers,
     OpaqueUse,
@@ -31,9 +32,6 @@ MAX_WRONG_WITNESSES = 6
 MAX_WITNESSES = 2
 FIRST_RULES = 8
 """Unchanged rules that are added at once; the number doubles."""
-MAX_PREFERENCES = 12
-_EFFORT = 3_000_000
-"""Work of the solver on one question, in its own units: the same on every machine."""
 
 
 class Change(StrEnum):
@@ -42,16 +40,6 @@ class Change(StrEnum):
     ALLOWED = "allowed"
     ASKED = "asked"
     DENIED = "denied"
-
-
-class ProofStatus(StrEnum):
-    """Answer to one question."""
-
-    NONE = "none"
-    """Proved: there is no such call."""
-    SOME = "some"
-    """There is such a call."""
-    NOT_PROVEN = "not proven"
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,13 +213,13 @@ class _Search:
             self._begin()
         encoding, solver = self._encoding, self._solver
         assert encoding is not None and solver is not None  # noqa: S101, PT018 - set by `_begin`
-        answer, model = _search(solver, encoding.silent, encoding.call.preferred)
+        answer, model = find_model(solver, encoding.silent, encoding.call.preferred)
         if answer is ProofStatus.NOT_PROVEN:
             return self._undecided("the solver gave up")
         if answer is ProofStatus.NONE:
             return self._nothing_left()
         reader = ModelReader(encoding.call, model.values)
-        return self._try(reader) if model.is_silent else self._include_more(reader)
+        return self._try(reader) if model.has_needed else self._include_more(reader)
 
     def _nothing_left(self) -> ChangeProof:
         if self._witnesses:
@@ -243,9 +231,7 @@ class _Search:
     def _begin(self) -> None:
         """Encode the question with the rules that are included now."""
         self._encoding = self._encode()
-        self._solver = solver_library().SimpleSolver()
-        # Values that are false make small calls, which are found faster and read more easily.
-        self._solver.set(rlimit=_EFFORT, phase_selection=0)
+        self._solver = new_solver()
         self._solver.add(*self._encoding.call.known, self._goal(self._encoding))
         self._solver.add(*(exclude(self._encoding.call) for exclude in self._excluded))
 
@@ -327,60 +313,6 @@ class _Search:
         near = [rule for rule in left if not rule.owner.policy.tools or names & set(rule.owner.policy.tools)]
         wanted = [rule for rule in near if rule.rule.then in answers]
         return self._include(wanted or near or left)
-
-
-class _Model(NamedTuple):
-    values: Any
-    is_silent: bool
-    """True if no rule that is not encoded answers."""
-
-
-def _search(solver: Any, silent: Sequence[Formula], preferred: Sequence[Formula]) -> tuple[ProofStatus, Any]:
-    """Return a model, with no other rule answering and as many of the preferred formulas as can easily be had."""
-    z3 = solver_library()
-    wanted = {f"silent {number}": formula for number, formula in enumerate(silent)}
-    wanted |= {f"preferred {number}": formula for number, formula in enumerate(preferred)}
-    solver.push()
-    for name, formula in wanted.items():
-        solver.add(z3.Implies(z3.Bool(name), formula))
-    try:
-        return _relax(solver, list(wanted))
-    finally:
-        solver.pop()
-
-
-def _relax(solver: Any, wanted: list[str]) -> tuple[ProofStatus, Any]:
-    """Give up what is wanted, one after the other, until there is a model."""
-    z3 = solver_library()
-    number = sum(name.startswith("silent") for name in wanted)
-    for attempt in range(MAX_PREFERENCES):
-        answer, used = _check(solver, [z3.Bool(name) for name in wanted])
-        if answer == z3.sat:
-            silent = sum(name.startswith("silent") for name in wanted)
-            return ProofStatus.SOME, _Model(used.model(), silent == number)
-        core = {str(name) for name in used.unsat_core()} if answer == z3.unsat else {*wanted}
-        if answer == z3.unsat and not core.intersection(wanted):
-            return ProofStatus.NONE, None
-        if attempt == 0 and (general := _check(solver, [])[0]) != z3.sat:
-            return (ProofStatus.NONE if general == z3.unsat else ProofStatus.NOT_PROVEN), None
-        # What makes a call easy to read is given up first, and all of it where the solver gave up.
-        less = [name for name in wanted if name in core]
-        one_by_one = answer == z3.unsat and attempt < MAX_PREFERENCES - 2
-        dropped = {less[-1]} if one_by_one else {name for name in wanted if name.startswith("preferred")} or {*wanted}
-        wanted = [name for name in wanted if name not in dropped]
-    return ProofStatus.NOT_PROVEN, None
-
-
-def _check(solver: Any, assumed: Sequence[Formula]) -> tuple[Any, Any]:
-    """Return whether the assertions can hold, and the solver that knows; a second one tries what the first gives up."""
-    z3 = solver_library()
-    answer = solver.check(*assumed)
-    if answer != z3.unknown:
-        return answer, solver
-    other = z3.Solver()
-    other.set(rlimit=2 * _EFFORT)
-    other.add(*solver.assertions())
-    return other.check(*assumed), other
 
 
 def _unknown_answers(call: SymbolicCall) -> Answers:

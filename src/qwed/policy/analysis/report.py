@@ -6,7 +6,8 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from qwed.model.decision import Status
-from qwed.policy.analysis.comparison import Change, ChangeProof, Comparison, ProofStatus
+from qwed.policy.analysis.comparison import Change, ChangeProof, Comparison
+from qwed.policy.analysis.model_search import ProofStatus
 from qwed.policy.analysis.witness import USUAL_TIME, Witness
 from qwed.policy.compiled_policies import CompiledPolicies
 from qwed.policy.document import PolicyAnswer

@@ -30,6 +30,8 @@ class RuleFormulas(NamedTuple):
     allow: Formula
     incomplete: Formula
     """Asks only because the analysis of the action could not finish."""
+    match: Formula
+    """Its condition holds."""
 
 
 class OpaqueUse(NamedTuple):
@@ -175,12 +177,12 @@ class RuleEncoder:
         match = z3.And(active, z3.Not(any_of(mismatches)), holds)
         deny = z3.And(active, error)
         if rule.rule.then is PolicyAnswer.ALLOW:
-            return RuleFormulas(deny, never, match, never)
+            return RuleFormulas(deny, never, match, never, match)
         incomplete = self._asks_if_incomplete(rule, term)
         asks = z3.And(active, z3.Not(error), z3.Not(holds), incomplete)
         if rule.rule.then is PolicyAnswer.DENY:
-            return RuleFormulas(z3.Or(deny, match), asks, never, asks)
-        return RuleFormulas(deny, z3.Or(match, asks), never, asks)
+            return RuleFormulas(z3.Or(deny, match), asks, never, asks, match)
+        return RuleFormulas(deny, z3.Or(match, asks), never, asks, match)
 
     def _tool(self, variant: _Variant) -> Iterator[Formula]:
         z3 = solver_library()

@@ -24,7 +24,7 @@ INEXACT = ("getHours", "usage.sum")
 class _EveryList(dict[str, ListBound]):
     """Bounds of lists that hold every element of a call."""
 
-    def get(self, key: str, default: Any = None) -> ListBound:  # type: ignore[override]
+    def get(self, _key: str, _default: Any = None) -> ListBound:  # type: ignore[override]
         return ListBound(1, MAX_LENGTH)
 
 
