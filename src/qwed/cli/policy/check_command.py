@@ -1,6 +1,6 @@
 """`qwed policy check` and `qwed policy test`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,10 +12,11 @@ from qwed.cli.output import EXIT_FAILED, echo, print_json
 from qwed.cli.policy.files import PolicyFiles, compile_or_report, report_problems
 
 if TYPE_CHECKING:
-    from qwed.policy import CompiledPolicies
+    from qwed.policy import CompiledPolicies, PolicyProblem
     from qwed.policy.policy_tests import PolicyTestResult
 
 NoTests = Annotated[bool, typer.Option("--no-tests", help="do not run the tests of the policies")]
+Prove = Annotated[bool, typer.Option("--prove", help="warn of rules that never decide or that disagree; takes longer")]
 _CHECK = "Check types, conditions and tests of policies. Exit code 1 if there is a problem."
 _TEST = "Run the tests of policies with the engines of this machine. Exit code 1 if one fails."
 
@@ -26,7 +27,7 @@ def add_to(app: typer.Typer) -> None:
     app.command("test", help=_TEST)(_test)
 
 
-def _check(files: PolicyFiles, no_tests: NoTests = False, as_json: AsJson = False) -> int:
+def _check(files: PolicyFiles, no_tests: NoTests = False, prove: Prove = False, as_json: AsJson = False) -> int:
     from qwed.policy.unreachable import find_unreachable_rules
 
     policies = compile_or_report(files, as_json=as_json)
@@ -35,10 +36,27 @@ def _check(files: PolicyFiles, no_tests: NoTests = False, as_json: AsJson = Fals
     results = [] if no_tests else run_tests(policies)
     problems = (*find_unreachable_rules(policies), *(result.problem for result in results if result.failure))
     counts = {"policies": len(policies.policies), "rules": len(policies.rules), "tests": len(results)}
-    code = report_problems(problems, as_json=as_json, **counts)
+    warnings = _warnings(policies) if prove else ()
+    more = {"warnings": [asdict(warning) for warning in warnings]} if prove else {}
+    code = report_problems(problems, as_json=as_json, **counts, **more)
+    if not as_json:
+        _show_warnings(warnings)
     if code == 0 and not as_json:
         echo(f"ok: {', '.join(_counted(name, count) for name, count in counts.items())}")
     return code
+
+
+def _warnings(policies: "CompiledPolicies") -> "tuple[PolicyProblem, ...]":
+    from qwed.policy.analysis import find_rule_warnings
+
+    return find_rule_warnings(policies)
+
+
+def _show_warnings(warnings: "Iterable[PolicyProblem]") -> None:
+    for warning in warnings:
+        first, *others = warning.render().splitlines()
+        for line in (f"warning: {first}", *others):
+            echo(line)
 
 
 def _test(files: PolicyFiles, as_json: AsJson = False) -> int:

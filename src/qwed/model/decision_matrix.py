@@ -1,6 +1,6 @@
 """The two decision matrices of the specification."""
 
-from qwed.model import Decision, Risk, Status, Trust
+from qwed.model.decision import Decision, Risk, Status, Trust
 
 APPROVED, CORRECTED, PENDING, DENIED = Decision.APPROVED, Decision.CORRECTED, Decision.PENDING, Decision.DENIED
 LOW, MEDIUM, HIGH, CRITICAL = Risk.LOW, Risk.MEDIUM, Risk.HIGH, Risk.CRITICAL
