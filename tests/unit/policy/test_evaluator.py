@@ -1,6 +1,7 @@
 """Evaluation of rules: which answer wins, and when a rule does not match."""
 
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 from itertools import permutations
 from typing import Any
 
@@ -129,7 +130,7 @@ def test_usage_is_read_by_key_and_a_value_that_was_not_given_denies() -> None:
     assert evaluate(policies, call(args={"amount": 20})).is_error
 
 
-@pytest.mark.parametrize("amount", [-1, "5", None, float("nan"), True, [5]])
+@pytest.mark.parametrize("amount", [-1, "5", None, float("nan"), True, [5], Decimal("NaN")])
 def test_an_amount_that_would_lower_a_sum_or_cannot_be_added_denies(amount: object) -> None:
     text = rule('tool.name == "other" && usage.sum("refund", "amount", duration("24h")) > 100', "ask")
     policies = compiled(policy(text))
