@@ -147,10 +147,10 @@ class _Evaluator:
 
     def _refused_amount(self, rule: CompiledRule) -> str | None:
         """Return why an argument of this call cannot be added to the sum that the rule reads, or None."""
-        for key in sorted(rule.condition.usage, key=str):
-            if key.measure == "sum" and key.tool == self._call.tool.name:
-                if not _is_amount(self._call.args.get(key.argument)):
-                    return f"argument `{key.argument}` is added up by `usage.sum`: it must be a number of at least 0"
+        summed = (key for key in rule.condition.usage if key.measure == "sum" and key.tool == self._call.tool.name)
+        for name in sorted(key.argument for key in summed):
+            if not _is_amount(self._call.args.get(name)):
+                return f"argument `{name}` is added up by `usage.sum`: it must be a number of at least 0"
         return None
 
     def _concerns(self, owner: CompiledPolicy) -> bool | str:
