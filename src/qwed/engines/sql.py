@@ -33,6 +33,7 @@ from qwed.engines._sql.transactions import (
     has_other_reading,
     read_block,
 )
+from qwed.engines._sql.violation_words import violation_message
 from qwed.engines._sql.whole_rows import unlisted_star, unnamed_read
 from qwed.engines.protocol import EngineRequest
 from qwed.model import Effect, EffectKind, Status, Verdict
@@ -70,7 +71,7 @@ def verify(request: EngineRequest) -> Verdict:
 def _verify(request: EngineRequest) -> Verdict:
     limits = limits_of(request)
     if isinstance(limits, str):
-        return _verdict(Status.BLOCKED, limits)
+        return _verdict(Status.BLOCKED, limits, checks_failed=("parameters_valid",))
     block = read_block(request.query, limits.dialect)
     if block is not None:
         return _block_verdict(block, limits, strict=request.strict)
@@ -109,7 +110,7 @@ def _block_verdict(block: TransactionBlock, limits: AccessLimits, *, strict: boo
         verdict = with_problem(verdict, "single_statement", problem)
     cut = tuple(comment_violations(block.text, block.tokens))
     if cut:
-        verdict = with_problem(verdict, "no_injection", _violation_message(cut), status=Status.BLOCKED, violations=cut)
+        verdict = with_problem(verdict, "no_injection", violation_message(cut), status=Status.BLOCKED, violations=cut)
     if limits.max_rows is not None:
         verdict = _within_rows(verdict, [tree for _, tree in known], limits.max_rows)
     doubt = reading_problem(as_parsed(block, [tree for _, tree in known]), limits.target) if known else ""
@@ -296,12 +297,12 @@ class _StatementCheck:
         unresolved = f"`{summary.unresolved}` cannot be resolved: send the statement it would run"
         checks.note("syntax_valid", unresolved if summary.unresolved else "")
         checks.note("single_statement", "")
-        checks.note("no_injection", _violation_message(self._violations))
+        checks.note("no_injection", violation_message(self._violations))
         dangerous = [
             violation for violation in self._violations if violation.startswith((DANGEROUS_FUNCTION, FILE_ACCESS))
         ]
         if dangerous or not self._unknown_calls:
-            checks.note("no_dangerous_functions", _violation_message(dangerous))
+            checks.note("no_dangerous_functions", violation_message(dangerous))
         self._check_access(checks, limits)
         if limits.max_rows is not None:
             checks.note("within_max_rows", rows_problem(self.statement, limits.max_rows))
@@ -373,11 +374,6 @@ class _StatementCheck:
             "complexity": complexity(self.statement, self.names),
             "notes": self._notes,
         }
-
-
-def _violation_message(violations: Iterable[str]) -> str:
-    listed = ", ".join(violations)
-    return f"refused at every trust level: {listed}" if listed else ""
 
 
 def _column_names(statement: exp.Expr) -> list[str]:

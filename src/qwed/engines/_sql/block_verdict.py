@@ -1,6 +1,6 @@
 """Verdict on a transaction block: the union of what its statements do, and every check of every statement."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -74,7 +74,7 @@ def with_doubt(verdict: Verdict, doubt: str) -> Verdict:
     )
 
 
-def _result(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _result(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     tables = _union(result.get("tables", ()) for result in results)
     costs = [result["complexity"] for result in results if "complexity" in result]
     return {
