@@ -31,7 +31,8 @@ def verify(request: EngineRequest) -> Verdict:
     language = LANGUAGE_ALIASES.get(language, language)
     if language not in LANGUAGES:
         message = f"unknown language `{str(stated)[:40]}`, known are {', '.join(LANGUAGES)}"
-        return verdict_of(Status.BLOCKED, message, effects=(Effect(EffectKind.UNRESOLVED, "language"),))
+        effects = (Effect(EffectKind.UNRESOLVED, "language"),)
+        return verdict_of(Status.BLOCKED, message, effects=effects, checks_failed=("language_known",))
     code = request.code or request.query
     if not code.strip():
         return verdict_of(Status.BLOCKED, "no code was given", checks_failed=("syntax_valid",))

@@ -1,7 +1,8 @@
 """Shared types of the shell guard: words, commands, piped data, and the report."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple, Protocol
@@ -42,6 +43,8 @@ class ShellFindings:
     unresolved: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
     """Names of all programs it starts, as far as they are known."""
+    refused: tuple[str, ...] = ()
+    """For each violation the command that has it, or the empty string."""
 
 
 class StatementFindings(NamedTuple):
@@ -161,7 +164,10 @@ class ShellReport:
     """Findings in the order they were added, without duplicates."""
 
     effects: dict[Effect, None] = field(default_factory=dict)
-    violations: dict[str, None] = field(default_factory=dict)
+    violations: dict[str, str] = field(default_factory=dict)
+    """Violations, each with the command in which it was found first."""
+    _words: list[Word] = field(default_factory=list)
+    """Words of the command that is being analysed."""
     unresolved: dict[str, None] = field(default_factory=dict)
     programs: dict[str, None] = field(default_factory=dict)
     _secret_sources: set[object] = field(default_factory=set)
@@ -185,7 +191,17 @@ class ShellReport:
 
     def add_violation(self, violation: str) -> None:
         """Add a construct that is refused at every trust level."""
-        self.violations[violation] = None
+        if violation not in self.violations:
+            self.violations[violation] = join_words(self._words)
+
+    @contextmanager
+    def analysing(self, words: list[Word]) -> Iterator[None]:
+        """Note that a command is being analysed, which violations then name; one that it starts comes in its place."""
+        outer, self._words = self._words, words
+        try:
+            yield
+        finally:
+            self._words = outer
 
     def add_unresolved(self, reason: str) -> None:
         """Add a reason why the effect cannot be determined from the text."""
@@ -201,7 +217,13 @@ class ShellReport:
             self.add_unresolved("the code it runs is known only at run time")
         if self.unresolved:
             self.effects[Effect(EffectKind.UNRESOLVED, next(iter(self.unresolved))[:MAX_TARGET])] = None
-        return ShellFindings(tuple(self.effects), tuple(self.violations), tuple(self.unresolved), tuple(self.programs))
+        return ShellFindings(
+            tuple(self.effects),
+            tuple(self.violations),
+            tuple(self.unresolved),
+            tuple(self.programs),
+            tuple(self.violations.values()),
+        )
 
 
 class ShellAnalysis(Protocol):
