@@ -142,6 +142,8 @@ _RULINGS = dict.fromkeys((f"P{number}" for number in range(1, 11)), "") | {
     "4.21": "unknown is denied",
     "4.22": "what an agent may say about itself",
     "4.23": "SQL without a schema",
+    "4.25": "SQL everyday shapes",
+    "4.27": "recipients",
 }
 _SECTIONS: dict[str, dict[str, str]] = {
     "guide": dict.fromkeys(GUIDE.values(), ""),

@@ -142,10 +142,13 @@ def _record_of(case: Case, outcome: Outcome, services: Services, now: float) -> 
 
 
 def _needs_approval(assessment: Assessment, approval: ApprovalRequest) -> Problem:
+    cause = assessment.pending_cause
+    details = {"approval_id": approval.approval_id, "expires_at": rfc3339(approval.expires_at)}
     return problem(
         ErrorCode.NEEDS_APPROVAL,
-        f"a person must approve this {assessment.risk.word} risk action",
-        details={"approval_id": approval.approval_id, "expires_at": rfc3339(approval.expires_at)},
+        f"a person must approve this {assessment.risk.word} risk action" if cause is None else cause.message,
+        check=None if cause is None else cause.check,
+        details=details if cause is None else details | cause.details,
     )
 
 

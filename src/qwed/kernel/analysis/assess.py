@@ -14,7 +14,7 @@ from qwed.kernel.analysis.assessment import Assessment
 from qwed.kernel.analysis.content_scan import scan_content
 from qwed.kernel.analysis.executable_text import value_at
 from qwed.kernel.analysis.tool_analyzers import SECRET_EXFILTRATION, SECRET_IN_PARAMETERS
-from qwed.kernel.answer import Answer, PolicyCheck, Problem, RiskAssessment, Verification, printable
+from qwed.kernel.answer import Answer, PendingCause, PolicyCheck, Problem, RiskAssessment, Verification, printable
 from qwed.kernel.case import Case
 from qwed.kernel.privacy.masking import mask_value
 from qwed.kernel.privacy.payload import Payload, encode_payload, redacted_action
@@ -103,6 +103,7 @@ def _assessment_of(case: Case, refusal: Answer | None) -> Assessment:
     return Assessment(
         decision=decision,
         refusal=refusal,
+        pending_cause=_pending_cause_of(case, redactor),
         risk=case.risk,
         verification=verification,
         verified_query=_verified_query(case) if decision.permits else None,
@@ -121,6 +122,14 @@ def _assessment_of(case: Case, refusal: Answer | None) -> Assessment:
         encoded_payload=encoded_payload,
         cacheable=len(encoded_payload) <= MAX_PAYLOAD_LENGTH and _is_repeatable(case, error),
     )
+
+
+def _pending_cause_of(case: Case, redactor: Redactor | None) -> PendingCause | None:
+    cause = case.pending_cause
+    if cause is None or redactor is None:
+        return cause
+    details = redactor.message_value(cause.details)
+    return msgspec.structs.replace(cause, message=redactor.text(cause.message), details=details)
 
 
 def _is_repeatable(case: Case, error: Problem | None) -> bool:
@@ -149,13 +158,17 @@ def _verification_of(case: Case, error: Problem | None) -> Verification | None:
     verdict = case.verdict or _refused_by_permission(case, error)
     if verdict is None:
         return None
-    refused_by_trust = error is not None and error.check == "trust_level_sufficient"
+    failed = verdict.checks_failed
+    if error is not None and error.check == "trust_level_sufficient":
+        failed = (*failed, "trust_level_sufficient")
+    elif error is None and case.pending_cause is not None:
+        failed = tuple(dict.fromkeys((*failed, *case.pending_cause.checks_failed)))
     return Verification(
         status=verdict.status.on_agent_wire,
         engine=verdict.engine,
         risk_level=case.risk.word,
         checks_passed=(*verdict.checks_passed, *filter(_ALWAYS_NAMED.__contains__, case.checks_passed)),
-        checks_failed=(*verdict.checks_failed, "trust_level_sufficient") if refused_by_trust else verdict.checks_failed,
+        checks_failed=failed,
         effects=tuple([{"effect": effect.kind, "target": effect.target} for effect in verdict.effects]),
         message=verdict.message if verdict.message.isprintable() else printable(verdict.message),
     )

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from qwed.domain.agent import Agent
-from qwed.kernel.answer import Answer, PolicyCheck, RiskAssessment, Verification
+from qwed.kernel.answer import Answer, PendingCause, PolicyCheck, RiskAssessment, Verification
 from qwed.kernel.case import Case
 from qwed.kernel.privacy.payload import Payload
 from qwed.model import Decision, EffectKind, Risk
@@ -39,6 +39,7 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
     payload: Payload
     encoded_payload: str
     """The encoded payload for a request without further statements."""
+    pending_cause: PendingCause | None = None
     cacheable: bool = False
     """True if the same action would get the same assessment next time."""
 

@@ -1,12 +1,11 @@
 """Decision: the stricter of two matrices, then the cases in which a person must approve (ruling 4.1)."""
 
+from qwed.kernel.analysis.causes import advice_for, effect_details, grant_of, pending_cause, risk_cause
 from qwed.kernel.answer import Answer, PolicyCheck, denied
 from qwed.kernel.case import Case, replace
 from qwed.kernel.decision_matrix import STATUS_MATRIX, TRUST_MATRIX
 from qwed.kernel.services import Services
 from qwed.model import Decision, ErrorCode, Risk, Trust, Verdict
-
-_SUGGEST_TRUST = "ask a person to do it, or request a higher trust level for the agent"
 
 
 def decide(case: Case, _services: Services) -> Case | Answer:
@@ -19,10 +18,14 @@ def decide(case: Case, _services: Services) -> Case | Answer:
     if by_status is Decision.DENIED:
         return _refuse_verdict(verdict)
     if by_trust is Decision.DENIED:
-        return _refuse_trust(case)
+        return _refuse_trust(case, verdict)
     by_policy = Decision.PENDING if _needs_approval(case) else Decision.APPROVED
     decision = stricter(by_status, by_trust, by_policy)
-    return replace(case, decision=decision, checks_passed=(*case.checks_passed, "trust_level_sufficient"))
+    passed = (*case.checks_passed, "trust_level_sufficient")
+    if decision is not Decision.PENDING:
+        return replace(case, decision=decision, checks_passed=passed)
+    cause = pending_cause(case, verdict, by_trust=by_trust is Decision.PENDING)
+    return replace(case, decision=decision, checks_passed=passed, pending_cause=cause)
 
 
 STRICTNESS = {Decision.APPROVED: 0, Decision.CORRECTED: 1, Decision.PENDING: 2, Decision.DENIED: 3}
@@ -51,22 +54,32 @@ def _refuse_verdict(verdict: Verdict) -> Answer:
         ErrorCode.VERIFICATION_FAILED,
         verdict.message or f"the {verdict.engine} check did not pass",
         check=verdict.checks_failed[0] if verdict.checks_failed else None,
+        suggestion=advice_for(verdict.checks_failed),
         details={"checks_failed": list(verdict.checks_failed), "violations": list(verdict.violations)},
     )
 
 
-def _refuse_trust(case: Case) -> Answer:
+def _refuse_trust(case: Case, verdict: Verdict) -> Answer:
     required = next((trust for trust in Trust if TRUST_MATRIX[trust][case.risk] is not Decision.DENIED), Trust.TRUSTED)
     return denied(
         ErrorCode.INSUFFICIENT_TRUST,
-        f"a {case.risk.word} risk action needs trust level {int(required)}, this agent has {int(case.agent.trust)}",
+        f"a {case.risk.word} risk action needs trust level {int(required)}, this agent has {int(case.agent.trust)}: "
+        f"{risk_cause(case, verdict)}",
         check="trust_level_sufficient",
-        suggestion=_suggestion(case),
-        details={"risk_level": case.risk.word, "trust_level": int(case.agent.trust), "required": int(required)},
+        suggestion=_suggestion(case, required),
+        details={
+            "risk_level": case.risk.word,
+            "trust_level": int(case.agent.trust),
+            "required": int(required),
+            "effects": effect_details(verdict),
+        },
     )
 
 
-def _suggestion(case: Case) -> str:
-    if case.resolved_action.analyzer == "sql" and case.risk > Risk.LOW:
-        return "a query that only reads (SELECT) is within this agent's trust; " + _SUGGEST_TRUST
-    return _SUGGEST_TRUST
+def _suggestion(case: Case, required: Trust) -> str:
+    advice = grant_of(required)
+    if TRUST_MATRIX[required][case.risk] is Decision.PENDING:
+        advice += ", and where a person approves each such action"
+    if case.resolved_action.analyzer == "sql" and case.risk > Risk.LOW and case.agent.trust > Trust.UNTRUSTED:
+        return f"a query that only reads (SELECT) is within this agent's trust; {advice}"
+    return advice
