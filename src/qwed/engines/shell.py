@@ -18,8 +18,13 @@ def judge_statements(text: str, dialect: str) -> shell.StatementFindings:
     """Return the effects of the statements in a text; each is judged by itself, because a client may be given many."""
     from qwed.engines import sql
     from qwed.engines._sql.statements import split_statements
+    from qwed.engines._sql.transactions import read_block
 
-    statements = split_statements(text, dialect)
+    block = read_block(text, dialect)
+    if block is not None and not block.problem:
+        statements: list[str] | None = [statement.text for statement in block.statements]
+    else:
+        statements = split_statements(text, dialect)
     if statements is None:
         return shell.StatementFindings(unresolved=("the statements cannot be told apart",))
     parameters = {"dialect": dialect} if dialect else {}

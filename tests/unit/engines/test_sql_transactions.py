@@ -4,6 +4,7 @@ import sqlite3
 import time
 from typing import Any
 
+from qwed.engines import shell
 from qwed.engines._sql.block_verdict import CHECKS
 from qwed.engines.protocol import DataPolicy, EngineRequest
 from qwed.engines.sql import verify
@@ -71,6 +72,13 @@ def test_a_guard_that_permits_reads_only_refuses_a_write_inside_a_block() -> Non
     assert SQLGuard().verify_query("BEGIN; SELECT id FROM orders; COMMIT").verified
     assert not SQLGuard().verify_query(f"BEGIN; SELECT id FROM orders; {WRITE}; COMMIT").verified
     assert SQLGuard(allow_mutation=True).verify_query(f"BEGIN; {WRITE}; COMMIT").verified
+
+
+def test_a_block_for_a_database_client_has_the_effects_of_its_statements() -> None:
+    findings = shell.findings(f'psql -c "BEGIN; {WRITE}; COMMIT"')
+    assert {effect.kind for effect in findings.effects} == {EffectKind.READ, EffectKind.WRITE}
+    findings = shell.findings('psql -c "BEGIN; DROP TABLE orders; COMMIT; SELECT 1"')
+    assert {EffectKind.DELETE, EffectKind.ADMIN} <= {effect.kind for effect in findings.effects}
 
 
 def test_a_block_in_a_command_has_the_effects_of_its_statements() -> None:

@@ -27,7 +27,7 @@ _MODE_WORDS = frozenset(
 """Words by which a statement would begin a transaction in some dialect: a mistake, but no other statement."""
 _MAX_WORDS = 20
 """Words of a statement that are compared; no pattern has as many."""
-_MAY_BEGIN = re.compile(r"\A[^'\"`]{0,1000}?\b(?:begin|start)\b", re.IGNORECASE)
+_MAY_BEGIN = re.compile(r"\b(?:begin|start)\b", re.IGNORECASE)
 _CONTROL_WORDS = frozenset(
     {"BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT", "SAVEPOINT", "RELEASE", "SAVE", "PREPARE"}
 )
@@ -107,7 +107,7 @@ def read_block(text: str, dialect: str) -> TransactionBlock | None:
 
 
 def _block_in(text: str, dialect: str) -> TransactionBlock | None:
-    if ";" not in text or len(text) > MAX_CHARACTERS or not _MAY_BEGIN.match(text):
+    if ";" not in text or len(text) > MAX_CHARACTERS or not _MAY_BEGIN.search(text):
         return None
     try:
         tokens = Dialect.get_or_raise(dialect).tokenize(text)
