@@ -144,6 +144,8 @@ _RULINGS = dict.fromkeys((f"P{number}" for number in range(1, 11)), "") | {
     "4.22": "what an agent may say about itself",
     "4.23": "SQL without a schema",
     "4.24": "what costs trust",
+    "4.25": "SQL everyday shapes",
+    "4.27": "recipients",
     "4.28": "agents are editable",
     "4.29": "tool names and conversation length",
 }

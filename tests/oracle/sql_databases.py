@@ -317,7 +317,9 @@ class Postgres:
                 yield bytes(row[1])
 
     def _changes(self) -> list[str]:
-        is_open = self._session.info.transaction_status != self._driver.pq.TransactionStatus.IDLE
+        status = self._driver.pq.TransactionStatus
+        # A transaction in which a statement failed can only be rolled back.
+        is_open = self._session.info.transaction_status not in (status.IDLE, status.INERROR)
         changes = ["open transaction"] if is_open else []
         try:
             now = self._session_state(self._session)

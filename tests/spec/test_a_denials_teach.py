@@ -414,7 +414,8 @@ def test_a_missing_thing_and_anothers_are_told_apart_by_nobody(scene: Scene) -> 
 @spec("A")
 def test_a_denial_by_trust_names_the_level_it_takes(scene: Scene) -> None:
     error = scene.verify(DELETE).json()["error"]
-    assert error["details"] == {"risk_level": "critical", "trust_level": 1, "required": 3}
+    effects = [{"effect": "DELETE", "target": DELETE["target"]}]
+    assert error["details"] == {"risk_level": "critical", "trust_level": 1, "required": 3, "effects": effects}
     assert "trust level" in error["suggestion"]
 
 

@@ -33,7 +33,8 @@ def verify(request: EngineRequest) -> Verdict:
     if language not in LANGUAGES:
         message = f"unknown language `{str(stated)[:40]}`, known are {', '.join(LANGUAGES)}"
         unresolved = (Effect(EffectKind.UNRESOLVED, "language"),)
-        return verdict_of(Status.BLOCKED, message, effects=unresolved, facts=UNREAD_CODE)
+        failed = ("language_known",)
+        return verdict_of(Status.BLOCKED, message, effects=unresolved, checks_failed=failed, facts=UNREAD_CODE)
     code = request.code or request.query
     if not code.strip():
         return verdict_of(Status.BLOCKED, "no code was given", checks_failed=("syntax_valid",), facts=UNREAD_CODE)

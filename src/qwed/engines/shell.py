@@ -20,8 +20,13 @@ def judge_statements(text: str, dialect: str) -> shell.StatementFindings:
     """Return the effects of the statements in a text; each is judged by itself, because a client may be given many."""
     from qwed.engines import sql
     from qwed.engines._sql.statements import split_statements
+    from qwed.engines._sql.transactions import read_block
 
-    statements = split_statements(text, dialect)
+    block = read_block(text, dialect)
+    if block is not None and not block.problem:
+        statements: list[str] | None = [statement.text for statement in block.statements]
+    else:
+        statements = split_statements(text, dialect)
     if statements is None:
         unread = SqlFacts(complete=False)
         return shell.StatementFindings(unresolved=("the statements cannot be told apart",), facts=unread)
@@ -92,7 +97,7 @@ def verify(request: EngineRequest) -> Verdict:
         return Verdict(
             status=Status.BLOCKED,
             engine=ENGINE,
-            message="; ".join(result.violations),
+            message="; ".join(map(_violation_message, result.violations, result.refused))[:_MAX_MESSAGE],
             effects=result.effects,
             violations=result.violations,
             checks_failed=("no_dangerous_calls",),
@@ -102,9 +107,29 @@ def verify(request: EngineRequest) -> Verdict:
     return Verdict(
         status=Status.INCONCLUSIVE if unresolved else Status.VERIFIED,
         engine=ENGINE,
-        message="part of the command cannot be resolved" if unresolved else "",
+        message=f"part of the command cannot be resolved: {_reasons(result.unresolved)}" if unresolved else "",
         effects=result.effects,
         checks_passed=("no_dangerous_calls",),
         checks_failed=("command_resolved",) if unresolved else (),
         facts=result.facts,
     )
+
+
+_VERBAL = frozenset(shell.Violation)
+"""Violations of which the text is what the command does; those of statements and programs are names."""
+_MAX_MESSAGE = 300
+_MAX_COMMAND = 80
+_MAX_REASONS = 3
+
+
+def _violation_message(violation: str, command: str) -> str:
+    """Return a violation with the command that has it, if one is known."""
+    if not command:
+        return violation
+    shown = command if len(command) <= _MAX_COMMAND else f"{command[:_MAX_COMMAND]}..."
+    return f"`{shown.replace('`', chr(39))}`{'' if violation in _VERBAL else ':'} {violation}"
+
+
+def _reasons(unresolved: tuple[str, ...]) -> str:
+    """Return the first reasons why a command is not resolved."""
+    return "; ".join(unresolved[:_MAX_REASONS])[:_MAX_MESSAGE] or "its effects are not known"

@@ -10,6 +10,7 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from qwed.engines._sql.block_verdict import combine, with_doubt, with_problem
 from qwed.engines._sql.catalog import is_credential_table, reads_catalog
 from qwed.engines._sql.commands import DANGEROUS_FUNCTION, FILE_ACCESS, classify_command, dangerous_calls
 from qwed.engines._sql.comments import comment_violations
@@ -22,10 +23,18 @@ from qwed.engines._sql.lexer import other_readings
 from qwed.engines._sql.parse import ParsedSql, UnparsableSql, parse_any_dialect, parse_sql
 from qwed.engines._sql.permissions import AccessLimits, column_problem, limits_of, sensitive_problem, table_problem
 from qwed.engines._sql.readings import has_statement_words, reading_problem
-from qwed.engines._sql.repair import narrow_query, rows_problem
+from qwed.engines._sql.repair import narrow_query, row_bound, rows_problem
 from qwed.engines._sql.schema import schema_problem, width_problem
 from qwed.engines._sql.table_names import StatementNames
 from qwed.engines._sql.tokens import blank_comments
+from qwed.engines._sql.transactions import (
+    TransactionBlock,
+    as_parsed,
+    definition_problem,
+    has_other_reading,
+    read_block,
+)
+from qwed.engines._sql.violation_words import violation_message
 from qwed.engines._sql.whole_rows import unlisted_star, unnamed_read
 from qwed.engines.protocol import EngineRequest
 from qwed.model import Effect, EffectKind, Facts, Status, Verdict
@@ -65,7 +74,10 @@ def verify(request: EngineRequest) -> Verdict:
 def _verify(request: EngineRequest) -> Verdict:
     limits = limits_of(request)
     if isinstance(limits, str):
-        return _verdict(Status.BLOCKED, limits)
+        return _verdict(Status.BLOCKED, limits, checks_failed=("parameters_valid",))
+    block = read_block(request.query, limits.dialect)
+    if block is not None:
+        return _block_verdict(block, limits, strict=request.strict)
     parsed = parse_sql(request.query, limits.dialect) if limits.dialect else parse_any_dialect(request.query)
     if isinstance(parsed, UnparsableSql):
         return _unparsable_verdict(request.query, parsed, limits)
@@ -75,6 +87,58 @@ def _verify(request: EngineRequest) -> Verdict:
     if not limits.target:
         check.add_doubt(_other_reading(parsed, limits))
     return replace(_with_repair(check, limits), facts=Facts(sql=check.facts()))
+
+
+_READ_DIFFERENTLY = "databases read this text in different ways: name the `dialect` in the agent's permissions"
+
+
+def _block_verdict(block: TransactionBlock, limits: AccessLimits, *, strict: bool) -> Verdict:
+    """Return the verdict on a transaction block, which is never repaired."""
+    limits = replace(limits, dialect=block.dialect)
+    if not block.statements:
+        return _verdict(Status.FAILED, block.problem, checks_failed=("single_statement",))
+    parsed = [parse_sql(statement.text, block.dialect) for statement in block.statements]
+    verdicts = [
+        _part_verdict(statement.text, part, limits, strict)
+        for statement, part in zip(block.statements, parsed, strict=True)
+    ]
+    verdict = combine(block.statements, verdicts)
+    trees = [part.statements[0] if isinstance(part, ParsedSql) else None for part in parsed]
+    known = [(one, tree) for one, tree in zip(block.statements, trees, strict=True) if tree is not None]
+    problem = block.problem or next(filter(None, (definition_problem(*pair, limits.target) for pair in known)), "")
+    if block.stacked:
+        verdict = with_problem(verdict, "single_statement", problem, status=Status.BLOCKED)
+        verdict = with_problem(verdict, "no_injection", "", status=Status.BLOCKED, violations=(STACKED,))
+    elif problem:
+        verdict = with_problem(verdict, "single_statement", problem)
+    cut = tuple(comment_violations(block.text, block.tokens))
+    if cut:
+        verdict = with_problem(verdict, "no_injection", violation_message(cut), status=Status.BLOCKED, violations=cut)
+    if limits.max_rows is not None:
+        verdict = _within_rows(verdict, [tree for _, tree in known], limits.max_rows)
+    doubt = reading_problem(as_parsed(block, [tree for _, tree in known]), limits.target) if known else ""
+    if not doubt and not limits.target and has_other_reading(block):
+        doubt = _READ_DIFFERENTLY
+    return with_doubt(verdict, doubt) if doubt else verdict
+
+
+def _part_verdict(text: str, parsed: ParsedSql | UnparsableSql, limits: AccessLimits, strict: bool) -> Verdict:
+    """Return the verdict on one statement of a transaction block."""
+    if isinstance(parsed, UnparsableSql):
+        return _unparsable_verdict(text, parsed, limits)
+    if len(parsed.statements) > 1:
+        return _stacked_verdict(parsed)
+    check = _StatementCheck(parsed, limits, strict=strict)
+    return replace(check.verdict(), facts=Facts(sql=check.facts()))
+
+
+def _within_rows(verdict: Verdict, trees: Iterable[exp.Expr], max_rows: int) -> Verdict:
+    """Return the verdict, or a refusal if the statements of a block together may return too many rows."""
+    total = sum(row_bound(tree) or 0 for tree in trees)
+    if total <= max_rows:
+        return verdict
+    problem = f"the statements together may return {total} rows: at most {max_rows} are allowed, so lower their LIMIT"
+    return with_problem(verdict, "within_max_rows", problem)
 
 
 def _other_reading(parsed: ParsedSql, limits: AccessLimits) -> str:
@@ -87,7 +151,7 @@ def _other_reading(parsed: ParsedSql, limits: AccessLimits) -> str:
         if isinstance(other, UnparsableSql) and reading.shorter and not has_statement_words(parsed):
             continue
         if not _reads_no_more(other, parsed, replace(limits, dialect=reading.dialect)):
-            return "databases read this text in different ways: name the `dialect` in the agent's permissions"
+            return _READ_DIFFERENTLY
     return ""
 
 
@@ -162,7 +226,8 @@ def _stacked_verdict(parsed: ParsedSql) -> Verdict:
     ]
     return _verdict(
         Status.BLOCKED,
-        "more than one statement: send them one by one",
+        f"{len(parsed.statements)} statements in one query: send them one by one, or as one transaction block "
+        "(`BEGIN; ...; COMMIT`)",
         effects=tuple(dict.fromkeys(effects)),
         checks_passed=("syntax_valid",),
         checks_failed=("single_statement", "no_injection"),
@@ -239,12 +304,12 @@ class _StatementCheck:
         unresolved = f"`{summary.unresolved}` cannot be resolved: send the statement it would run"
         checks.note("syntax_valid", unresolved if summary.unresolved else "")
         checks.note("single_statement", "")
-        checks.note("no_injection", _violation_message(self._violations))
+        checks.note("no_injection", violation_message(self._violations))
         dangerous = [
             violation for violation in self._violations if violation.startswith((DANGEROUS_FUNCTION, FILE_ACCESS))
         ]
         if dangerous or not self._unknown_calls:
-            checks.note("no_dangerous_functions", _violation_message(dangerous))
+            checks.note("no_dangerous_functions", violation_message(dangerous))
         self._check_access(checks, limits)
         if limits.max_rows is not None:
             checks.note("within_max_rows", rows_problem(self.statement, limits.max_rows))
@@ -322,11 +387,6 @@ class _StatementCheck:
             "complexity": complexity(self.statement, self.names),
             "notes": self._notes,
         }
-
-
-def _violation_message(violations: Iterable[str]) -> str:
-    listed = ", ".join(violations)
-    return f"refused at every trust level: {listed}" if listed else ""
 
 
 def _column_names(statement: exp.Expr) -> list[str]:

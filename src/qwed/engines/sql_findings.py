@@ -7,6 +7,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 
 from qwed.engines._sql.lexer import other_readings
+from qwed.engines._sql.transactions import read_block
 from qwed.engines.protocol import DataPolicy, EngineRequest
 from qwed.engines.sql import verify
 from qwed.engines.sql_dialect import dialect_named
@@ -70,7 +71,11 @@ def _effects(verdict: Verdict) -> tuple[Effect, ...]:
 
 
 def _split(text: str, dialect: str) -> list[str]:
-    """Return the statements of a text; the whole text if it has no tokens in this dialect."""
+    """Return the statements of a text, without those around a transaction block; the whole text if it has no tokens in
+    this dialect."""
+    block = read_block(text, dialect)
+    if block is not None and not block.problem:
+        return [statement.text for statement in block.statements]
     try:
         tokens = Dialect.get_or_raise(dialect).tokenize(text)
     except SqlglotError:

@@ -209,7 +209,8 @@ def refuse_budget(exceeded: LimitExceeded, now: float) -> Answer:
 def _exceeded(
     code: ErrorCode, message: str, details: dict[str, Any], *, final: bool, retry_after: int | None = None
 ) -> Answer:
-    suggestion = "lower the cost of this action" if final else "retry the same step after `reset_at`"
+    what = "lower the cost of this action" if final else "retry the same step after `reset_at`"
+    suggestion = f"{what}, or ask an owner to raise the limit"
     return Answer(
         decision=Decision.BUDGET_EXCEEDED,
         error=problem(

@@ -22,6 +22,15 @@ class Problem(msgspec.Struct, gc=False, frozen=True, kw_only=True, omit_defaults
     retry_after: int | None = None
 
 
+class PendingCause(msgspec.Struct, gc=False, frozen=True, kw_only=True):
+    """Why a person must approve an action: the check that asks, none where trust and risk do (ruling 4.27)."""
+
+    check: str | None
+    message: str
+    details: dict[str, Any]
+    checks_failed: tuple[str, ...]
+
+
 class Verification(msgspec.Struct, gc=False, frozen=True, kw_only=True):
     """Result of the engine, in the words of the agent API."""
 

@@ -13,7 +13,7 @@ from qwed.domain.policy_set import PolicySet
 from qwed.domain.snapshot import NO_TOOLS, StoredAnswer
 from qwed.domain.write_set import Reservation, UsageEffects
 from qwed.kernel.analysis.content_scan import EMPTY_SCAN, ContentScan
-from qwed.kernel.answer import Answer, DecidingRule, Factor, PolicyCheck
+from qwed.kernel.answer import Answer, DecidingRule, Factor, PendingCause, PolicyCheck
 from qwed.kernel.request import NO_OPTIONS, Action, ActionOptions, Context
 from qwed.kernel.tools import ResolvedAction
 from qwed.model import NO_FACTS, Decision, Facts, Risk, Verdict
@@ -122,6 +122,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     policies: tuple[PolicyCheck, ...] = ()
     # decide
     decision: Decision = Decision.DENIED
+    pending_cause: PendingCause | None = None
     # result of all stages since check_permissions, new or cached
     assessment: "Assessment | None" = None
     # policies

@@ -151,14 +151,17 @@ def _record_of(case: Case, outcome: Outcome, services: Services, now: float) -> 
 
 
 def _needs_approval(assessment: Assessment, approval: ApprovalRequest, rule: DecidingRule | None) -> Problem:
-    message = f"a person must approve this {assessment.risk.word} risk action"
+    cause = assessment.pending_cause
+    message = f"a person must approve this {assessment.risk.word} risk action" if cause is None else cause.message
     details: dict[str, Any] = {"approval_id": approval.approval_id, "expires_at": rfc3339(approval.expires_at)}
+    if cause is not None:
+        details |= cause.details
     if rule is not None and rule.then == PolicyAnswer.ASK:
         message = rule.message or f"{message}: the rule `{rule.rule}` of the policy `{rule.policy}` asks for it"
         details |= {"policy": rule.policy, "rule": rule.rule, "version": rule.version}
         if rule.approvers:
             details["approvers"] = [*rule.approvers]
-    return problem(ErrorCode.NEEDS_APPROVAL, message, details=details)
+    return problem(ErrorCode.NEEDS_APPROVAL, message, check=None if cause is None else cause.check, details=details)
 
 
 def _degradations_of(

@@ -76,7 +76,7 @@ class ErrorCode(Enum):
     INSUFFICIENT_TRUST = _Row("QWED-AGENT-TRUST-001", 200, "insufficient trust level", True, "trust_level_sufficient",
         "ask a person to do it, or request a higher trust level for the agent")
     NEEDS_APPROVAL = _Row("QWED-AGENT-TRUST-002", 200, "action requires approval", False, "approval_given",
-        "wait for the decision on `approval_id`")
+        "wait for the decision on `approval_id`, which an owner or approver makes")
     APPROVALS_FULL = _Row("QWED-AGENT-TRUST-002", 200,
         "too many actions of this agent wait for a person", False, "approvals_left",
         "wait until a person has decided about some of them")

@@ -322,7 +322,7 @@ class SnapshotReader:
 
     def _rows_of(self, table: str, statement: str, *values: Any) -> Iterator[Row]:
         """Return the rows of a statement, none where its table does not exist yet."""
-        return self._rows(statement, *values) if self._tables.has_table(table) else iter(())
+        return self._rows(statement, *values) if self.tables.has_table(table) else iter(())
 
 
 @contextmanager

@@ -48,7 +48,8 @@ def test_a_call_reaches_the_server_with_the_very_arguments(proxied_session: Sess
 def test_a_denied_call_says_why_and_never_reaches_the_server(proxied_session: Session, work: Path) -> None:
     result = proxied_session.call("read_file", path=str(work / ".." / "secret"))
     assert result.is_error
-    assert text_of(result).startswith("DENIED: a file is outside the agent's allowed paths (QWED-AGENT-005)")
+    assert text_of(result).startswith(f"DENIED: `{work / '..' / 'secret'}` is outside the agent's allowed paths: ")
+    assert "(QWED-AGENT-005)" in text_of(result)
     assert result.meta is not None
     assert result.meta["qwed/decision"] == "DENIED"
     assert result.meta["qwed/code"] == "QWED-AGENT-005"

@@ -179,7 +179,7 @@ def test_a_repair_does_not_let_the_broken_call_through(hook: HookRunner) -> None
 def test_a_call_that_waits_for_a_person_does_not_run(hook: HookRunner) -> None:
     output = hook(WRITE)
     assert output.code == 2
-    assert "a person must approve this high risk action (QWED-AGENT-TRUST-002)" in output.err
+    assert "a person must approve this high risk action: it writes" in output.err
     assert re.search(r"once a person has approved apr_\w+, make the same call again\n$", output.err)
 
 

@@ -17,6 +17,7 @@ from tests.support.case_tables import each, rows
 ATTACKS, HONEST, REPAIRS = rows("sql_attacks.jsonl"), rows("sql_honest.jsonl"), rows("sql_repairs.jsonl")
 DDL = "CREATE TABLE users (id INT, name TEXT, password TEXT); CREATE TABLE orders (id INT, user_id INT, total INT)"
 ORDER = (
+    "parameters_valid",
     "syntax_valid",
     "single_statement",
     "no_injection",

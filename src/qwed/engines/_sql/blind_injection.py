@@ -6,7 +6,7 @@ from decimal import Decimal
 from sqlglot import exp
 
 from qwed.engines._sql.catalog import is_catalog, is_credential_table
-from qwed.engines._sql.constant_folding import UnknownValue, Values, truth
+from qwed.engines._sql.constant_folding import UnknownValue, Values, filters_nothing, truth
 from qwed.engines._sql.functions import call_name
 from qwed.engines._sql.introspection import SERVER_PATH_NODES, reads_identity, reads_server_paths
 from qwed.engines._sql.scopes import (
@@ -63,6 +63,8 @@ _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.BitwiseAnd, exp.BitwiseOr, exp.Bit
 def probe_violations(statement: exp.Expr, names: StatementNames, values: Values) -> Iterator[str]:
     """Yield the kinds of probe in a statement."""
     for condition in conditions(statement):
+        if isinstance(condition.parent, exp.Where) and filters_nothing(condition.parent, values):
+            continue
         terms = condition_terms(condition)
         built = _compares_plain_numbers(terms[0].node) and not isinstance(condition.parent, exp.Having)
         template = built or condition.find(*PLACEHOLDERS) is not None or not any(map(_has_literal, terms))
@@ -94,7 +96,7 @@ def _in_leaf(leaf: ConditionTerm, names: StatementNames, values: Values) -> Iter
         yield BLIND
     if _contains(leaf.node, names, values, _operates_on_empty_text, *_CONCATENATIONS, *_ARITHMETIC):
         yield EMPTY
-    if _selects_all_rows(leaf.node, names):
+    if _selects_all_rows(leaf.node, names, values):
         yield CONSTANT
     if _contains(leaf.node, names, values, _is_condition_as_value, exp.In, *_ARITHMETIC, exp.DPipe):
         yield CONSTANT
@@ -111,14 +113,16 @@ def _contains(
     return names.has_node(*kinds) and any(test(child, values) for child in node.find_all(*kinds))
 
 
-def _selects_all_rows(node: exp.Expr, names: StatementNames) -> bool:
+def _selects_all_rows(node: exp.Expr, names: StatementNames, values: Values) -> bool:
     """Return True for `id IN (SELECT id FROM users)` in a query of users: it matches every row."""
     if not isinstance(node, exp.In):
         return False
     query = node.args.get("query")
     inner = query.this if isinstance(query, exp.Subquery) else query
     outer = node.parent_select
-    if not isinstance(inner, exp.Select) or outer is None or set(_clauses(inner)) - {"from_", "expressions", "kind"}:
+    if not isinstance(inner, exp.Select) or outer is None or not filters_nothing(inner.args.get("where"), values):
+        return False
+    if set(_clauses(inner)) - {"from_", "expressions", "kind", "where"}:
         return False
     tables = [
         [names.name_of(table) for table in select.find_all(exp.Table) if table.parent_select is select]

@@ -82,6 +82,16 @@ def ignores_rows(node: exp.Expr, values: Values) -> bool:
     return truth(values[id(node)]) in (True, UnknownValue.OPAQUE)
 
 
+def filters_nothing(clause: exp.Expr | None, values: Values) -> bool:
+    """Return True for no WHERE, and for one that is only a constant and true: `WHERE 1=1`, as query builders begin it.
+
+    A condition that names a column, as `id = id`, is not one: no program writes it.
+    """
+    if clause is None:
+        return True
+    return always_holds(clause.this, values) and clause.this.find(*_ROW_DEPENDENT, exp.Query) is None
+
+
 def _default(node: exp.Expr, values: Values) -> Value:
     if isinstance(node, exp.Table) and node.name.lower() == "dual":
         return UnknownValue.OPAQUE

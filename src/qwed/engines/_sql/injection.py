@@ -7,7 +7,15 @@ from sqlglot import Token, TokenType, exp
 
 from qwed.engines._sql.blind_injection import ACCOUNT_TABLES, probe_violations
 from qwed.engines._sql.catalog import is_catalog
-from qwed.engines._sql.constant_folding import UnknownValue, Values, always_holds, ignores_rows, truth, values_under
+from qwed.engines._sql.constant_folding import (
+    UnknownValue,
+    Values,
+    always_holds,
+    filters_nothing,
+    ignores_rows,
+    truth,
+    values_under,
+)
 from qwed.engines._sql.introspection import reads_identity
 from qwed.engines._sql.secret_columns import is_sensitive
 from qwed.engines._sql.table_names import StatementNames, table_name
@@ -65,9 +73,11 @@ def tree_violations(statement: exp.Expr, names: StatementNames, sensitive: froze
 
 
 def _is_always_true(clause: exp.Expr, values: Values) -> bool:
-    """Return True if a whole condition is always true; `WHERE TRUE`, which some databases require, does not count."""
+    """Return True if a whole condition is always true, although it names a column; `WHERE 1=1` is no condition."""
     condition = clause.this.unnest()
     if isinstance(condition, exp.Boolean | exp.Literal):
+        return False
+    if isinstance(clause, exp.Where) and filters_nothing(clause, values):
         return False
     if isinstance(condition, exp.Like | exp.ILike | exp.RegexpLike) and isinstance(condition.expression, exp.Literal):
         return False
@@ -167,7 +177,9 @@ def _is_foreign_branch(
     if any(is_catalog(name) for name in away - home):
         return True
     if away and away <= home:
-        return other.args.get("where") is None and (_has_empty_result(first, values) or _picks_columns(first, other))
+        if not filters_nothing(other.args.get("where"), values):
+            return False
+        return _has_empty_result(first, values) or _picks_columns(first, other)
     if reads_identity(other) or _counts_columns(first, other, values):
         return True
     if not away:
@@ -182,7 +194,8 @@ def _is_foreign_branch(
 
 def _is_grafted(first: exp.Expr, other: exp.Expr, away: set[str], values: Values) -> bool:
     """Return True for an unfiltered read of accounts, with other columns, after a filter by one constant."""
-    if other.args.get("where") is not None or other.args.get("group") is not None or not _filters_by_constant(first):
+    filtered = not filters_nothing(other.args.get("where"), values)
+    if filtered or other.args.get("group") is not None or not _filters_by_constant(first):
         return False
     if not any(name.rpartition(".")[2] in ACCOUNT_TABLES for name in away):
         return _has_empty_result(first, values) and not _has_same_columns(first, other)

@@ -22,6 +22,9 @@ from qwed.engines._sql.table_names import (
 from qwed.engines.protocol import DEFAULT_SENSITIVE_COLUMNS, EngineRequest
 from qwed.engines.sql_dialect import KNOWN_DIALECTS, dialect_named
 
+_MAX_LISTED = 5
+_MAX_SHOWN = 40
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AccessLimits:
@@ -134,15 +137,24 @@ def table_problem(names: StatementNames, extra: tuple[str, ...], limits: AccessL
         return ""
     for name in (*names.names, *extra):
         if name not in limits.tables:
-            return f"table `{name}` is not allowed"
+            return f"table `{name}` is not allowed: {_listed(limits.tables, 'tables')}"
     for table in names.tables:
         schema = schema_of(table, limits.target)
         if schema and f"{schema}.{table_name(table)}" not in limits.stated_tables:
-            return f"table `{schema}.{table_name(table)}` is not allowed"
+            return f"table `{schema}.{table_name(table)}` is not allowed: {_listed(limits.tables, 'tables')}"
     for table in names.tables:
         if is_other_spelling(table, limits.target) and spelled_name(table) not in limits.spelled_tables:
-            return f"table `{spelled_name(table)}` is not allowed in this spelling"
+            spelled = _listed(limits.spelled_tables, "tables")
+            return f"table `{spelled_name(table)}` is not allowed in this spelling: {spelled}"
     return ""
+
+
+def _listed(allowed: Iterable[str], what: str) -> str:
+    """Return what is allowed, for a message."""
+    names = sorted(allowed)
+    more = f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
+    shown = ", ".join(f"`{name[:_MAX_SHOWN]}`" for name in names[:_MAX_LISTED])
+    return f"the allowed {what} are {shown}{more}" if names else f"there are no allowed {what}"
 
 
 def sensitive_problem(statement: exp.Expr, names: StatementNames, limits: AccessLimits) -> str:
@@ -167,7 +179,7 @@ def column_problem(statement: exp.Expr, names: StatementNames, limits: AccessLim
     starred = limits.schema.star_columns(statement, names) if limits.schema else ()
     for table, column in (*mentioned, *starred, *_inserted_columns(statement, names)):
         if not limits.column_allowed(table, column):
-            return f"column `{column}` is not allowed"
+            return f"column `{column}` is not allowed: {_listed(limits.columns or (), 'columns')}"
     return ""
 
 

@@ -23,6 +23,25 @@ def rows_problem(statement: exp.Expr, max_rows: int) -> str:
     return f"add LIMIT {max_rows}" if _may_exceed_rows(statement, max_rows) else ""
 
 
+def row_bound(statement: exp.Expr) -> int | None:
+    """Return how many rows a statement returns at most, or None if its text does not say."""
+    if isinstance(statement, exp.Values):
+        return len(statement.expressions)
+    if isinstance(statement, exp.DML) and not isinstance(statement, exp.Query):
+        if statement.args.get("returning") is None:
+            return 0
+        source = statement.args.get("expression") if isinstance(statement, exp.Insert) else None
+        return row_bound(source) if isinstance(source, exp.Values | exp.Query) else None
+    if not isinstance(statement, exp.Query):
+        return 0
+    if _returns_one_row(statement):
+        return 1
+    limit = statement.args.get("limit")
+    if limit is None:
+        return row_bound(statement.this) if isinstance(statement, exp.Subquery) else None
+    return stated_rows(limit)
+
+
 def _returns_few_rows(statement: exp.Expr, max_rows: int) -> bool:
     source = statement.args.get("expression") if isinstance(statement, exp.Insert) else None
     return isinstance(source, exp.Values | exp.Query) and not rows_problem(source, max_rows)

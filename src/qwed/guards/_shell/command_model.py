@@ -1,7 +1,8 @@
 """Shared types of the shell guard: words, commands, piped data, and the report."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple, Protocol
@@ -47,6 +48,8 @@ class ShellFindings:
     programs: tuple[str, ...] = ()
     """Names of all programs it starts, as far as they are known."""
     facts: Facts = NO_FACTS
+    refused: tuple[str, ...] = ()
+    """For each violation the command that has it, or the empty string."""
 
 
 class StatementFindings(NamedTuple):
@@ -172,7 +175,10 @@ class ShellReport:
     """Findings in the order they were added, without duplicates."""
 
     effects: dict[Effect, None] = field(default_factory=dict)
-    violations: dict[str, None] = field(default_factory=dict)
+    violations: dict[str, str] = field(default_factory=dict)
+    """Violations, each with the command in which it was found first."""
+    _words: list[Word] = field(default_factory=list)
+    """Words of the command that is being analysed."""
     unresolved: dict[str, None] = field(default_factory=dict)
     programs: dict[str, None] = field(default_factory=dict)
     facts: ShellFactsCollector = field(default_factory=ShellFactsCollector)
@@ -204,7 +210,17 @@ class ShellReport:
 
     def add_violation(self, violation: str) -> None:
         """Add a construct that is refused at every trust level."""
-        self.violations[violation] = None
+        if violation not in self.violations:
+            self.violations[violation] = join_words(self._words)
+
+    @contextmanager
+    def analysing(self, words: list[Word]) -> Iterator[None]:
+        """Note that a command is being analysed, which violations then name; one that it starts comes in its place."""
+        outer, self._words = self._words, words
+        try:
+            yield
+        finally:
+            self._words = outer
 
     def add_unresolved(self, reason: str) -> None:
         """Add a reason why the effect cannot be determined from the text."""
@@ -226,6 +242,7 @@ class ShellReport:
             tuple(self.unresolved),
             tuple(self.programs),
             self.facts.facts(resolved=not self.unresolved),
+            tuple(self.violations.values()),
         )
 
 

@@ -29,6 +29,11 @@ RULES: dict[str, Rule] = {
 
 def analyze_command(analysis: ShellAnalysis, words: list[Word], stdin: PipeData) -> None:
     """Report the effects of one command."""
+    with analysis.report.analysing(words):
+        _analyze_words(analysis, words, stdin)
+
+
+def _analyze_words(analysis: ShellAnalysis, words: list[Word], stdin: PipeData) -> None:
     name = _program_name(analysis, words)
     analysis.report.facts.add_command(name or analysis.program_path(words[0].text), words[1:])
     if not name:

@@ -16,7 +16,7 @@ from qwed.kernel.analysis.assessment import Assessment
 from qwed.kernel.analysis.content_scan import scan_content
 from qwed.kernel.analysis.executable_text import value_at
 from qwed.kernel.analysis.tool_analyzers import SECRET_EXFILTRATION, SECRET_IN_PARAMETERS
-from qwed.kernel.answer import Answer, PolicyCheck, Problem, RiskAssessment, Verification, printable
+from qwed.kernel.answer import Answer, PendingCause, PolicyCheck, Problem, RiskAssessment, Verification, printable
 from qwed.kernel.case import Case, Credentials, replace
 from qwed.kernel.privacy.masking import mask_value
 from qwed.kernel.privacy.payload import OriginalFindings, Payload, encode_payload, redacted_action, redacted_facts
@@ -112,6 +112,7 @@ def build_assessment(case: Case, refusal: Answer | None) -> Assessment:
     return Assessment(
         decision=decision,
         refusal=refusal,
+        pending_cause=_pending_cause_of(case, redactor),
         risk=case.risk,
         verification=verification,
         verified_query=_verified_query(case) if decision.permits else None,
@@ -173,6 +174,14 @@ def _basis_of(case: Case) -> Case | None:
     )
 
 
+def _pending_cause_of(case: Case, redactor: Redactor | None) -> PendingCause | None:
+    cause = case.pending_cause
+    if cause is None or redactor is None:
+        return cause
+    details = redactor.message_value(cause.details)
+    return msgspec.structs.replace(cause, message=redactor.text(cause.message), details=details)
+
+
 def _is_repeatable(case: Case, error: Problem | None) -> bool:
     if case.verdict is not None:
         return case.cacheable and case.verdict.status not in _UNCACHEABLE_STATUSES
@@ -221,13 +230,17 @@ def _verification_of(case: Case, error: Problem | None) -> Verification | None:
     verdict = case.verdict or _refused_by_permission(case, error)
     if verdict is None:
         return None
-    refused_by = (error.check,) if error is not None and error.check in _DECISION_CHECKS else ()
+    failed = verdict.checks_failed
+    if error is not None and error.check in _DECISION_CHECKS:
+        failed = (*failed, error.check)
+    elif error is None and case.pending_cause is not None:
+        failed = tuple(dict.fromkeys((*failed, *case.pending_cause.checks_failed)))
     return Verification(
         status=verdict.status.on_agent_wire,
         engine=verdict.engine,
         risk_level=case.risk.word,
         checks_passed=(*verdict.checks_passed, *filter(_ALWAYS_NAMED.__contains__, case.checks_passed)),
-        checks_failed=(*verdict.checks_failed, *refused_by) if refused_by else verdict.checks_failed,
+        checks_failed=failed,
         effects=tuple([{"effect": effect.kind, "target": effect.target} for effect in verdict.effects]),
         message=verdict.message if verdict.message.isprintable() else printable(verdict.message),
     )

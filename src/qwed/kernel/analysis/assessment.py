@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from qwed.domain.agent import Agent
-from qwed.kernel.answer import Answer, PolicyCheck, RiskAssessment, Verification
+from qwed.kernel.answer import Answer, PendingCause, PolicyCheck, RiskAssessment, Verification
 from qwed.kernel.case import Case
 from qwed.kernel.privacy.payload import Payload
 from qwed.model import NO_FACTS, Decision, EffectKind, Facts, Risk
@@ -47,6 +47,7 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
     """True if no policy can change it: a hard limit refuses the action, or it is a message."""
     facts: Facts = NO_FACTS
     """What was found in the action, in the form that policies read; its secrets are not masked."""
+    pending_cause: PendingCause | None = None
     cacheable: bool = False
     """True if the same action would get the same assessment next time."""
 

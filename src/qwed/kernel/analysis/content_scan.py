@@ -1,7 +1,7 @@
 """Scans an action for secrets, personal data and privileged targets."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from threading import Lock
 from typing import NamedTuple
 
@@ -10,9 +10,23 @@ from qwed.guards.secrets import find_secrets
 from qwed.guards.text_scan import NO_STRINGS, UNSCANNED, TextFinding, is_plain, strings_in
 from qwed.kernel.request import Action
 
-RECIPIENTS = frozenset({"to", "cc", "bcc", "from", "sender", "recipient", "recipients", "reply_to", "email"})
-"""Parameters in which an address is expected: sending an email to a person does not leak that person's address."""
+_RECIPIENTS = frozenset(
+    """
+    to cc bcc replyto recipient recipients target from sender torecipients ccrecipients bccrecipients toaddresses
+    ccaddresses bccaddresses
+    """.split()  # noqa: SIM905 - a table of words reads better than a list of literals
+)
+"""Fields with the destination of a message: sending an email to a person does not leak that person's address."""
+_PARTS_OF_RECIPIENTS = frozenset({"email", "address", "emailaddress", "phone", "number", "name"})
+_CONTENT = frozenset(
+    {"body", "content", "text", "html", "attachment", "attachments", "file", "files", "rows", "records"}
+)
+"""Fields with the content of a message, which may have fields of any name."""
 _ADDRESSES = frozenset({"email", "phone"})
+_LINK_SIGNS = frozenset("/?=&")
+"""Characters of a link and not of an address."""
+_MAX_FIELDS = 5
+_PLAIN_FIELD = re.compile(r"[\w.-]{1,80}")
 _PRIVILEGED = re.compile("admin|root|superuser|production|sudo")
 
 
@@ -20,7 +34,8 @@ class ContentScan(NamedTuple):
     """Result of scanning the texts of an action."""
 
     has_pii: bool = False
-    leaks_pii: bool = False
+    pii_fields: tuple[str, ...] = ()
+    """Fields with personal data other than the address of a recipient; at most a few are named."""
     secrets: tuple[str, ...] = ()
     privileged: bool = False
     complete: bool = True
@@ -60,24 +75,49 @@ def _scan_secrets(action: Action) -> ContentScan:
 
 def _scan(action: Action) -> ContentScan:
     strings = strings_in(action.parameters) if action.parameters else NO_STRINGS
-    contents = [("", action.query or ""), ("", action.code or ""), ("", action.target or ""), *strings.pairs]
-    pii: list[tuple[str, str]] = []
+    own = [("query", action.query or ""), ("code", action.code or ""), ("target", action.target or "")]
+    contents = [*[("", text) for _, text in own], *strings.pairs]
+    pii: list[str] = []
+    fields: dict[str, None] = {}
     privileged = False
-    for path, text in contents:
+    for field, path, text in _named_texts(own, strings.pairs):
         privileged = privileged or _PRIVILEGED.search(text.lower()) is not None
-        if not is_plain(text):
-            pii.extend([(path, finding.kind) for finding in find_pii(text)])
+        kinds = [] if is_plain(text) else [finding.kind for finding in find_pii(text)]
+        pii += kinds
+        if not all(kind in _ADDRESSES and is_recipient(path, text) for kind in kinds):
+            fields[field] = None
     secrets = _secrets_in((*contents, ("", action.tool or ""), ("", action.type)))
     if not (pii or secrets or privileged) and strings.complete:
         return EMPTY_SCAN
-    incomplete = UNSCANNED in secrets or any(kind == UNSCANNED for _path, kind in pii)
+    incomplete = UNSCANNED in secrets or UNSCANNED in pii
     return ContentScan(
         has_pii=bool(pii),
-        leaks_pii=not all(kind in _ADDRESSES and name_at(path).lower() in RECIPIENTS for path, kind in pii),
+        pii_fields=tuple(fields)[:_MAX_FIELDS],
         secrets=tuple(sorted(secrets - {UNSCANNED})),
         privileged=privileged,
         complete=strings.complete and not incomplete,
     )
+
+
+def _named_texts(
+    own: Iterable[tuple[str, str]], parameters: Iterable[tuple[str, str]]
+) -> Iterator[tuple[str, str, str]]:
+    """Yield each text with the name of its field for a message, and its path; a strange name is not repeated."""
+    yield from ((name, name, text) for name, text in own)
+    for path, text in parameters:
+        yield f"parameters.{path}" if _PLAIN_FIELD.fullmatch(path) else "parameters", path, text
+
+
+def is_recipient(path: str, text: str) -> bool:
+    """Return True if a field has the destination of a message, and its text no link, which could carry anything."""
+    if not _LINK_SIGNS.isdisjoint(text):
+        return False
+    names = [re.sub("[_-]", "", part).lower() for part in path.split(".") if part and not part.isdigit()]
+    if names == ["email"]:
+        return True
+    while len(names) > 1 and names[-1] in _PARTS_OF_RECIPIENTS:
+        names.pop()
+    return bool(names) and names[-1] in _RECIPIENTS and _CONTENT.isdisjoint(names)
 
 
 def _secrets_in(texts: Iterable[tuple[str, str]]) -> set[str]:

@@ -5,7 +5,7 @@ or connect to. For `blocked_tools` the effects of a call count: they must not be
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from qwed.guards import path as paths
@@ -23,7 +23,7 @@ from qwed.kernel.analysis.embedded_values import strings_within
 from qwed.kernel.analysis.inferred_effects import MAX_FILES
 from qwed.kernel.analysis.parameter_kinds import classify_name
 from qwed.kernel.case import Case
-from qwed.kernel.request import Action
+from qwed.kernel.request import Action, quoted
 from qwed.kernel.tool_verbs import words_of
 from qwed.kernel.tools import INFORMATION_ONLY_TOOLS, PATH, SHELL, SQL_TOOLS, text_of
 from qwed.model import FILE_EFFECTS, Effect, EffectKind, Status, Verdict
@@ -50,12 +50,22 @@ def enforce_allowlists(case: Case, verdict: Verdict) -> Verdict:
     if case.resolved_action.name in INFORMATION_ONLY_TOOLS:
         return verdict
     if allowed.allowed_paths is not None:
-        files = list(_files_of(case, verdict))
-        if len(files) > MAX_FILES or not all(_is_inside(file, allowed.allowed_paths) for file in files):
-            return _refused(verdict, "path_allowed", "a file is outside the agent's allowed paths")
-    if allowed.allowed_domains is not None and not _are_domains_allowed(case, verdict, allowed.allowed_domains):
-        return _refused(verdict, "domain_allowed", "an address is not in the agent's allowed domains")
+        problem = _path_problem(list(_files_of(case, verdict)), allowed.allowed_paths)
+        if problem:
+            return _refused(verdict, "path_allowed", problem)
+    if allowed.allowed_domains is not None:
+        problem = _domain_problem(case, verdict, allowed.allowed_domains)
+        if problem:
+            return _refused(verdict, "domain_allowed", problem)
     return verdict
+
+
+def _path_problem(files: list[str], allowed: tuple[str, ...]) -> str:
+    """Return a message on the first file outside the allowed paths, or the empty string."""
+    if len(files) > MAX_FILES:
+        return f"the action names more than {MAX_FILES} files: divide it"
+    outside = next((file for file in files if not _is_inside(file, allowed)), None)
+    return "" if outside is None else f"{quoted(outside)} is outside the agent's allowed paths: {listed(allowed)}"
 
 
 def _files_of(case: Case, verdict: Verdict) -> Iterable[str]:
@@ -113,12 +123,17 @@ def named_files(action: Action) -> Iterable[str]:
             yield text
 
 
-def _are_domains_allowed(case: Case, verdict: Verdict, allowed: tuple[str, ...]) -> bool:
+def _domain_problem(case: Case, verdict: Verdict, allowed: tuple[str, ...]) -> str:
+    """Return a message on the first address outside the allowed domains, or the empty string."""
     domains = tuple(to_ascii(domain) or domain.lower() for domain in allowed)
     try:
-        return all(_is_domain_allowed(address, domains) for address in _addresses_of(case, verdict))
+        addresses = _addresses_of(case, verdict)
+        outside = next((address for address in addresses if not _is_domain_allowed(address, domains)), None)
     except TooManyAddressesError:
-        return False
+        return "a text names more addresses than are checked: divide the action"
+    if outside is None:
+        return ""
+    return f"{quoted(host_of(outside) or outside)} is not in the agent's allowed domains: {listed(allowed)}"
 
 
 def _addresses_of(case: Case, verdict: Verdict) -> Iterator[str]:
@@ -172,8 +187,19 @@ def _refused(verdict: Verdict, check: str, message: str) -> Verdict:
         violations=verdict.violations,
         facts=verdict.facts,
         checks_passed=verdict.checks_passed,
-        checks_failed=(check, *verdict.checks_failed),
+        checks_failed=tuple(dict.fromkeys((check, *verdict.checks_failed))),
     )
+
+
+_MAX_LISTED = 5
+
+
+def listed(allowed: Sequence[str]) -> str:
+    """Return what is allowed, for a message."""
+    if not allowed:
+        return "there are none"
+    more = f" and {len(allowed) - _MAX_LISTED} more" if len(allowed) > _MAX_LISTED else ""
+    return ", ".join(quoted(one) for one in allowed[:_MAX_LISTED]) + more
 
 
 _E = EffectKind

@@ -16,9 +16,10 @@ from qwed.kernel.analysis.inferred_effects import (
     inferred_effects,
     with_address_effects,
 )
-from qwed.kernel.analysis.permission_enforcement import named_files
+from qwed.kernel.analysis.permission_enforcement import listed, named_files
 from qwed.kernel.analysis.sql_statements import has_statement
 from qwed.kernel.case import Case
+from qwed.kernel.request import quoted
 from qwed.kernel.tools import INFORMATION_ONLY_TOOLS, PATH, TOOL, text_of
 from qwed.model import OUTBOUND, Effect, EffectKind, Status, Verdict
 
@@ -108,9 +109,12 @@ def analyze_path(case: Case) -> Verdict:
         return _failed(PATH, "path_given", "name the file in `action.target`", kind)
     resolved = paths.resolve(target, case.agent.permissions.allowed_paths)
     if resolved.location is paths.PathLocation.UNRESOLVABLE:
-        return _failed(PATH, "path_resolved", "the path cannot be resolved to one file", EffectKind.UNRESOLVED)
+        message = f"the path {quoted(target)} cannot be resolved to one file"
+        return _failed(PATH, "path_resolved", message, EffectKind.UNRESOLVED)
     if resolved.location is paths.PathLocation.OUTSIDE:
-        return _failed(PATH, "path_allowed", "the path is outside the agent's allowed paths", kind)
+        allowed = listed(case.agent.permissions.allowed_paths or ())
+        message = f"{quoted(target)} is outside the agent's allowed paths: {allowed}"
+        return _failed(PATH, "path_allowed", message, kind)
     return Verdict(
         status=Status.VERIFIED,
         engine=PATH,

@@ -7,7 +7,14 @@ from typing import Any, NamedTuple
 
 from qwed.kernel.answer import Answer, DecidingRule, denied
 from qwed.kernel.case import Case, replace
-from qwed.kernel.stages.decide import decide_by_tables, needs_approval, status_decision, stricter, trust_decision
+from qwed.kernel.stages.decide import (
+    decide_by_tables,
+    needs_approval,
+    status_decision,
+    stricter,
+    trust_decision,
+    with_decision,
+)
 from qwed.model import Decision, EffectKind, ErrorCode, Trust
 from qwed.policy import PolicyAnswer, PolicyOutcome
 
@@ -71,7 +78,7 @@ def _applies(case: Case, outcome: PolicyOutcome) -> bool:
 def _allow(case: Case) -> Case:
     """Return the decision of an allow, which takes the place of the trust table and of nothing else."""
     decision = stricter(status_decision(case), _PENDING if needs_approval(case) else _APPROVED)
-    return _decided(case, decision)
+    return with_decision(case, decision, _checks_passed(case), by_trust=False)
 
 
 def _ask(case: Case, outcome: PolicyOutcome) -> Case | Answer:
@@ -79,14 +86,11 @@ def _ask(case: Case, outcome: PolicyOutcome) -> Case | Answer:
     if not outcome.overrides_trust:
         decided = decide_by_tables(case)
         return decided if isinstance(decided, Answer) else replace(decided, decision=_PENDING)
-    return _decided(case, _PENDING)
+    return replace(case, decision=_PENDING, checks_passed=_checks_passed(case))
 
 
-def _decided(case: Case, decision: Decision) -> Case:
-    passed = case.checks_passed
-    if trust_decision(case) is not _DENIED:
-        passed = (*passed, _TRUST_CHECK)
-    return replace(case, decision=decision, checks_passed=passed)
+def _checks_passed(case: Case) -> tuple[str, ...]:
+    return case.checks_passed if trust_decision(case) is _DENIED else (*case.checks_passed, _TRUST_CHECK)
 
 
 def _refuse(outcome: PolicyOutcome, rule: DecidingRule) -> Answer:

@@ -29,7 +29,9 @@ def assess_risk(case: Case, _services: Services) -> Case | Answer:
     if not case.resolved_action.is_tool:
         return replace(case, risk=risk)
     factors = _factors(verdict, case.content)
-    if sum(factor.weight for factor in factors) >= RAISES_AT:
+    # The address of a recipient is a printed factor (spec 5.2), but no personal data in the content (ruling 4.27).
+    counted = [factor.weight for factor in factors if factor.factor != "pii_in_content" or case.content.pii_fields]
+    if sum(counted) >= RAISES_AT:
         risk = risk.raised()
     return replace(case, risk=risk, factors=factors, policies=_policies(case, verdict))
 
@@ -50,7 +52,7 @@ def _factors(verdict: Verdict, content: ContentScan) -> tuple[Factor, ...]:
 def _policies(case: Case, verdict: Verdict) -> tuple[PolicyCheck, ...]:
     content = case.content
     leaving = any(effect.kind in OUTBOUND for effect in verdict.effects)
-    clean = content.complete and not (content.leaks_pii and leaving)
+    clean = content.complete and not (content.pii_fields and leaving)
     return (
         PolicyCheck("no_pii_leakage", clean),
         PolicyCheck("no_secret_leakage", not content.secrets),

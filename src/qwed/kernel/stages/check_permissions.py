@@ -3,6 +3,8 @@
 from qwed.guards.secrets import mask
 from qwed.guards.text_scan import NO_STRINGS, strings_in
 from qwed.guards.tool_approval import ToolApprovalSystem
+from qwed.kernel.analysis.causes import advice_for
+from qwed.kernel.analysis.permission_enforcement import listed
 from qwed.kernel.analysis.sql_statements import has_statement
 from qwed.kernel.analysis.unregistered_tool import resolve_unregistered_tool
 from qwed.kernel.answer import Answer, denied
@@ -130,6 +132,7 @@ def _refuse_blocked(name: str) -> Answer:
         ErrorCode.TOOL_NOT_ALLOWED,
         f"{quoted(name)} is blocked for this agent",
         check="tool_not_blocked",
+        suggestion=advice_for(("tool_not_blocked",)),
         details={"tool": name},
     )
 
@@ -146,9 +149,9 @@ def _refuse_tool(case: Case, name: str, tool: Tool | None) -> Answer | None:
         return None
     return denied(
         ErrorCode.TOOL_NOT_ALLOWED,
-        f"{quoted(name)} is not among the agent's allowed tools",
+        f"{quoted(name)} is not among the agent's allowed tools: {listed(sorted(allowed))}",
         check="tool_allowed",
-        suggestion="use one of the allowed tools",
+        suggestion="use one of the allowed tools, or ask an owner to add this one to `allowed_tools`",
         details={"tool": name, "allowed": sorted(allowed)},
     )
 
@@ -159,7 +162,7 @@ def _unknown_tool(case: Case, name: str) -> Answer:
         ErrorCode.TOOL_NOT_ALLOWED,
         verdict.blocked_reason or f"unknown tool {quoted(name)}",
         check="tool_allowed",
-        suggestion="register the tool, or name it in the agent's allowed_tools",
+        suggestion="ask an owner to register the tool, or to name it in the agent's allowed_tools",
         details={"tool": mask(name)[:64], "risk_score": verdict.risk_score},
     )
 
@@ -172,10 +175,12 @@ def _refuse_engine(case: Case, resolved_action: ResolvedAction, services: Servic
         return None
     allowed = case.agent.allowed_engines
     if allowed is not None and resolved_action.analyzer not in allowed:
+        names = listed(sorted(allowed))
         return denied(
             ErrorCode.TOOL_NOT_ALLOWED,
-            f"the {resolved_action.analyzer} engine is not among the agent's allowed engines",
+            f"the {resolved_action.analyzer} engine is not among the agent's allowed engines: {names}",
             check="engine_allowed",
+            suggestion=advice_for(("engine_allowed",)),
             details={"engine": resolved_action.analyzer, "allowed": sorted(allowed)},
         )
     if resolved_action.analyzer not in services.engines.known():
@@ -183,6 +188,7 @@ def _refuse_engine(case: Case, resolved_action: ResolvedAction, services: Servic
             ErrorCode.VERIFICATION_FAILED,
             f"the {resolved_action.analyzer} engine is not installed here",
             check="engine_available",
+            suggestion=advice_for(("engine_available",)),
             details={"engine": resolved_action.analyzer, "known": sorted(services.engines.known())},
         )
     checks.append("engine_allowed")

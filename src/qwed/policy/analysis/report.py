@@ -196,7 +196,7 @@ def _witness_values(witness: Witness) -> dict[str, Any]:
             "facts": {name: group for name, group in asdict(call.facts).items() if group is not None},
             "agent": asdict(call.agent),
             "now": call.now.isoformat(),
-            "usage": [{**asdict(key), "value": _plain(value)} for key, value in call.usage.items()],
+            "usage": [{**key._asdict(), "value": _plain(value)} for key, value in call.usage.items()],
             "status": witness.circumstances.status.value,
             "needs_person": witness.circumstances.needs_person,
         },
