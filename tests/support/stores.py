@@ -285,7 +285,9 @@ class StoreFixture:
         """Commit an action that waits for approval, and reserves its cost."""
         number = next(_numbers)
         now = self.manual_clock.now
-        approval = ApprovalRequest(f"apr_{number:06}", *charge[:2], charge.high_risk_calls, now, now + 60, "key_9")
+        approval = ApprovalRequest(
+            f"apr_{number:06}", charge.cost, charge.tokens, charge.high_risk_calls, now, now + 60, "key_9"
+        )
         reservation = self.reserve(agent, step, conversation, charge)
         assert isinstance(reservation, Reservation), reservation
         outcome = self.settle(

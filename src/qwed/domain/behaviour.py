@@ -4,7 +4,8 @@ Only decisions count. A refusal before a decision, and a failure of the server, 
 """
 
 from enum import Enum, StrEnum
-from typing import NamedTuple
+
+import msgspec
 
 from qwed.model.clock import HOUR
 
@@ -55,7 +56,7 @@ LEVELS_LOST: dict[DegradationRule, int] = {
 """Trust levels lost per rule (spec 8.3)."""
 
 
-class BehaviourWindow(NamedTuple):
+class BehaviourWindow(msgspec.Struct, frozen=True, gc=False):
     """Recent behaviour of an agent, as stored."""
 
     recent_flags: str = ""

@@ -1,11 +1,12 @@
 """Evidence for a higher trust level (spec 8.2). A new level, up or down, starts new evidence."""
 
-from typing import NamedTuple
+import msgspec
+from msgspec.structs import replace
 
 from qwed.domain.behaviour import BehaviourFlag
 
 
-class TrustEvidence(NamedTuple):
+class TrustEvidence(msgspec.Struct, frozen=True, gc=False):
     """Counts since the last change of the trust level, as stored."""
 
     level_since: float = 0.0
@@ -26,11 +27,11 @@ class TrustEvidence(NamedTuple):
     def after_resolution(self, state: str) -> "TrustEvidence":
         """Return the evidence once a pending action, counted when it was requested, is resolved."""
         if state == "approved":
-            return self._replace(attestations=self.attestations + 1)
+            return replace(self, attestations=self.attestations + 1)
         if state != "rejected":
             return self
         # An action requested at another level may be rejected at this one: never more denials than actions.
-        return self._replace(denied=min(self.denied + 1, self.actions))
+        return replace(self, denied=min(self.denied + 1, self.actions))
 
 
 NO_EVIDENCE = TrustEvidence()

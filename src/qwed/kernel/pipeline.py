@@ -6,7 +6,9 @@ it is caught once, here, and answered DENIED.
 """
 
 from collections.abc import Callable, Coroutine
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
+
+import msgspec
 
 from qwed.domain.budget import NO_COST
 from qwed.domain.change_parts import Conflict
@@ -40,7 +42,7 @@ Attempt = Callable[["Run"], Coroutine[Any, None, T | Conflict]]
 """One attempt at a decision. Its result is a conflict where it must be made again, on a new snapshot."""
 
 
-class CommittedDecision(NamedTuple):
+class CommittedDecision(msgspec.Struct, frozen=True, gc=False):
     """A decision that is durable."""
 
     recorded: RecordedDecision
@@ -102,7 +104,7 @@ class Run:
             return Conflict.STALE
         if self.is_committed:
             # The record of a failure after the commit: the request is charged already.
-            outcome = outcome._replace(charge=NO_COST)
+            outcome = replace(outcome, charge=NO_COST)
         recorded = record_decision(self.case, outcome, services, now)
         if self.enter is not None:
             self.enter("commit")
@@ -186,7 +188,8 @@ async def _attempt(run: Run) -> Answer | Conflict:
     snapshot = await run.load()
     if run.enter is not None:
         run.enter("admit")
-    run.case, refusal = admit(run.case, snapshot, services.settings)
+    admission = admit(run.case, snapshot, services.settings)
+    run.case, refusal = admission.case, admission.refusal
     if run.case.agent is None:
         return refusal or denied(ErrorCode.INTERNAL)
     if refusal is None and run.case.remembered is not None:
@@ -219,7 +222,7 @@ async def _assess(run: Run) -> Assessment:
 
 
 def _answer(run: Run, decision: CommittedDecision) -> Answer:
-    (record, _entry, _write_set), committed = decision
+    record, committed = decision.recorded.record, decision.committed
     answer = answer_of(run.case, record, committed)
     if record.decision.permits:
         if run.enter is not None:

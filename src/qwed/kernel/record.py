@@ -2,7 +2,6 @@
 
 import dataclasses
 import time
-from typing import NamedTuple
 
 import msgspec
 
@@ -49,7 +48,7 @@ _PENDING, _DENIED = Decision.PENDING, Decision.DENIED
 _REFUSED = frozenset({Status.FAILED, Status.BLOCKED})
 
 
-class DecisionRecord(NamedTuple):
+class DecisionRecord(msgspec.Struct, frozen=True, gc=False):
     """A decision that is ready to be stored."""
 
     decision: Decision
@@ -61,7 +60,7 @@ class DecisionRecord(NamedTuple):
     """Position of its attestation in a chain."""
 
 
-class RecordedDecision(NamedTuple):
+class RecordedDecision(msgspec.Struct, frozen=True, gc=False):
     """A decision with its leaf and the write set that makes it durable."""
 
     record: DecisionRecord
@@ -233,12 +232,12 @@ def _remaining(case: Case, committed: Committed) -> Remaining:
 
 def proof_of(case: Case, recorded: RecordedDecision, committed: Committed, services: Services) -> str | Receipt | None:
     """Return the attestation if one was assigned, else the receipt; None for a store in memory."""
-    record, entry, write_set = recorded
+    record = recorded.record
     position = committed.position
     if record.attestation_id is None:
-        return None if position is None else receipt_of(write_set.activity.leaf, position)
+        return None if position is None else receipt_of(recorded.write_set.activity.leaf, position)
     extras = AttestationExtras(None if case.assessment is None else case.assessment.payload.sub, record.chain)
-    return attestation_of(entry, extras, case.agent.organisation_id, committed.log_index, services, position)
+    return attestation_of(recorded.entry, extras, case.agent.organisation_id, committed.log_index, services, position)
 
 
 def actor_of(case: Case) -> str:

@@ -1,6 +1,9 @@
 """Plan of a commit: the rows that a write set writes, and the state after it; the same for every store."""
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
+
+import msgspec
+from msgspec.structs import astuple
 
 from qwed.domain.budget import Usage
 from qwed.domain.change_parts import Conflict
@@ -15,7 +18,7 @@ from qwed.store.group_commit import PendingWrite
 Row = tuple[Any, ...]
 
 
-class Plan(NamedTuple):
+class Plan(msgspec.Struct, frozen=True, gc=False):
     """Rows of a write set, and the state to apply with them."""
 
     write: PendingWrite
@@ -65,7 +68,7 @@ def plan_change(change: WriteSet, state: LockedState, context: ChangeContext) ->
         _add_change(write, linked, linked_index)
         log_ends += ((linked.organisation_id, linked_index + 1),)
     if usage is not None:
-        write.usage = (change.agent_id, *usage.counters, *usage.behaviour, *usage.evidence)
+        write.usage = sql.usage_row(change.agent_id, usage)
         write.daily_total = _daily_total_row(change.agent_id, Decision.PENDING, change.activity, 0)
     return Plan(write, log_ends, usage=usage)
 
@@ -81,7 +84,7 @@ def apply_plan_parts(write_set: WriteSet, context: ChangeContext) -> None:
 def _decision_rows(write_set: WriteSet, effects: DecisionEffects, after: Transition, index: int) -> PendingWrite:
     """Return the rows of a decision at this index of its log, followed by the loss of trust it causes."""
     agent_id, activity = effects.agent.agent_id, write_set.activity
-    usage, history = after
+    usage, history = after.usage, after.history
     reservation = effects.reservation
     write = PendingWrite(
         result=Committed(index, usage.counters),
@@ -89,8 +92,8 @@ def _decision_rows(write_set: WriteSet, effects: DecisionEffects, after: Transit
         activities=(_activity_row(write_set.organisation_id, agent_id, activity, index),),
         conversation=None
         if history is None or reservation is None
-        else (agent_id, reservation.conversation_id, *history),
-        usage=(agent_id, *usage.counters, *usage.behaviour, *usage.evidence),
+        else (agent_id, reservation.conversation_id, *astuple(history)),
+        usage=sql.usage_row(agent_id, usage),
         daily_total=_daily_total_row(agent_id, effects.decision, activity, 1),
     )
     if effects.approval is not None or effects.answer_to_store is not None or effects.link is not None:
@@ -143,17 +146,16 @@ def _daily_total_row(
 
 
 def _activity_row(organisation_id: str, agent_id: str, activity: Activity, index: int) -> Row:
-    activity_id, decision, at, _cost, leaf, payload, event, attestation_id, subject_id = activity
     return (
         organisation_id,
         index,
-        activity_id,
+        activity.activity_id,
         agent_id,
-        at,
-        decision or "",
-        leaf,
-        payload,
-        event,
-        subject_id,
-        attestation_id,
+        activity.at,
+        activity.decision or "",
+        activity.leaf,
+        activity.payload,
+        activity.event,
+        activity.subject_id,
+        activity.attestation_id,
     )

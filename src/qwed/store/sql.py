@@ -3,6 +3,7 @@
 from typing import Any
 
 import msgspec
+from msgspec.structs import astuple
 
 from qwed.domain.agent import Agent, AgentLimits, AgentStatus, Key, Permissions
 from qwed.domain.behaviour import BehaviourWindow
@@ -207,6 +208,11 @@ def to_agent(row: Row) -> Agent:
 def to_usage(row: Row) -> Usage:
     """Return the counters in a row."""
     return Usage(UsageCounters(*row[1:-7]), BehaviourWindow(*row[-7:-4]), TrustEvidence(*row[-4:]))
+
+
+def usage_row(agent_id: str, usage: Usage) -> Row:
+    """Return the row of an agent's counters."""
+    return (agent_id, *astuple(usage.counters), *astuple(usage.behaviour), *astuple(usage.evidence))
 
 
 def changed_agent_row(agent: Agent) -> Row:

@@ -236,22 +236,22 @@ class SqliteStore(BaseStore):
                 plan = plan_decision(write_set, effects, self._state)
             if isinstance(plan, Conflict):
                 return completed(plan)
-            write, log_ends, after, usage = plan
+            write, after = plan.write, plan.after
             durable = self._writer.written
             if self._buckets.changed:
                 write.statements += self._buckets.statements(self._submitted + 1, durable, write_set.activity.at)
             self._writer.submit(write)
             # From here on nothing can fail: memory is never ahead of the writer.
             self._submitted += 1
-            self._state.next_indexes.update(log_ends)
+            self._state.next_indexes.update(plan.log_ends)
             if effects is not None and after is not None:
                 self._state.apply(effects, after, self._submitted, durable)
                 if effects.approval is not None:
                     self.next_expiry = min(self.next_expiry, effects.approval.expires_at)
             else:
                 self.next_expiry = 0.0  # it may have added an approval; changes are rare, so reading again is cheap
-                if usage is not None:
-                    self._state.usages[write_set.agent_id] = usage
+                if plan.usage is not None:
+                    self._state.usages[write_set.agent_id] = plan.usage
             if effects is None or effects.degradations:
                 apply_plan_parts(write_set, self._change_context())
             future: Future[Committed | Conflict] = write.future
