@@ -7,8 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from qwed.domain.agent import AgentLimits
-from qwed.domain.behaviour import NO_BEHAVIOUR, BehaviourWindow
-from qwed.domain.evidence import NO_EVIDENCE, TrustEvidence
+from qwed.domain.behaviour import NO_BEHAVIOUR, NO_EVIDENCE, BehaviourWindow, TrustEvidence
 from qwed.model import Decision, ErrorCode
 from qwed.model.clock import DAY, HOUR
 

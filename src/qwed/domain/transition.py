@@ -11,11 +11,10 @@ import msgspec
 from msgspec.structs import replace
 
 from qwed.domain.agent import Agent, AgentStatus
-from qwed.domain.behaviour import LEVELS_LOST, BehaviourFlag, DegradationRule
+from qwed.domain.behaviour import LEVELS_LOST, BehaviourFlag, DegradationRule, TrustEvidence
 from qwed.domain.budget import NO_COST, Usage, exceeded_limit
 from qwed.domain.change_parts import AgentChanged, ApprovalResolved, Conflict
 from qwed.domain.conversation import ConversationHistory
-from qwed.domain.evidence import TrustEvidence
 from qwed.domain.snapshot import Snapshot
 from qwed.domain.write_set import DecisionEffects, WriteSet
 from qwed.model import Trust

@@ -10,7 +10,6 @@ from qwed.domain.agent import Agent, Key
 from qwed.domain.budget import NO_COST, RequestCost
 from qwed.domain.conversation import ConversationStep
 from qwed.domain.snapshot import NO_TOOLS, StoredAnswer
-from qwed.domain.write_set import Reservation
 from qwed.kernel.analysis.content_scan import EMPTY_SCAN, ContentScan
 from qwed.kernel.answer import Answer, Factor, PolicyCheck
 from qwed.kernel.request import NO_OPTIONS, Action, ActionOptions, Context
@@ -87,8 +86,6 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     charge: RequestCost = NO_COST
     checks_passed: tuple[str, ...] = ()
     """Names of the checks that ran and passed so far; each check adds its own."""
-    # reserve
-    reservation: Reservation | None = None
     # check_permissions
     resolved_action: ResolvedAction = _UNSET
     # run_engine

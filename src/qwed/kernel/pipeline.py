@@ -90,7 +90,6 @@ class Run:
         conflict = self.services.store.reserve(reservation, snapshot)
         if conflict is None:
             self.reservation = reservation
-            self.case = replace(case, reservation=reservation)
         return conflict
 
     async def commit(self, refusal: Answer | None, snapshot: Snapshot) -> CommittedDecision | Conflict:
@@ -105,7 +104,7 @@ class Run:
         if self.is_committed:
             # The record of a failure after the commit: the request is charged already.
             outcome = replace(outcome, charge=NO_COST)
-        recorded = record_decision(self.case, outcome, services, now)
+        recorded = record_decision(self.case, outcome, self.reservation, services, now)
         if self.enter is not None:
             self.enter("commit")
         committed = await services.store.commit(recorded.write_set)
@@ -124,10 +123,9 @@ class Run:
 
     async def _refuse_conflict(self, conflict: Conflict, snapshot: Snapshot) -> CommittedDecision | Conflict:
         """Record the refusal for a conflict that another attempt would meet as well, or return the conflict."""
-        if conflict is not Conflict.LEASE_EXPIRED or self.case.reservation is None:
+        if conflict is not Conflict.LEASE_EXPIRED or self.reservation is None:
             return conflict
         self.release()
-        self.case = replace(self.case, reservation=None)
         return await self.commit(denied(ErrorCode.LEASE_EXPIRED), snapshot)
 
     def release(self) -> None:
@@ -236,6 +234,5 @@ def _answer(run: Run, decision: CommittedDecision) -> Answer:
 async def _record_failure(run: Run) -> Answer | Problem:
     if run.case.agent is None:
         return denied(ErrorCode.INTERNAL)
-    run.case = replace(run.case, reservation=None)
     result = await run.commit(denied(ErrorCode.INTERNAL), _EMPTY_SNAPSHOT)
     return problem(ErrorCode.INTERNAL) if isinstance(result, Conflict) else _answer(run, result)

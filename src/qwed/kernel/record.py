@@ -14,13 +14,14 @@ from qwed.domain.write_set import (
     DecisionEffects,
     IdempotentAnswer,
     Notice,
+    Reservation,
     WriteSet,
 )
 from qwed.kernel.agents.trust import degradation_change
 from qwed.kernel.analysis.assessment import Assessment
 from qwed.kernel.analysis.content_scan import scan_content
 from qwed.kernel.answer import Answer, Problem, Remaining, problem
-from qwed.kernel.audit.issue import attestation_of, receipt_of
+from qwed.kernel.audit.issue import attestation_of
 from qwed.kernel.audit_change import GATE, agent_notices
 from qwed.kernel.case import Case
 from qwed.kernel.decision import Outcome
@@ -68,7 +69,9 @@ class RecordedDecision(msgspec.Struct, frozen=True, gc=False):
     write_set: WriteSet
 
 
-def record_decision(case: Case, outcome: Outcome, services: Services, now: float) -> RecordedDecision:
+def record_decision(
+    case: Case, outcome: Outcome, reservation: Reservation | None, services: Services, now: float
+) -> RecordedDecision:
     """Give the decision its ids, seal its content and collect all that it writes."""
     record = _record_of(case, outcome, services, now)
     agent, context = case.agent, case.context
@@ -98,7 +101,7 @@ def record_decision(case: Case, outcome: Outcome, services: Services, now: float
         agent=case.agent,
         decision=record.decision,
         charge=outcome.charge,
-        reservation=case.reservation,
+        reservation=reservation,
         approval=record.approval,
         idempotency_key=None
         if case.idempotency_key is None or case.remembered is not None
@@ -235,7 +238,10 @@ def proof_of(case: Case, recorded: RecordedDecision, committed: Committed, servi
     record = recorded.record
     position = committed.position
     if record.attestation_id is None:
-        return None if position is None else receipt_of(recorded.write_set.activity.leaf, position)
+        if position is None:
+            return None
+        leaf_text = recorded.write_set.activity.leaf
+        return Receipt(index=position.index, leaf=leaf_text, path=position.path(), head=position.head)
     extras = AttestationExtras(None if case.assessment is None else case.assessment.payload.sub, record.chain)
     return attestation_of(recorded.entry, extras, case.agent.organisation_id, committed.log_index, services, position)
 

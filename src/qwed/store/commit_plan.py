@@ -68,7 +68,7 @@ def plan_change(change: WriteSet, state: LockedState, context: ChangeContext) ->
         _add_change(write, linked, linked_index)
         log_ends += ((linked.organisation_id, linked_index + 1),)
     if usage is not None:
-        write.usage = sql.usage_row(change.agent_id, usage)
+        write.usage = usage_row(change.agent_id, usage)
         write.daily_total = _daily_total_row(change.agent_id, Decision.PENDING, change.activity, 0)
     return Plan(write, log_ends, usage=usage)
 
@@ -93,7 +93,7 @@ def _decision_rows(write_set: WriteSet, effects: DecisionEffects, after: Transit
         conversation=None
         if history is None or reservation is None
         else (agent_id, reservation.conversation_id, *astuple(history)),
-        usage=sql.usage_row(agent_id, usage),
+        usage=usage_row(agent_id, usage),
         daily_total=_daily_total_row(agent_id, effects.decision, activity, 1),
     )
     if effects.approval is not None or effects.answer_to_store is not None or effects.link is not None:
@@ -135,6 +135,11 @@ def _add_change(write: PendingWrite, change: WriteSet, index: int) -> None:
 def _add_notices(write: PendingWrite, change: WriteSet) -> None:
     write.statements += notice_statements(change.organisation_id, change.notices, change.activity.at)
     write.has_notices = True
+
+
+def usage_row(agent_id: str, usage: Usage) -> Row:
+    """Return the row of an agent's counters."""
+    return (agent_id, *astuple(usage.counters), *astuple(usage.behaviour), *astuple(usage.evidence))
 
 
 def _daily_total_row(

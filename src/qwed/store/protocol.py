@@ -10,9 +10,9 @@ from typing import NamedTuple, Protocol
 
 from qwed.domain.access_lists import AccessLists
 from qwed.domain.agent import Agent, Key
+from qwed.domain.behaviour import TrustEvidence
 from qwed.domain.budget import UsageCounters
 from qwed.domain.change_parts import AttestationRevoked, Conflict, Webhook
-from qwed.domain.evidence import TrustEvidence
 from qwed.domain.snapshot import ChainEnd, Snapshot, SnapshotKeys
 from qwed.domain.write_set import Committed, Reservation, WriteSet
 from qwed.futures import CallScheduler, Future

@@ -3,13 +3,11 @@
 from typing import Any
 
 import msgspec
-from msgspec.structs import astuple
 
 from qwed.domain.agent import Agent, AgentLimits, AgentStatus, Key, Permissions
-from qwed.domain.behaviour import BehaviourWindow
+from qwed.domain.behaviour import BehaviourWindow, TrustEvidence
 from qwed.domain.budget import Usage, UsageCounters
 from qwed.domain.change_parts import ApprovalRequest, Webhook
-from qwed.domain.evidence import TrustEvidence
 from qwed.domain.write_set import Activity, Committed, IdempotentAnswer
 from qwed.model import Trust
 from qwed.store.columns import insert, on_conflict_replace, select, table_columns, upsert
@@ -208,11 +206,6 @@ def to_agent(row: Row) -> Agent:
 def to_usage(row: Row) -> Usage:
     """Return the counters in a row."""
     return Usage(UsageCounters(*row[1:-7]), BehaviourWindow(*row[-7:-4]), TrustEvidence(*row[-4:]))
-
-
-def usage_row(agent_id: str, usage: Usage) -> Row:
-    """Return the row of an agent's counters."""
-    return (agent_id, *astuple(usage.counters), *astuple(usage.behaviour), *astuple(usage.evidence))
 
 
 def changed_agent_row(agent: Agent) -> Row:

@@ -12,10 +12,10 @@ from urllib.parse import quote
 from msgspec.structs import replace
 
 from qwed.domain.access_lists import NO_LISTS
+from qwed.domain.behaviour import TrustEvidence
 from qwed.domain.budget import NO_COST, UsageCounters
 from qwed.domain.change_parts import Conflict
 from qwed.domain.conversation import EMPTY_HISTORY
-from qwed.domain.evidence import TrustEvidence
 from qwed.domain.snapshot import NO_CHAIN, NO_STEPS, ChainEnd, Snapshot, SnapshotKeys, StoredAnswer
 from qwed.domain.transition import CommitLimits
 from qwed.domain.write_set import Committed, Reservation, WriteSet

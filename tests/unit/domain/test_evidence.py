@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import astuple, replace
 
-from qwed.domain.behaviour import BehaviourFlag
-from qwed.domain.evidence import NO_EVIDENCE, TrustEvidence
+from qwed.domain.behaviour import NO_EVIDENCE, BehaviourFlag, TrustEvidence
 
 EARNED = TrustEvidence(5.0, 10, 2, 3)
 

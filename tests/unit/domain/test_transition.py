@@ -10,11 +10,10 @@ import pytest
 
 from qwed.domain.access_lists import AccessLists, ListEntry, ListName
 from qwed.domain.agent import AgentStatus
-from qwed.domain.behaviour import BehaviourFlag, BehaviourWindow, DegradationRule
+from qwed.domain.behaviour import BehaviourFlag, BehaviourWindow, DegradationRule, TrustEvidence
 from qwed.domain.budget import NO_COST, NO_USAGE, RequestCost, Usage
 from qwed.domain.change_parts import ApprovalRequest, ApprovalResolved, Conflict
 from qwed.domain.conversation import MAX_REPEATS, ConversationHistory, ConversationStep
-from qwed.domain.evidence import TrustEvidence
 from qwed.domain.snapshot import ChainEnd, Snapshot
 from qwed.domain.transition import (
     CommitLimits,

@@ -18,12 +18,11 @@ from hypothesis import strategies as st
 from msgspec.structs import astuple, replace
 
 from qwed.domain.agent import Agent, AgentStatus, Key
-from qwed.domain.behaviour import BehaviourFlag, BehaviourWindow, DegradationRule
+from qwed.domain.behaviour import BehaviourFlag, BehaviourWindow, DegradationRule, TrustEvidence
 from qwed.domain.budget import NO_COST, ONE_REQUEST, RequestCost, Usage, UsageCounters
 from qwed.domain.change_parts import ApprovalRequest
 from qwed.domain.conversation import MAX_REPEATS, ConversationHistory
 from qwed.domain.credentials import API_KEY, NewCredential, mint
-from qwed.domain.evidence import TrustEvidence
 from qwed.domain.snapshot import ChainEnd, Snapshot, StoredAnswer
 from qwed.domain.transition import usage_after
 from qwed.domain.write_set import ChainLink, Committed, Reservation
@@ -39,6 +38,7 @@ from qwed.model.clock import DAY, HOUR
 from qwed.settings import Settings
 from qwed.store import sql
 from qwed.store.columns import insert
+from qwed.store.commit_plan import usage_row
 from tests.support.manual_clock import NOON, ManualClock
 from tests.support.stores import ORGANISATION, StoreFixture, agent_of
 
@@ -601,7 +601,7 @@ def _prepare(
     """Write the rows of a state and load it."""
     agent_id = f"agent_{next(_agents)}"
     agent = store_fixture.register(agent_of(agent_id, **limit))
-    store_fixture.write(insert("usage"), *sql.usage_row(agent_id, usage))
+    store_fixture.write(insert("usage"), *usage_row(agent_id, usage))
     if history.steps:
         store_fixture.write(insert("conversations"), agent_id, "c", *astuple(history))
     if chain.links:

@@ -9,9 +9,8 @@ import pytest
 from msgspec.structs import replace as with_fields
 
 from qwed.domain.agent import AgentStatus
-from qwed.domain.behaviour import BehaviourFlag
+from qwed.domain.behaviour import NO_EVIDENCE, BehaviourFlag, TrustEvidence
 from qwed.domain.change_parts import AgentChanged, AgentUnchanged, ApprovalRequest, ElevationRequested
-from qwed.domain.evidence import NO_EVIDENCE, TrustEvidence
 from qwed.domain.write_set import Committed, Reservation
 from qwed.gate import open_gate
 from qwed.model import Decision, Trust

@@ -15,7 +15,7 @@ from qwed.domain.write_set import Reservation, WriteSet
 from qwed.futures import Future
 from qwed.store.change_handlers import ChangeContext
 from qwed.store.commit_plan import Plan, apply_plan_parts, plan_change, plan_decision
-from qwed.store.group_commit import LEAF_OF_ROW, PendingWrite, rows_of
+from qwed.store.group_commit import LEAF_OF_ROW, BatchRows, PendingWrite
 from qwed.store.log import Integration, Sequencer
 from qwed.store.postgres.cache import SharedEntityCache
 from qwed.store.postgres.commits_in_flight import CommitsInFlight
@@ -120,7 +120,7 @@ class BatchTransaction:
             self._connection.execute("ROLLBACK")
             return
         integration = self.integration = self._integrate(writes)
-        values = batch_values(rows_of(writes), integration)
+        values = batch_values(BatchRows(writes), integration)
         self._mark_committing()
         self.commit_sent = True
         with self._connection.pipeline():
