@@ -13,7 +13,7 @@ from qwed.ledger.sequencer import Sequencer
 from qwed.model.clock import Clock
 from qwed.settings import Settings
 from qwed.store.data_directory import FILE_NAME
-from qwed.store.group_commit import PendingWrite, rows_of, write_batch
+from qwed.store.group_commit import BatchRows, PendingWrite, write_batch
 from qwed.store.log import frontier_reader
 from qwed.store.migrate import migrate
 
@@ -53,7 +53,7 @@ class Log:
 
     def append(self, leaves: int) -> None:
         """Commit one batch."""
-        batch = rows_of([self._write(number) for number in range(leaves)])
+        batch = BatchRows([self._write(number) for number in range(leaves)])
         write_batch(self.connection, batch, self._sequencer, frontier_reader(self.connection))
         self.size += leaves
 

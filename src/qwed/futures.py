@@ -23,6 +23,10 @@ CallScheduler = Callable[[Callable[[], None]], None]
 """Schedules a callback for the end of the current event loop tick."""
 
 
+_lock = threading.Lock()
+"""Held to publish futures and to register their waiters, for a few instructions: one lock for all costs less."""
+
+
 def call_now(do: Callable[[], None]) -> None:
     """Call `do` immediately; the scheduler where no event loop runs."""
     do()
@@ -31,17 +35,14 @@ def call_now(do: Callable[[], None]) -> None:
 class Future(Generic[T]):
     """One-shot result, set once from any thread with `set_result` and published with `notify`."""
 
-    __slots__ = ("_event", "_failure", "_lock", "_value", "_waiter", "_waker", "done")
-
-    def __init__(self) -> None:
-        self.done = False
-        self._value: T | None = None
-        self._failure: BaseException | None = None
-        self._event: threading.Event | None = None
-        self._waiter: Callable[[Future[T]], None] | None = None
-        """Callback of the waiting coroutine, called on its loop by the waker."""
-        self._waker: Waker | None = None
-        self._lock = threading.Lock()
+    # Attributes of the class: every decision makes a future, and a constructor would cost more than all else in it.
+    done = False
+    _value: T | None = None
+    _failure: BaseException | None = None
+    _event: threading.Event | None = None
+    _waiter: "Callable[[Future[T]], None] | None" = None
+    """Callback of the waiting coroutine, called on its loop by the waker."""
+    _waker: Waker | None = None
 
     def set_result(self, value: T) -> None:
         """Set the result. Waiters are woken by `notify`."""
@@ -72,7 +73,7 @@ class Future(Generic[T]):
     def wait(self, seconds: float) -> None:
         """Block this thread until the future is done, without raising its exception; raise TimeoutError after
         `seconds`."""
-        with self._lock:
+        with _lock:
             if self.done:
                 return
             # Every thread that waits shares one event: a second one would leave the first waiter asleep.
@@ -92,9 +93,11 @@ def completed(value: T) -> Future[T]:
 def notify(futures: Iterable[Future[Any]]) -> None:
     """Mark the futures as done and wake their waiters, with one call for each event loop."""
     groups: dict[Waker, list[Future[Any]]] = {}
-    for future in futures:
-        with future._lock:
+    futures = [*futures]
+    with _lock:
+        for future in futures:
             future.done = True
+    for future in futures:
         if future._event is not None:
             future._event.set()
         if future._waker is not None:
@@ -220,7 +223,7 @@ class LoopRunner:
 
     def subscribe(self, future: Future[Any], waiter: Callable[[Future[Any]], None]) -> bool:
         """Have `waiter` called on the loop when the future is done; return False if it is done already."""
-        with future._lock:
+        with _lock:
             if future.done:
                 return False
             future._waiter = waiter

@@ -294,7 +294,8 @@ class StoreFixture:
         now = self.manual_clock.now
         approval = ApprovalRequest(
             f"apr_{number:06}",
-            *charge[:2],
+            charge.cost,
+            charge.tokens,
             charge.high_risk_calls,
             now,
             now + 60,

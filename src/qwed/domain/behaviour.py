@@ -1,10 +1,13 @@
-"""Trust degradation: an agent's recent behaviour and the rules that lower its trust (spec 8.3, ruling 4.2).
+"""What an agent's trust depends on: its recent behaviour, the rules that lower trust (spec 8.3, ruling 4.2), and the
+evidence for a higher level (spec 8.2).
 
 Only decisions count. A refusal before a decision, and a failure of the server, do not.
 """
 
 from enum import Enum, StrEnum
-from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
 
 from qwed.model.clock import HOUR
 
@@ -60,7 +63,7 @@ LEVELS_LOST: dict[DegradationRule, int] = {
 """Trust levels lost per rule (spec 8.3)."""
 
 
-class BehaviourWindow(NamedTuple):
+class BehaviourWindow(msgspec.Struct, frozen=True, gc=False):
     """Recent behaviour of an agent, as stored."""
 
     recent_flags: str = ""
@@ -102,3 +105,34 @@ def _within_an_hour(times: str, at: float) -> list[str]:
 
 
 NO_BEHAVIOUR = BehaviourWindow()
+
+
+class TrustEvidence(msgspec.Struct, frozen=True, gc=False):
+    """Counts since the last change of the trust level, as stored. A new level, up or down, starts new evidence."""
+
+    level_since: float = 0.0
+    """Time of the last change of the level; 0 for an agent that still has its first one."""
+    actions: int = 0
+    denied: int = 0
+    """Denials by the server or by a person."""
+    attestations: int = 0
+
+    def after(self, flag: BehaviourFlag, attested: bool) -> "TrustEvidence":
+        """Return the evidence after this decision."""
+        if not flag.is_action:
+            return self
+        return TrustEvidence(
+            self.level_since, self.actions + 1, self.denied + flag.is_denied, self.attestations + attested
+        )
+
+    def after_resolution(self, state: str) -> "TrustEvidence":
+        """Return the evidence once a pending action, counted when it was requested, is resolved."""
+        if state == "approved":
+            return replace(self, attestations=self.attestations + 1)
+        if state != "rejected":
+            return self
+        # An action requested at another level may be rejected at this one: never more denials than actions.
+        return replace(self, denied=min(self.denied + 1, self.actions))
+
+
+NO_EVIDENCE = TrustEvidence()

@@ -3,14 +3,16 @@
 from functools import lru_cache
 from typing import NamedTuple
 
+import msgspec
+from msgspec.structs import replace
+
 from qwed.domain.agent import AgentLimits
-from qwed.domain.behaviour import NO_BEHAVIOUR, BehaviourWindow
-from qwed.domain.evidence import NO_EVIDENCE, TrustEvidence
+from qwed.domain.behaviour import NO_BEHAVIOUR, NO_EVIDENCE, BehaviourWindow, TrustEvidence
 from qwed.model import Decision, ErrorCode
 from qwed.model.clock import DAY, HOUR
 
 
-class RequestCost(NamedTuple):
+class RequestCost(msgspec.Struct, frozen=True, gc=False):
     """Cost of one decision. Money in micro-dollars."""
 
     cost: int = 0
@@ -21,15 +23,23 @@ class RequestCost(NamedTuple):
 
     def plus(self, other: "RequestCost") -> "RequestCost":
         """Return the sum of both."""
-        a, b, c, d, e = self
-        v, w, x, y, z = other
-        return RequestCost(a + v, b + w, c + x, d + y, e + z)
+        return RequestCost(
+            self.cost + other.cost,
+            self.tokens + other.tokens,
+            self.requests + other.requests,
+            self.tool_calls + other.tool_calls,
+            self.high_risk_calls + other.high_risk_calls,
+        )
 
     def minus(self, other: "RequestCost") -> "RequestCost":
         """Return the difference."""
-        a, b, c, d, e = self
-        v, w, x, y, z = other
-        return RequestCost(a - v, b - w, c - x, d - y, e - z)
+        return RequestCost(
+            self.cost - other.cost,
+            self.tokens - other.tokens,
+            self.requests - other.requests,
+            self.tool_calls - other.tool_calls,
+            self.high_risk_calls - other.high_risk_calls,
+        )
 
 
 NO_COST = RequestCost()
@@ -49,7 +59,7 @@ class LimitExceeded(NamedTuple):
     reset_at: float
 
 
-class UsageCounters(NamedTuple):
+class UsageCounters(msgspec.Struct, frozen=True, gc=False):
     """Counters of one agent at one moment, as they are stored and shown as the budget.
 
     Windows only move forward, so a clock that jumps back frees no budget.
@@ -75,14 +85,15 @@ class UsageCounters(NamedTuple):
             return self
         counters = self
         if hour > self.hour:
-            counters = counters._replace(hour=hour, requests_hour=0, tool_calls_hour=0)
+            counters = replace(counters, hour=hour, requests_hour=0, tool_calls_hour=0)
         if day > self.day:
-            counters = counters._replace(day=day, requests_day=0, cost_day=0, tokens_day=0, high_risk_day=0)
+            counters = replace(counters, day=day, requests_day=0, cost_day=0, tokens_day=0, high_risk_day=0)
         return counters
 
     def plus(self, charge: RequestCost, decision: Decision, limits: AgentLimits) -> "UsageCounters":
         """Return the counters after a decision. A request always counts; the rest only if the action may run."""
-        cost, tokens, requests, calls, high_risk = charge
+        cost, tokens, high_risk = charge.cost, charge.tokens, charge.high_risk_calls
+        requests, calls = charge.requests, charge.tool_calls
         used = decision.permits
         pending = decision is _PENDING
         hourly, daily, tools = limits.requests_per_hour, limits.requests_per_day, limits.tool_calls_per_hour
@@ -103,7 +114,8 @@ class UsageCounters(NamedTuple):
 
     def resolved(self, cost: int, tokens: int, high_risk: int, *, used: bool) -> "UsageCounters":
         """Return the counters once a pending action is resolved: its cost is used if approved, free if not."""
-        free = self._replace(
+        free = replace(
+            self,
             pending_cost=self.pending_cost - cost,
             pending_tokens=self.pending_tokens - tokens,
             pending_high_risk=self.pending_high_risk - high_risk,
@@ -111,7 +123,8 @@ class UsageCounters(NamedTuple):
         )
         if not used:
             return free
-        return free._replace(
+        return replace(
+            free,
             cost_day=self.cost_day + cost,
             tokens_day=self.tokens_day + tokens,
             high_risk_day=self.high_risk_day + high_risk,
@@ -128,7 +141,7 @@ def _up_to(limit: int, current: int, more: int) -> int:
     return total if total <= limit else max(current, limit)
 
 
-class Usage(NamedTuple):
+class Usage(msgspec.Struct, frozen=True, gc=False):
     """Counters of an agent and what trust depends on: its recent behaviour and its evidence, as stored."""
 
     counters: UsageCounters = NO_USAGE

@@ -1,6 +1,6 @@
 """State of a conversation, and the step and loop rules that use it (spec 9.2 and 9.3, guide LOOP-004)."""
 
-from typing import NamedTuple
+import msgspec
 
 from qwed.model import Decision, ErrorCode
 
@@ -11,7 +11,7 @@ MAX_SAME_STATE = 2
 _APPROVED = Decision.APPROVED
 
 
-class ConversationStep(NamedTuple):
+class ConversationStep(msgspec.Struct, frozen=True, gc=False):
     """Action with its number in a conversation."""
 
     number: int
@@ -25,7 +25,7 @@ class ConversationStep(NamedTuple):
     """True outside a conversation: then it has no history."""
 
 
-class ConversationHistory(NamedTuple):
+class ConversationHistory(msgspec.Struct, frozen=True, gc=False):
     """Committed steps of a conversation, as stored. Each rule is checked twice: early, to refuse cheaply, and again at
     commit, because other steps may have committed meanwhile."""
 

@@ -39,7 +39,7 @@ class ChainEnd(NamedTuple):
 NO_CHAIN = ChainEnd()
 
 
-class SnapshotKeys(NamedTuple):
+class SnapshotKeys(msgspec.Struct, frozen=True, gc=False):
     """Names of the state that a decision reads."""
 
     agent_id: str

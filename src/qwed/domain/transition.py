@@ -7,12 +7,14 @@ was based on, because other decisions may have committed since its snapshot was 
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
+import msgspec
+from msgspec.structs import replace
+
 from qwed.domain.agent import Agent, AgentStatus
-from qwed.domain.behaviour import LEVELS_LOST, BehaviourFlag, DegradationRule
+from qwed.domain.behaviour import LEVELS_LOST, BehaviourFlag, DegradationRule, TrustEvidence
 from qwed.domain.budget import NO_COST, Usage, exceeded_limit
 from qwed.domain.change_parts import AgentChanged, ApprovalResolved, Conflict
 from qwed.domain.conversation import ConversationHistory
-from qwed.domain.evidence import TrustEvidence
 from qwed.domain.snapshot import Snapshot
 from qwed.domain.usage_window import (
     EMPTY_SERIES,
@@ -36,7 +38,7 @@ class CommitLimits(NamedTuple):
     max_open_approvals: int
 
 
-class CurrentState(NamedTuple):
+class CurrentState(msgspec.Struct, frozen=True, gc=False):
     """State that a decision is checked against: its snapshot, taken again where nothing else can change it."""
 
     snapshot: Snapshot
@@ -50,7 +52,7 @@ class CurrentState(NamedTuple):
     """Series that the decision adds to, as far as they have begun."""
 
 
-class Transition(NamedTuple):
+class Transition(msgspec.Struct, frozen=True, gc=False):
     """Counters of the agent and history of the conversation after a decision; None for a history that stays."""
 
     usage: Usage
@@ -80,7 +82,7 @@ def transition_of(
             return Conflict.STALE
         if effects.degradations:
             # A new level starts new evidence.
-            after = after._replace(evidence=TrustEvidence(level_since=at))
+            after = replace(after, evidence=TrustEvidence(level_since=at))
     return Transition(after, history, () if effects.usage is None else _series_after(effects, current, at))
 
 
@@ -180,7 +182,7 @@ def usage_after_change(write_set: WriteSet, usage_of: Callable[[str], Usage]) ->
             after = Usage(counters, usage.behaviour, usage.evidence.after_resolution(part.state))
         elif isinstance(part, AgentChanged) and part.before.trust is not part.after.trust:
             usage = after or usage_of(part.after.agent_id)
-            after = usage._replace(evidence=TrustEvidence(level_since=write_set.activity.at))
+            after = replace(usage, evidence=TrustEvidence(level_since=write_set.activity.at))
     return after
 
 

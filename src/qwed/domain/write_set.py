@@ -32,7 +32,7 @@ class LogPosition(Protocol):
         """Return the audit path of the leaf, in hex."""
 
 
-class Committed(NamedTuple):
+class Committed(msgspec.Struct, frozen=True, gc=False):
     """Index of the leaf in its log, the agent's counters after a decision, and the position of the leaf."""
 
     log_index: int
@@ -60,7 +60,7 @@ class Reservation(msgspec.Struct, eq=False):
         return self.agent_id, self.conversation_id, self.step.number
 
 
-class Activity(NamedTuple):
+class Activity(msgspec.Struct, frozen=True, gc=False):
     """Decision or change to append to the log."""
 
     activity_id: str

@@ -6,7 +6,9 @@ said to a stranger, and nothing is reserved for a request that is refused here. 
 
 import hashlib
 import math
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from qwed.domain.agent import Agent, AgentLimits, AgentStatus
 from qwed.domain.budget import ONE_REQUEST, LimitExceeded, RequestCost
@@ -32,7 +34,7 @@ _KEY_IN_FLIGHT = "a request with this key is still being decided: retry when it 
 _BAD_KEY = "Idempotency-Key must be 1 to 255 printable ASCII characters"
 
 
-class Admission(NamedTuple):
+class Admission(msgspec.Struct, frozen=True, gc=False):
     """The case as far as it was checked, and the refusal that stopped it."""
 
     case: Case
@@ -102,9 +104,10 @@ def admit(case: Case, snapshot: Snapshot, settings: Settings) -> Admission:
     if snapshot.stored_answer is not None:
         # Also where it is refused before its key is looked at: the stored answer is no conflict then.
         case = replace(case, remembered=snapshot.stored_answer)
-    case, refusal = _admit_caller(case, snapshot)
-    if refusal is not None:
-        return Admission(case, refusal)
+    admission = _admit_caller(case, snapshot)
+    if admission.refusal is not None:
+        return admission
+    case = admission.case
     if case.unparsed is not None:
         return Admission(case, case.unparsed)
     if case.idempotency_key is not None:
@@ -160,7 +163,7 @@ def with_step_number(case: Case, snapshot: Snapshot) -> Case:
     if not case.step.auto_numbered:
         return case
     number = snapshot.next_step()
-    return replace(case, step=case.step._replace(number=number), context=replace(case.context, step_number=number))
+    return replace(case, step=replace(case.step, number=number), context=replace(case.context, step_number=number))
 
 
 def _refuse_step(code: ErrorCode, case: Case, snapshot: Snapshot, max_steps: int) -> Admission:

@@ -11,7 +11,7 @@ from qwed.domain.budget import NO_COST, RequestCost
 from qwed.domain.conversation import ConversationStep
 from qwed.domain.policy_set import PolicySet
 from qwed.domain.snapshot import NO_TOOLS, StoredAnswer
-from qwed.domain.write_set import Reservation, UsageEffects
+from qwed.domain.write_set import UsageEffects
 from qwed.kernel.analysis.content_scan import EMPTY_SCAN, ContentScan
 from qwed.kernel.answer import Answer, DecidingRule, Factor, PendingCause, PolicyCheck
 from qwed.kernel.request import NO_OPTIONS, Action, ActionOptions, Context
@@ -100,8 +100,6 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     charge: RequestCost = NO_COST
     checks_passed: tuple[str, ...] = ()
     """Names of the checks that ran and passed so far; each check adds its own."""
-    # reserve
-    reservation: Reservation | None = None
     # check_permissions
     resolved_action: ResolvedAction = _UNSET
     # run_engine

@@ -4,7 +4,7 @@ Nothing is read, written, drawn or timed here. The pipeline, a simulation and a 
 function.
 """
 
-from typing import NamedTuple
+import msgspec
 
 from qwed.domain.behaviour import BehaviourFlag, DegradationRule
 from qwed.domain.budget import NO_COST, RequestCost, exceeded_limit
@@ -25,7 +25,7 @@ _POLICY_CODES = frozenset({ErrorCode.POLICY_DENIED.code, ErrorCode.POLICY_FAILED
 _APPROVALS_LEFT = ErrorCode.APPROVALS_FULL.check
 
 
-class Outcome(NamedTuple):
+class Outcome(msgspec.Struct, frozen=True, gc=False):
     """What is decided, before it has an id and a place in the log."""
 
     decision: Decision
@@ -50,7 +50,8 @@ class Outcome(NamedTuple):
 
 def decide(case: Case, snapshot: Snapshot, assessment: Assessment, settings: Settings) -> tuple[Case, Outcome]:
     """Return the decision about a request with this assessment."""
-    case, refusal = admit(case, snapshot, settings)
+    admission = admit(case, snapshot, settings)
+    case, refusal = admission.case, admission.refusal
     if refusal is None:
         case = apply_policies(replace(case, assessment=assessment), snapshot, case.now)
     return case, conclude(case, snapshot, refusal, settings, case.now)

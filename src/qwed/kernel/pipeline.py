@@ -6,7 +6,9 @@ it is caught once, here, and answered DENIED.
 """
 
 from collections.abc import Callable, Coroutine
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
+
+import msgspec
 
 from qwed.domain.budget import NO_COST
 from qwed.domain.change_parts import Conflict
@@ -42,7 +44,7 @@ Attempt = Callable[["Run"], Coroutine[Any, None, T | Conflict]]
 """One attempt at a decision. Its result is a conflict where it must be made again, on a new snapshot."""
 
 
-class CommittedDecision(NamedTuple):
+class CommittedDecision(msgspec.Struct, frozen=True, gc=False):
     """A decision that is durable."""
 
     recorded: RecordedDecision
@@ -90,7 +92,6 @@ class Run:
         conflict = self.services.store.reserve(reservation, snapshot)
         if conflict is None:
             self.reservation = reservation
-            self.case = replace(case, reservation=reservation)
         return conflict
 
     async def commit(self, refusal: Answer | None, snapshot: Snapshot) -> CommittedDecision | Conflict:
@@ -107,8 +108,8 @@ class Run:
             return Conflict.STALE
         if self.is_committed:
             # The record of a failure after the commit: the request is charged already.
-            outcome = outcome._replace(charge=NO_COST)
-        recorded = record_decision(self.case, outcome, services, now)
+            outcome = replace(outcome, charge=NO_COST)
+        recorded = record_decision(self.case, outcome, self.reservation, services, now)
         if self.enter is not None:
             self.enter("commit")
         committed = await services.store.commit(recorded.write_set)
@@ -141,10 +142,9 @@ class Run:
 
     async def _refuse_conflict(self, conflict: Conflict, snapshot: Snapshot) -> CommittedDecision | Conflict:
         """Record the refusal for a conflict that another attempt would meet as well, or return the conflict."""
-        if conflict is not Conflict.LEASE_EXPIRED or self.case.reservation is None:
+        if conflict is not Conflict.LEASE_EXPIRED or self.reservation is None:
             return conflict
         self.release()
-        self.case = replace(self.case, reservation=None)
         return await self.commit(denied(ErrorCode.LEASE_EXPIRED), snapshot)
 
     def release(self) -> None:
@@ -214,7 +214,8 @@ async def _attempt(run: Run) -> Answer | Conflict:
     snapshot = await run.load()
     if run.enter is not None:
         run.enter("admit")
-    run.case, refusal = admit(run.case, snapshot, services.settings)
+    admission = admit(run.case, snapshot, services.settings)
+    run.case, refusal = admission.case, admission.refusal
     if run.case.agent is None:
         return refusal or denied(ErrorCode.INTERNAL)
     if refusal is None and run.case.remembered is not None:
@@ -247,7 +248,7 @@ async def _assess(run: Run) -> Assessment:
 
 
 def _answer(run: Run, decision: CommittedDecision) -> Answer:
-    (record, _entry, _write_set), committed = decision
+    record, committed = decision.recorded.record, decision.committed
     answer = answer_of(run.case, record, committed)
     if record.decision.permits:
         if run.enter is not None:
@@ -261,6 +262,5 @@ def _answer(run: Run, decision: CommittedDecision) -> Answer:
 async def _record_failure(run: Run) -> Answer | Problem:
     if run.case.agent is None:
         return denied(ErrorCode.INTERNAL)
-    run.case = replace(run.case, reservation=None)
     result = await run.commit(denied(ErrorCode.INTERNAL), _EMPTY_SNAPSHOT)
     return problem(ErrorCode.INTERNAL) if isinstance(result, Conflict) else _answer(run, result)

@@ -2,7 +2,7 @@
 
 import dataclasses
 import time
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -15,13 +15,14 @@ from qwed.domain.write_set import (
     DecisionEffects,
     IdempotentAnswer,
     Notice,
+    Reservation,
     WriteSet,
 )
 from qwed.kernel.agents.trust import degradation_change
 from qwed.kernel.analysis.assessment import Assessment
 from qwed.kernel.analysis.content_scan import scan_content
 from qwed.kernel.answer import Answer, DecidingRule, Problem, Remaining, problem
-from qwed.kernel.audit.issue import attestation_of, receipt_of
+from qwed.kernel.audit.issue import attestation_of
 from qwed.kernel.audit_change import GATE, agent_notices
 from qwed.kernel.case import Case, PolicyJudgement
 from qwed.kernel.decision import Outcome
@@ -52,7 +53,7 @@ _PENDING, _DENIED = Decision.PENDING, Decision.DENIED
 _REFUSED = frozenset({Status.FAILED, Status.BLOCKED})
 
 
-class DecisionRecord(NamedTuple):
+class DecisionRecord(msgspec.Struct, frozen=True, gc=False):
     """A decision that is ready to be stored."""
 
     decision: Decision
@@ -66,7 +67,7 @@ class DecisionRecord(NamedTuple):
     """Rule of the organisation's policies that decided."""
 
 
-class RecordedDecision(NamedTuple):
+class RecordedDecision(msgspec.Struct, frozen=True, gc=False):
     """A decision with its leaf and the write set that makes it durable."""
 
     record: DecisionRecord
@@ -74,7 +75,9 @@ class RecordedDecision(NamedTuple):
     write_set: WriteSet
 
 
-def record_decision(case: Case, outcome: Outcome, services: Services, now: float) -> RecordedDecision:
+def record_decision(
+    case: Case, outcome: Outcome, reservation: Reservation | None, services: Services, now: float
+) -> RecordedDecision:
     """Give the decision its ids, seal its content and collect all that it writes."""
     record = _record_of(case, outcome, services, now)
     agent, context = case.agent, case.context
@@ -104,7 +107,7 @@ def record_decision(case: Case, outcome: Outcome, services: Services, now: float
         agent=case.agent,
         decision=record.decision,
         charge=outcome.charge,
-        reservation=case.reservation,
+        reservation=reservation,
         approval=record.approval,
         idempotency_key=None
         if case.idempotency_key is None or case.remembered is not None
@@ -254,12 +257,15 @@ def _remaining(case: Case, committed: Committed) -> Remaining:
 
 def proof_of(case: Case, recorded: RecordedDecision, committed: Committed, services: Services) -> str | Receipt | None:
     """Return the attestation if one was assigned, else the receipt; None for a store in memory."""
-    record, entry, write_set = recorded
+    record = recorded.record
     position = committed.position
     if record.attestation_id is None:
-        return None if position is None else receipt_of(write_set.activity.leaf, position)
+        if position is None:
+            return None
+        leaf_text = recorded.write_set.activity.leaf
+        return Receipt(index=position.index, leaf=leaf_text, path=position.path(), head=position.head)
     extras = AttestationExtras(None if case.assessment is None else case.assessment.payload.sub, record.chain)
-    return attestation_of(entry, extras, case.agent.organisation_id, committed.log_index, services, position)
+    return attestation_of(recorded.entry, extras, case.agent.organisation_id, committed.log_index, services, position)
 
 
 def actor_of(case: Case) -> str:

@@ -14,7 +14,7 @@ from qwed.store.commit_metrics import CommitMetrics
 from qwed.store.data_subjects import SubjectTable
 from qwed.store.entity_cache import EntityCache
 from qwed.store.entity_table import EntityTable
-from qwed.store.log import LogTable, ignore_commit
+from qwed.store.log import LogTable
 from qwed.store.outbox import OutboxTable
 from qwed.store.queries import StoreQueries
 from qwed.store.reservations import Reservations
@@ -55,7 +55,7 @@ class BaseStore(OutboxTable, JobTable, LogTable, SubjectTable, MessageTable, Ent
         self._clock = clock
         self.on_notice: Callable[[], None] = _ignore
         """Called from the writer thread once a notice is durable; must not block."""
-        self.on_commit: Callable[[Collection[str]], None] = ignore_commit
+        self.on_commit: Callable[[Collection[str]], None] = _ignore_commit
         self.on_write_failure: Callable[[], None] = _ignore
         self.on_subject_erased: Callable[[], None] = _ignore
         self.on_heartbeat: Callable[[], None] = _ignore
@@ -78,6 +78,10 @@ class BaseStore(OutboxTable, JobTable, LogTable, SubjectTable, MessageTable, Ent
         """Release a reservation; a second call does nothing."""
         with self._lock:
             self.reservations.release(reservation)
+
+
+def _ignore_commit(_organisations: Collection[str]) -> None:
+    """Default for the callback of grown logs."""
 
 
 def _ignore() -> None:

@@ -1,8 +1,9 @@
 """Plan of a commit: the rows that a write set writes, and the state after it; the same for every store."""
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import msgspec
+from msgspec.structs import astuple
 
 from qwed.domain.budget import Usage
 from qwed.domain.change_parts import ApprovalResolved, Conflict
@@ -19,7 +20,7 @@ from qwed.store.usage_rows import free_statement, hold_statements, series_statem
 Row = tuple[Any, ...]
 
 
-class Plan(NamedTuple):
+class Plan(msgspec.Struct, frozen=True, gc=False):
     """Rows of a write set, and the state to apply with them."""
 
     write: PendingWrite
@@ -68,7 +69,8 @@ def _with_usage(current: CurrentState, effects: DecisionEffects, state: LockedSt
     if usage is None:
         return current
     values = usage_values(usage.values, agent.agent_id, agent.organisation_id, state, at)
-    return current._replace(
+    return msgspec.structs.replace(
+        current,
         snapshot=msgspec.structs.replace(current.snapshot, usage_values=values),
         series={use.series: state.series(use.series) for use in usage.uses},
     )
@@ -89,7 +91,7 @@ def plan_change(change: WriteSet, state: LockedState, context: ChangeContext) ->
         _add_change(write, linked, linked_index)
         log_ends += ((linked.organisation_id, linked_index + 1),)
     if usage is not None:
-        write.usage = (change.agent_id, *usage.counters, *usage.behaviour, *usage.evidence)
+        write.usage = usage_row(change.agent_id, usage)
         write.daily_total = _daily_total_row(change.agent_id, Decision.PENDING, change.activity, 0)
     series = series_after_change(change, state.held_uses, state.series)
     if series:
@@ -110,7 +112,7 @@ def apply_plan_parts(write_set: WriteSet, context: ChangeContext) -> None:
 def _decision_rows(write_set: WriteSet, effects: DecisionEffects, after: Transition, index: int) -> PendingWrite:
     """Return the rows of a decision at this index of its log, followed by the loss of trust it causes."""
     agent_id, activity = effects.agent.agent_id, write_set.activity
-    usage, history, series = after
+    usage, history, series = after.usage, after.history, after.series
     reservation = effects.reservation
     write = PendingWrite(
         result=Committed(index, usage.counters),
@@ -118,8 +120,8 @@ def _decision_rows(write_set: WriteSet, effects: DecisionEffects, after: Transit
         activities=(_activity_row(write_set.organisation_id, agent_id, activity, index),),
         conversation=None
         if history is None or reservation is None
-        else (agent_id, reservation.conversation_id, *history),
-        usage=(agent_id, *usage.counters, *usage.behaviour, *usage.evidence),
+        else (agent_id, reservation.conversation_id, *astuple(history)),
+        usage=usage_row(agent_id, usage),
         daily_total=_daily_total_row(agent_id, effects.decision, activity, 1),
     )
     if effects.approval is not None or effects.answer_to_store is not None or effects.link is not None:
@@ -171,6 +173,11 @@ def _add_notices(write: PendingWrite, change: WriteSet) -> None:
     write.has_notices = True
 
 
+def usage_row(agent_id: str, usage: Usage) -> Row:
+    """Return the row of an agent's counters."""
+    return (agent_id, *astuple(usage.counters), *astuple(usage.behaviour), *astuple(usage.evidence))
+
+
 def _daily_total_row(
     agent_id: str, decision: Decision, activity: Activity, actions: int
 ) -> tuple[str, int, str, int, int, int]:
@@ -180,17 +187,16 @@ def _daily_total_row(
 
 
 def _activity_row(organisation_id: str, agent_id: str, activity: Activity, index: int) -> Row:
-    activity_id, decision, at, _cost, leaf, payload, event, attestation_id, subject_id = activity
     return (
         organisation_id,
         index,
-        activity_id,
+        activity.activity_id,
         agent_id,
-        at,
-        decision or "",
-        leaf,
-        payload,
-        event,
-        subject_id,
-        attestation_id,
+        activity.at,
+        activity.decision or "",
+        activity.leaf,
+        activity.payload,
+        activity.event,
+        activity.subject_id,
+        activity.attestation_id,
     )

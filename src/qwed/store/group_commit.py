@@ -10,12 +10,13 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from operator import add, itemgetter
 from queue import SimpleQueue
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from qwed.futures import CallScheduler, Future, notify
 from qwed.store.columns import upsert
@@ -63,38 +64,42 @@ class PendingWrite(msgspec.Struct, gc=False):
     """Approximate number of characters."""
 
 
-class BatchRows(NamedTuple):
+class BatchRows:
     """Rows of a batch by table. Rows that are overwritten are there once, in their last state."""
 
-    activities: list[Row]
-    statements: list[tuple[str, Row]]
-    conversations: dict[Row, Row]
-    usages: dict[str, Row]
-    daily_totals: dict[Row, Row]
-    """Sums that the batch adds, by agent, day and decision."""
-    has_notices: bool
+    def __init__(self, batch: Iterable[PendingWrite] = ()) -> None:
+        self.writes = 0
+        self.size = 0
+        self.activities: list[Row] = []
+        self.statements: list[tuple[str, Row]] = []
+        self.conversations: dict[Row, Row] = {}
+        self.usages: dict[str, Row] = {}
+        self._totals: list[Row] = []
+        self.has_notices = False
+        for write in batch:
+            self.add(write)
 
-
-def rows_of(batch: list[PendingWrite]) -> BatchRows:
-    """Collect the rows of a batch."""
-    activities: list[Row] = []
-    statements: list[tuple[str, Row]] = []
-    conversations: dict[Row, Row] = {}
-    usages: dict[str, Row] = {}
-    totals: dict[Row, Row] = {}
-    has_notices = False
-    for write in batch:
-        activities += write.activities
-        statements += write.statements
-        has_notices = has_notices or write.has_notices
+    def add(self, write: PendingWrite) -> None:
+        """Add the rows of a write that follows those before."""
+        self.writes += 1
+        self.size += write.size
+        self.activities += write.activities
+        self.statements += write.statements
+        self.has_notices |= write.has_notices
         if write.conversation is not None:
-            conversations[write.conversation[:2]] = write.conversation
+            self.conversations[write.conversation[:2]] = write.conversation
         if write.usage is not None:
-            usages[write.usage[0]] = write.usage
+            self.usages[write.usage[0]] = write.usage
         if write.daily_total is not None:
-            key, more = write.daily_total[:3], write.daily_total[3:]
-            totals[key] = (*key, *map(add, totals[key][3:], more)) if key in totals else write.daily_total
-    return BatchRows(activities, statements, conversations, usages, totals, has_notices)
+            self._totals.append(write.daily_total)
+
+    def daily_totals(self) -> list[Row]:
+        """Return the sums that the batch adds, by agent, day and decision."""
+        sums: dict[Row, Row] = {}
+        for row in self._totals:
+            key, more = row[:3], row[3:]
+            sums[key] = (*key, *map(add, sums[key][3:], more)) if key in sums else row
+        return [*sums.values()]
 
 
 def write_batch(
@@ -112,7 +117,7 @@ def write_batch(
         _encode([*map(add, rows.activities, zip(integration.nodes))]).decode(),
         conversations,
         _encode([*rows.usages.values()]).decode(),
-        _encode([*rows.daily_totals.values()]).decode(),
+        _encode(rows.daily_totals()).decode(),
         _encode([(head.log_id, head.size, head.signature) for head in integration.heads.values()]).decode(),
     )
     if not statements:
@@ -236,7 +241,7 @@ class SqliteGroupWriter:
 
     def _write_batch(self, batch: list[PendingWrite]) -> tuple[Integration, bool]:
         self._check_file()
-        rows = rows_of(batch)
+        rows = BatchRows(batch)
         return write_batch(self._connection, rows, self._sequencer, self._read_frontier), rows.has_notices
 
     def _complete(self, batch: list[PendingWrite], integration: Integration, has_notices: bool, began: float) -> None:
@@ -248,8 +253,7 @@ class SqliteGroupWriter:
             result = write.result
             if write.activities:
                 row = write.activities[0]
-                # The position is the last field of a result; `_replace` takes three times as long.
-                result = result._make((*result[:-1], integration.position(row[0], row[1])))
+                result = replace(result, position=integration.position(row[0], row[1]))
             write.future.set_result(result)
             futures.append(write.future)
         notify(futures)
@@ -300,17 +304,16 @@ class InlineWriter:
         self._on_commit = on_commit
         self.schedule: CallScheduler | None = None
         """Not used: nothing waits for a thread."""
-        self._queue: list[PendingWrite] = []
-        self._size = 0
+        self._queued = BatchRows()
+        """Not the writes: of those that overwrite each other, memory holds the last one."""
         self.written = 0
 
     def submit(self, write: PendingWrite) -> Future[Any]:
         """Queue a write; it is readable from now on."""
         # Before the write is queued: if the flush fails, it must not stay queued.
-        if len(self._queue) >= MAX_QUEUED_WRITES or self._size >= MAX_BATCH_CHARACTERS:
+        if self._queued.writes >= MAX_QUEUED_WRITES or self._queued.size >= MAX_BATCH_CHARACTERS:
             self.flush()
-        self._queue.append(write)
-        self._size += write.size
+        self._queued.add(write)
         write.future.set_result(write.result)
         write.future.done = True
         if write.activities:
@@ -319,21 +322,21 @@ class InlineWriter:
 
     def flush(self) -> None:
         """Write what is queued; raise StoreError and keep it queued if that fails."""
-        if self._queue:
+        if self._queued.writes:
             result = capture_exception(self._write_queue)
             if isinstance(result, Exception):
                 self._sequencer.reset()
                 raise StoreError(f"could not write: {result}") from result
-            self.written += len(self._queue)
-            self._queue, self._size = [], 0
+            self.written += self._queued.writes
+            self._queued = BatchRows()
 
     def _write_queue(self) -> None:
-        write_batch(self._connection, rows_of(self._queue), self._sequencer, self._read_frontier)
+        write_batch(self._connection, self._queued, self._sequencer, self._read_frontier)
 
     def drain(self) -> list[PendingWrite]:
-        """Take everything that is queued."""
-        queued, self._queue = self._queue, []
-        return queued
+        """Drop everything that is queued; return no write, because each was answered when it was queued."""
+        self._queued = BatchRows()
+        return []
 
     def close(self) -> None:
         """Close the connection."""

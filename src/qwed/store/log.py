@@ -1,7 +1,7 @@
 """Stored log: leaves in order, node hashes, signed heads; and the interface of the sequencer."""
 
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from qwed.domain.change_parts import AttestationRevoked
@@ -185,7 +185,3 @@ class LogTable(StoreQueries):
         """Return the revocation of an attestation, or None."""
         row = self._one(select("revocations", "WHERE attestation_id = ?"), (attestation_id,))
         return None if row is None else AttestationRevoked(*row)
-
-
-def ignore_commit(_organisations: Collection[str]) -> None:
-    """Default listener for commits."""

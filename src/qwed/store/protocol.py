@@ -10,9 +10,9 @@ from typing import NamedTuple, Protocol
 
 from qwed.domain.access_lists import AccessLists
 from qwed.domain.agent import Agent, Key
+from qwed.domain.behaviour import TrustEvidence
 from qwed.domain.budget import UsageCounters
 from qwed.domain.change_parts import AttestationRevoked, Conflict, GroupApproval, Webhook
-from qwed.domain.evidence import TrustEvidence
 from qwed.domain.policy_set import PolicySet, PolicySetVersion
 from qwed.domain.snapshot import ChainEnd, Snapshot, SnapshotKeys
 from qwed.domain.usage_window import UsageKey, UsageValues, Use

@@ -5,10 +5,9 @@ from typing import Any
 import msgspec
 
 from qwed.domain.agent import Agent, AgentLimits, AgentStatus, Key, Permissions
-from qwed.domain.behaviour import BehaviourWindow
+from qwed.domain.behaviour import BehaviourWindow, TrustEvidence
 from qwed.domain.budget import Usage, UsageCounters
 from qwed.domain.change_parts import ApprovalRequest, GroupApproval, Webhook
-from qwed.domain.evidence import TrustEvidence
 from qwed.domain.write_set import Activity, Committed, IdempotentAnswer
 from qwed.model import Trust
 from qwed.store.columns import insert, on_conflict_replace, select, table_columns, upsert

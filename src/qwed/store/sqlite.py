@@ -12,10 +12,10 @@ from urllib.parse import quote
 from msgspec.structs import replace
 
 from qwed.domain.access_lists import NO_LISTS
+from qwed.domain.behaviour import TrustEvidence
 from qwed.domain.budget import NO_COST, UsageCounters
 from qwed.domain.change_parts import Conflict
 from qwed.domain.conversation import EMPTY_HISTORY
-from qwed.domain.evidence import TrustEvidence
 from qwed.domain.snapshot import NO_CHAIN, NO_STEPS, ChainEnd, Snapshot, SnapshotKeys, StoredAnswer
 from qwed.domain.transition import CommitLimits
 from qwed.domain.usage_window import UsageKey, UsageValues, usage_values
@@ -247,23 +247,23 @@ class SqliteStore(BaseStore):
                 plan = plan_decision(write_set, effects, self._state)
             if isinstance(plan, Conflict):
                 return completed(plan)
-            write, log_ends, after, usage, series = plan
+            write, after = plan.write, plan.after
             durable = self._writer.written
             if self._buckets.changed:
                 write.statements += self._buckets.statements(self._submitted + 1, durable, write_set.activity.at)
             self._writer.submit(write)
             # From here on nothing can fail: memory is never ahead of the writer.
             self._submitted += 1
-            self._state.next_indexes.update(log_ends)
+            self._state.next_indexes.update(plan.log_ends)
             if effects is not None and after is not None:
                 self._state.apply(effects, after, self._submitted, durable)
                 if effects.approval is not None:
                     self.next_expiry = min(self.next_expiry, effects.approval.expires_at)
             else:
                 self.next_expiry = 0.0  # it may have added an approval; changes are rare, so reading again is cheap
-                self._state.usage_series.apply(series, self._submitted, durable)
-                if usage is not None:
-                    self._state.usages[write_set.agent_id] = usage
+                self._state.usage_series.apply(plan.series, self._submitted, durable)
+                if plan.usage is not None:
+                    self._state.usages[write_set.agent_id] = plan.usage
             if effects is None or effects.degradations:
                 apply_plan_parts(write_set, self._change_context())
             future: Future[Committed | Conflict] = write.future

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from qwed.domain.conversation import MAX_REPEATS, MAX_SAME_STATE, WINDOW, ConversationHistory, ConversationStep
 from qwed.model import Decision, ErrorCode
@@ -40,7 +41,7 @@ def test_of_numbers_that_the_server_chose_only_the_steps_are_counted() -> None:
     assert conversation.refuses_step(61, 3) is ErrorCode.STEP_LIMIT
     assert conversation.refuses_step(61, 3, auto_numbered=True) is None
     assert conversation.refuses_step(60, 3, auto_numbered=True) is ErrorCode.REPLAY
-    assert conversation._replace(steps=3).refuses_step(61, 3, auto_numbered=True) is ErrorCode.STEP_LIMIT
+    assert replace(conversation, steps=3).refuses_step(61, 3, auto_numbered=True) is ErrorCode.STEP_LIMIT
 
 
 def test_the_third_identical_action_in_a_row_is_a_loop_and_another_one_breaks_it() -> None:

@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import astuple, replace
 
-from qwed.domain.behaviour import BehaviourFlag
-from qwed.domain.evidence import NO_EVIDENCE, TrustEvidence
+from qwed.domain.behaviour import NO_EVIDENCE, BehaviourFlag, TrustEvidence
 
 EARNED = TrustEvidence(5.0, 10, 2, 3)
 
@@ -31,7 +31,7 @@ def test_a_decision_counts_where_it_says_something_about_the_agent(
 
 @pytest.mark.parametrize(
     ("state", "after"),
-    [("approved", EARNED._replace(attestations=4)), ("rejected", EARNED._replace(denied=3)), ("expired", EARNED)],
+    [("approved", replace(EARNED, attestations=4)), ("rejected", replace(EARNED, denied=3)), ("expired", EARNED)],
 )
 def test_what_a_person_says_counts_and_that_nobody_came_does_not(state: str, after: TrustEvidence) -> None:
     assert EARNED.after_resolution(state) == after
@@ -42,6 +42,6 @@ def test_nothing_is_denied_or_attested_that_was_no_action(decisions: list[tuple[
     evidence = NO_EVIDENCE
     for mark, attested in decisions:
         before, evidence = evidence, evidence.after(mark, attested)
-        assert all(new >= old for new, old in zip(evidence, before, strict=True))
+        assert all(new >= old for new, old in zip(astuple(evidence), astuple(before), strict=True))
     assert max(evidence.denied, evidence.attestations) <= evidence.actions <= len(decisions)
     assert evidence.level_since == 0.0

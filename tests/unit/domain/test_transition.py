@@ -10,11 +10,10 @@ import pytest
 
 from qwed.domain.access_lists import AccessLists, ListEntry, ListName
 from qwed.domain.agent import AgentStatus
-from qwed.domain.behaviour import BehaviourFlag, BehaviourWindow, DegradationRule
+from qwed.domain.behaviour import BehaviourFlag, BehaviourWindow, DegradationRule, TrustEvidence
 from qwed.domain.budget import NO_COST, NO_USAGE, RequestCost, Usage
 from qwed.domain.change_parts import ApprovalRequest, ApprovalResolved, Conflict
 from qwed.domain.conversation import MAX_REPEATS, ConversationHistory, ConversationStep
-from qwed.domain.evidence import TrustEvidence
 from qwed.domain.snapshot import ChainEnd, Snapshot
 from qwed.domain.transition import (
     CommitLimits,
@@ -71,13 +70,13 @@ def _with_agent(**fields: Any) -> Callable[[Snapshot], Snapshot]:
 
 
 def _with_history(**fields: Any) -> Callable[[Snapshot], Snapshot]:
-    return lambda snapshot: with_fields(snapshot, history=snapshot.history._replace(**fields))
+    return lambda snapshot: with_fields(snapshot, history=with_fields(snapshot.history, **fields))
 
 
 def _with_counters(**fields: Any) -> Callable[[Snapshot], Snapshot]:
     def change(snapshot: Snapshot) -> Snapshot:
         usage = snapshot.usage
-        return with_fields(snapshot, usage=usage._replace(counters=usage.counters._replace(**fields)))
+        return with_fields(snapshot, usage=with_fields(usage, counters=with_fields(usage.counters, **fields)))
 
     return change
 
@@ -130,7 +129,7 @@ CASES: dict[str, Case] = {
     "it breaks a rule by now": Case(
         Conflict.STALE,
         lambda snapshot: with_fields(
-            snapshot, usage=snapshot.usage._replace(behaviour=BehaviourWindow("d" * 3 + "." * 16))
+            snapshot, usage=with_fields(snapshot.usage, behaviour=BehaviourWindow("d" * 3 + "." * 16))
         ),
         lambda effects: with_fields(effects, behaviour_flag=BehaviourFlag.CLEAN),
     ),
@@ -197,7 +196,7 @@ def test_an_equal_agent_is_the_same_agent() -> None:
 
 
 def test_a_standalone_step_has_no_history() -> None:
-    alone = Reservation(AGENT.agent_id, "", STEP._replace(standalone=True), CHARGE, NOON)
+    alone = Reservation(AGENT.agent_id, "", with_fields(STEP, standalone=True), CHARGE, NOON)
     full = with_fields(SNAPSHOT, history=ConversationHistory(50, 50, "f", 9, "s s"))
     after = _transition(with_fields(EFFECTS, reservation=alone), full)
     assert isinstance(after, Transition)
@@ -213,7 +212,7 @@ def test_what_commits_needs_a_reserved_step() -> None:
 
 
 def test_a_decision_that_costs_trust_starts_new_evidence() -> None:
-    usage = SNAPSHOT.usage._replace(evidence=TrustEvidence(1.0, 9, 2, 3))
+    usage = with_fields(SNAPSHOT.usage, evidence=TrustEvidence(1.0, 9, 2, 3))
     lost = DecisionEffects(
         agent=AGENT,
         decision=Decision.DENIED,
@@ -301,7 +300,7 @@ def test_at_the_lowest_level_a_broken_rule_is_no_conflict() -> None:
 
 
 def test_a_denial_is_a_conflict_once_its_budget_is_gone() -> None:
-    spent = with_fields(SNAPSHOT, usage=Usage(NO_USAGE.at(NOON)._replace(cost_day=50)))
+    spent = with_fields(SNAPSHOT, usage=Usage(with_fields(NO_USAGE.at(NOON), cost_day=50)))
     denial = with_fields(EFFECTS, decision=Decision.DENIED)
     assert _transition(denial, spent) is Conflict.STALE
     for effects in (with_fields(denial, reservation=None), with_fields(denial, charge=NO_COST)):

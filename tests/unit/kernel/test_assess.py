@@ -44,11 +44,10 @@ def admitted(gate: Gate, action: dict[str, Any], without: tuple[str, ...] = (), 
     case = parse(case, services.settings, services.vault)
     snapshot = services.store.load(snapshot_keys_of(case, services.vault))
     assert isinstance(snapshot, Snapshot)
-    case, refusal = admit(case, snapshot, services.settings)
-    assert refusal is None
-    return msgspec.structs.replace(
-        case, checks_passed=tuple(name for name in case.checks_passed if name not in without)
-    )
+    admission = admit(case, snapshot, services.settings)
+    assert admission.refusal is None
+    passed = tuple(name for name in admission.case.checks_passed if name not in without)
+    return msgspec.structs.replace(admission.case, checks_passed=passed)
 
 
 def assessed(

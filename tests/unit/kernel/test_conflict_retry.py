@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace as with_fields
 
 from qwed.domain.budget import NO_COST
 from qwed.domain.change_parts import Conflict
@@ -179,7 +180,7 @@ def test_a_decision_loads_everything_it_reads_at_once(setup: ConflictSetup) -> N
     setup.ask(idempotency_key="k", options={"chain_id": "ch"})
     name = setup.services.vault.fingerprint
     [keys] = store.loaded
-    assert keys._replace(now=0.0) == SnapshotKeys(
+    assert with_fields(keys, now=0.0) == SnapshotKeys(
         setup.agent_id, conversation_id=name("c"), idempotency_key=name("k"), chain_id=name("ch")
     )
 

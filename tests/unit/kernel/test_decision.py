@@ -5,8 +5,9 @@ arguments give the same outcome, and what is permitted commits on a store in tha
 """
 
 import copy
+import dataclasses
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -14,14 +15,14 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import astuple, replace
 
 from qwed.domain.agent import Agent, AgentStatus, Key
-from qwed.domain.behaviour import BehaviourFlag, BehaviourWindow, DegradationRule
+from qwed.domain.behaviour import BehaviourFlag, BehaviourWindow, DegradationRule, TrustEvidence
 from qwed.domain.budget import NO_COST, ONE_REQUEST, RequestCost, Usage, UsageCounters
 from qwed.domain.change_parts import ApprovalRequest
 from qwed.domain.conversation import MAX_REPEATS, ConversationHistory
 from qwed.domain.credentials import API_KEY, NewCredential, mint
-from qwed.domain.evidence import TrustEvidence
 from qwed.domain.snapshot import ChainEnd, Snapshot, StoredAnswer
 from qwed.domain.transition import usage_after
 from qwed.domain.write_set import ChainLink, Committed, Reservation
@@ -37,6 +38,7 @@ from qwed.model.clock import DAY, HOUR
 from qwed.settings import Settings
 from qwed.store import sql
 from qwed.store.columns import insert
+from qwed.store.commit_plan import usage_row
 from tests.support.manual_clock import NOON, ManualClock
 from tests.support.stores import ORGANISATION, StoreFixture, agent_of
 
@@ -72,17 +74,17 @@ class Arguments:
     def limit(self, **limits: int) -> None:
         """Give the agent further limits."""
         assert self.agent is not None
-        self.agent = replace(self.agent, limits=msgspec.structs.replace(self.agent.limits, **limits))
+        self.agent = dataclasses.replace(self.agent, limits=msgspec.structs.replace(self.agent.limits, **limits))
 
     def spend(self, **counters: int) -> None:
         """Set counters of the agent."""
         usage = self.snapshot.get("usage", Usage())
-        self.snapshot["usage"] = usage._replace(counters=usage.counters.at(NOON)._replace(**counters))
+        self.snapshot["usage"] = replace(usage, counters=replace(usage.counters.at(NOON), **counters))
 
     def remember(self, **history: Any) -> None:
         """Set the history of the conversation."""
         before = self.snapshot.get("history", ConversationHistory())
-        self.snapshot["history"] = before._replace(**history)
+        self.snapshot["history"] = replace(before, **history)
 
     def decide(self) -> tuple[Case, Outcome]:
         chosen = Settings(**self.settings)
@@ -181,7 +183,7 @@ def _another_agent_in_the_body(to: Arguments) -> None:
 
 @_row(ErrorCode.AGENT_SUSPENDED)
 def _a_suspended_agent(to: Arguments) -> None:
-    to.agent = replace(to.agent or agent_of(), status=AgentStatus.SUSPENDED)
+    to.agent = dataclasses.replace(to.agent or agent_of(), status=AgentStatus.SUSPENDED)
 
 
 @_row(ErrorCode.AGENT_SUSPENDED)
@@ -476,7 +478,7 @@ def test_an_action_costs_what_it_states_and_at_least_the_price_of_the_engine(
 def test_a_new_window_has_a_new_budget(window: float) -> None:
     arguments = Arguments()
     arguments.limit(requests_per_hour=1, requests_per_day=1)
-    full = Usage(UsageCounters().at(NOON - window)._replace(requests_hour=1, requests_day=1))
+    full = Usage(replace(UsageCounters().at(NOON - window), requests_hour=1, requests_day=1))
     arguments.snapshot["usage"] = full
     assert arguments.decide()[1].decision is (Decision.APPROVED if window == DAY else Decision.BUDGET_EXCEEDED)
 
@@ -560,7 +562,7 @@ def test_the_same_arguments_give_the_same_outcome_and_stay_as_they_were(
         usage=usage,
         history=history,
         chain=chain,
-        reserved=ONE_REQUEST._replace(cost=reserved),
+        reserved=replace(ONE_REQUEST, cost=reserved),
         reserved_steps=frozenset(reserved_steps),
     )
     case = Case(
@@ -605,9 +607,9 @@ def _prepare(
     """Write the rows of a state and load it."""
     agent_id = f"agent_{next(_agents)}"
     agent = store_fixture.register(agent_of(agent_id, **limit))
-    store_fixture.write(insert("usage"), agent_id, *usage.counters, *usage.behaviour, *usage.evidence)
+    store_fixture.write(insert("usage"), *usage_row(agent_id, usage))
     if history.steps:
-        store_fixture.write(insert("conversations"), agent_id, "c", *history)
+        store_fixture.write(insert("conversations"), agent_id, "c", *astuple(history))
     if chain.links:
         store_fixture.write(sql.PUT_CHAIN, ORGANISATION, agent_id, *chain)
     snapshot = store_fixture.load(agent_id, "c", chain_id=agent_id)
@@ -676,7 +678,7 @@ def _require_commits(prepared: Prepared, case: Case, outcome: Outcome) -> None:
     predicted, rules = usage_after(snapshot.usage, effects, NOON, attested=outcome.is_attested)
     assert rules == outcome.broken_rules
     if effects.degradations:
-        predicted = predicted._replace(evidence=TrustEvidence(level_since=NOON))
+        predicted = replace(predicted, evidence=TrustEvidence(level_since=NOON))
     after = store_fixture.load(agent.agent_id, "c", chain_id=agent.agent_id)
     history = snapshot.history.after(case.step, outcome.decision) if outcome.decision.commits else snapshot.history
     assert (after.usage, after.history, after.reserved) == (predicted, history, NO_COST)

@@ -93,7 +93,8 @@ def test_of_thirty_two_that_race_each_commits_one_step_of_its_own(store_fixture:
     with ThreadPoolExecutor(32) as pool:
         numbers = list(pool.map(send, range(32)))
     assert len(set(numbers)) == 32
-    assert store_fixture.history()[:2] == (max(numbers), 32)
+    history = store_fixture.history()
+    assert (history.last_step, history.steps) == (max(numbers), 32)
 
 
 def test_what_we_saw_ourselves_alone_tells_a_loop_from_progress() -> None:

@@ -36,7 +36,7 @@ def _sequencer() -> Sequencer:
 
 def write_batch(connection: sqlite3.Connection, batch: list[PendingWrite]) -> None:
     """Write with a new sequencer, as after a restart: the logs are read from the tables."""
-    writing.write_batch(connection, writing.rows_of(batch), _sequencer(), frontier_reader(connection))
+    writing.write_batch(connection, writing.BatchRows(batch), _sequencer(), frontier_reader(connection))
 
 
 @pytest.fixture
@@ -426,7 +426,17 @@ def test_memory_never_lets_more_wait_than_it_says(
     writer = InlineWriter(connection, _sequencer(), _nobody)
     for number in range(25):
         writer.submit(_added(f"n{number}"))
-    assert (writer.written, len(writer.drain())) == (20, 5)
+    assert (writer.written, len(_names(connection))) == (20, 20)
+    writer.flush()
+    assert (writer.written, len(_names(connection))) == (25, 25)
+
+
+def test_memory_drops_what_it_drains_and_has_answered(connection: sqlite3.Connection) -> None:
+    writer = InlineWriter(connection, _sequencer(), _nobody)
+    writer.submit(_added("a"))
+    assert writer.drain() == []
+    writer.flush()
+    assert (_names(connection), writer.written) == ([], 0)
 
 
 def test_a_closed_store_keeps_nothing_and_says_so() -> None:

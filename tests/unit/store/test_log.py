@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from qwed.domain.change_parts import ToolChanged
 from qwed.domain.write_set import Committed, WriteSet
@@ -28,7 +29,7 @@ OTHER = "org_2"
 def _told(store_fixture: StoreFixture, number: int, organisation_id: str = ORGANISATION) -> WriteSet:
     """Return a change with a leaf of its own."""
     change = store_fixture.change_of(organisation_id=organisation_id, agent_id="")
-    activity = change.activity._replace(activity_id=f"act_{organisation_id}_{number}", leaf=f'{{"leaf":{number}}}')
+    activity = replace(change.activity, activity_id=f"act_{organisation_id}_{number}", leaf=f'{{"leaf":{number}}}')
     return msgspec.structs.replace(change, activity=activity)
 
 

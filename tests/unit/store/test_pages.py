@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
+from msgspec.structs import replace as with_fields
 
 from qwed.domain.change_parts import ToolChanged
 from qwed.model import Decision
@@ -63,7 +63,7 @@ def _fill(store_fixture: StoreFixture, *, size: int = MIB, many: int = MANY) -> 
         store_fixture.pending(agent, step)
         change = store_fixture.change_of(ToolChanged(ORGANISATION, "t", b"1"))
         store_fixture.store.commit(
-            msgspec.structs.replace(change, activity=change.activity._replace(payload=text))
+            with_fields(change, activity=with_fields(change.activity, payload=text))
         ).wait_result(30)
         store_fixture.manual_clock.advance(1)
     assert store_fixture.next_index(ORGANISATION) == len(store_fixture.rows("SELECT 1 FROM activities")), (

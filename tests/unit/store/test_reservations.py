@@ -6,6 +6,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from msgspec.structs import replace
 
 from qwed.domain.budget import NO_COST, NO_USAGE, RequestCost, Usage
 from qwed.domain.change_parts import Conflict
@@ -104,9 +105,9 @@ def test_a_cost_that_others_reserved_since_the_snapshot_is_a_conflict(leases: Le
 
 
 def test_a_cost_that_others_committed_since_the_snapshot_is_a_conflict(leases: Leases) -> None:
-    spent = USAGE._replace(counters=USAGE.counters._replace(cost_day=41))
+    spent = replace(USAGE, counters=replace(USAGE.counters, cost_day=41))
     assert leases.add(1, CHARGE, snapshot=leases.snapshot(), usage=spent)[1] is Conflict.STALE
-    fits = USAGE._replace(counters=USAGE.counters._replace(cost_day=40))
+    fits = replace(USAGE, counters=replace(USAGE.counters, cost_day=40))
     assert leases.add(1, CHARGE, snapshot=leases.snapshot(), usage=fits)[1] is None
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import astuple
 
 from qwed.domain.budget import NO_COST, LimitExceeded, RequestCost
 from qwed.domain.change_parts import ApprovalRequest, Conflict, ToolChanged
@@ -221,7 +222,7 @@ def test_the_third_charge_passes_a_limit_that_holds_two_whether_held_or_spent(
     agent = store_fixture.register(agent_of("agent_1", **{name: limit}))
     first, second, third = (store_fixture.reserve(agent, step, charge=charge) for step in (1, 2, 3))
     assert third.code is code
-    assert (third.limit, third.current) == (limit, 2 * max(charge))
+    assert (third.limit, third.current) == (limit, 2 * max(astuple(charge)))
     for reservation in (first, second):
         assert isinstance(store_fixture.settle(agent, reservation, charge=charge), Committed)
     assert store_fixture.reserve(agent, 3, charge=charge).code is code

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace as with_fields
 
 from qwed.domain.agent import AgentStatus
-from qwed.domain.behaviour import BehaviourFlag
+from qwed.domain.behaviour import NO_EVIDENCE, BehaviourFlag, TrustEvidence
 from qwed.domain.change_parts import AgentChanged, AgentUnchanged, ApprovalRequest, ElevationRequested
-from qwed.domain.evidence import NO_EVIDENCE, TrustEvidence
 from qwed.domain.write_set import Committed, Reservation
 from qwed.gate import open_gate
 from qwed.model import Decision, Trust
@@ -45,7 +45,7 @@ def _approved(store_fixture: StoreFixture, step: int, *, attested: bool = False)
 def _asked(store_fixture: StoreFixture, step: int) -> ApprovalRequest:
     """Commit a pending action, counted as the kernel counts it."""
     now = store_fixture.manual_clock.now
-    approval = ApprovalRequest(f"apr_{step}", *CENT[:2], 0, now, now + 60, "key_9")
+    approval = ApprovalRequest(f"apr_{step}", CENT.cost, CENT.tokens, 0, now, now + 60, "key_9")
     reservation = store_fixture.reserve(_agent(store_fixture), step)
     assert isinstance(reservation, Reservation)
     store_fixture.settle(
@@ -172,7 +172,7 @@ def test_what_could_not_be_kept_has_not_counted(disk: StoreFixture) -> None:
             _denied(disk)
     assert _merit(disk) == before
     disk.change(disk.resolved(approval, "rejected"))
-    assert _merit(disk) == before._replace(denied=1)
+    assert _merit(disk) == with_fields(before, denied=1)
 
 
 def test_what_is_held_is_held_through_a_new_level(store_fixture: StoreFixture) -> None:

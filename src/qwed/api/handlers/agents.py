@@ -1,6 +1,7 @@
 """Handlers of decisions, and of actions that wait for an approval."""
 
 from datetime import datetime
+from types import NoneType
 from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, UnsetType
@@ -71,6 +72,7 @@ _VERIFY_FIELDS = frozenset(VerifyRequest.__struct_fields__)
 _TOOL_FIELDS = frozenset(VerifyToolRequest.__struct_fields__)
 _TOOL_CALL_FIELDS = frozenset(ToolCallRequest.__struct_fields__)
 _STRING_FIELDS = ("agent_id", "agent_token", "justification")
+_OPTIONAL_TEXT = (str, NoneType)
 
 
 @operation(
@@ -238,6 +240,6 @@ def _body_error(body: dict[str, Any], fields: frozenset[str]) -> str | None:
         unknown = next(name for name in body if name not in fields)
         return f"unknown field {quoted(unknown)} in the body: use {', '.join(sorted(fields))}"
     for name in _STRING_FIELDS:
-        if not isinstance(body.get(name), str | None):
+        if not isinstance(body.get(name), _OPTIONAL_TEXT):
             return f"`{name}` must be a string"
     return None

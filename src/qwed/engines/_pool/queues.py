@@ -24,13 +24,11 @@ class PoolFullError(RuntimeError):
 class PendingVerdict(Future[Verdict]):
     """Future of a verdict, with start and end times of the monotonic clock (0 if not reached)."""
 
-    __slots__ = ("_others", "begun", "ended")
-
     def __init__(self) -> None:
-        super().__init__()
         self.begun = 0.0
         self.ended = 0.0
         self._others: list[Future[Verdict]] = []
+        self._lock = threading.Lock()
 
     def add_waiter(self) -> Future[Verdict] | None:
         """Return another future of the same verdict, or None if it is already resolved."""

@@ -49,7 +49,7 @@ def with_state(case: Case, snapshot: Snapshot, vault: Vault) -> Case:
     if case.unparsed is not None or case.step.standalone:
         return case
     state = vault.fingerprint(f"{case.step.fingerprint}|{snapshot.receiver_fingerprint}")
-    return replace(case, step=case.step._replace(state_fingerprint=state))
+    return replace(case, step=replace(case.step, state_fingerprint=state))
 
 
 def fingerprint_of(message: InterceptedMessage, vault: Vault) -> str:

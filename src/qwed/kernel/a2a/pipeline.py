@@ -114,7 +114,8 @@ class _MessageDecision(NamedTuple):
     async def attempt(self, run: Run) -> MessageResult | Conflict:
         services, snapshot = run.services, await run.load()
         _enter(run, "admit")
-        run.case, refusal = self._admit(run.case, snapshot, services)
+        admission = self._admit(run.case, snapshot, services)
+        run.case, refusal = admission.case, admission.refusal
         coalescer, key = services.refusal_coalescer, self._coalescing_key(refusal)
         # The same for all spellings of the names, as the rate limit is.
         pair = self.sender.organisation_id, fold_name(self.message.sender), self.message.receiver_id
@@ -166,9 +167,9 @@ class _MessageDecision(NamedTuple):
         decision = await run.commit(refusal, snapshot)
         if isinstance(decision, Conflict):
             return decision
-        (record, entry, _write_set), committed = decision
+        record, entry = decision.recorded.record, decision.recorded.entry
         verdict = self._final_verdict(run.case, record.error)
-        return MessageResult(verdict, record.activity_id, committed.log_index, entry.time_ms / 1000)
+        return MessageResult(verdict, record.activity_id, decision.committed.log_index, entry.time_ms / 1000)
 
     async def _commit_event(self, case: Case, refusal: Answer | None, services: Services) -> MessageResult:
         """Write a leaf of the organisation, for a sender that is not registered."""

@@ -53,11 +53,6 @@ def proven_head(leaf: str, organisation_id: str, index: int, services: Services)
     return head if proven else None
 
 
-def receipt_of(leaf: str, position: LogPosition) -> Receipt:
-    """Return the receipt for a leaf that was just stored."""
-    return Receipt(index=position.index, leaf=leaf, path=position.path(), head=position.head)
-
-
 def reissue_receipt(leaf: str, organisation_id: str, index: int, services: Services) -> Receipt:
     """Return the receipt for an earlier leaf, as it was issued at the time."""
     head = first_head(organisation_id, index, services)

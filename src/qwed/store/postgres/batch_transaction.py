@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 import psycopg
+from msgspec.structs import replace
 
 from qwed.domain import change_parts
 from qwed.domain.change_parts import Conflict
@@ -14,7 +15,7 @@ from qwed.domain.write_set import Reservation, WriteSet
 from qwed.futures import Future
 from qwed.store.change_handlers import ChangeContext
 from qwed.store.commit_plan import Plan, apply_plan_parts, plan_change, plan_decision
-from qwed.store.group_commit import LEAF_OF_ROW, PendingWrite, rows_of
+from qwed.store.group_commit import LEAF_OF_ROW, BatchRows, PendingWrite
 from qwed.store.log import Integration, Sequencer
 from qwed.store.postgres.cache import SharedEntityCache
 from qwed.store.postgres.commits_in_flight import CommitsInFlight
@@ -124,7 +125,7 @@ class BatchTransaction:
             self._connection.execute("ROLLBACK")
             return
         integration = self.integration = self._integrate(writes)
-        values = batch_values(rows_of(writes), integration)
+        values = batch_values(BatchRows(writes), integration)
         self._mark_committing()
         self.commit_sent = True
         with self._connection.pipeline():
@@ -179,7 +180,7 @@ class BatchTransaction:
         for write in writes:
             write.activities = tuple((row[0], logs[row[0]].size + row[1], *row[2:]) for row in write.activities)
             if write.activities:
-                write.result = write.result._replace(log_index=write.activities[0][1])
+                write.result = replace(write.result, log_index=write.activities[0][1])
         leaves = [LEAF_OF_ROW(row) for write in writes for row in write.activities]
         return self._sequencer.integrate(leaves, locked_frontier_reader(logs))
 
@@ -206,7 +207,7 @@ class BatchTransaction:
             if outcome.plan is not None and self.integration is not None:
                 write = outcome.plan.write
                 organisation_id, index, *_ = write.activities[0]
-                outcome.result = write.result._replace(position=self.integration.position(organisation_id, index))
+                outcome.result = replace(write.result, position=self.integration.position(organisation_id, index))
 
     def invalidate_caches(self) -> None:
         """Drop cached state that the batch changed or found to be stale, committed or not."""

@@ -8,9 +8,9 @@ state in PostgreSQL (`locked_rows.py`), together with all other queued commits (
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from qwed.domain.behaviour import NO_EVIDENCE, TrustEvidence
 from qwed.domain.budget import NO_USAGE, UsageCounters
 from qwed.domain.change_parts import Conflict
-from qwed.domain.evidence import NO_EVIDENCE, TrustEvidence
 from qwed.domain.snapshot import ChainEnd, Snapshot, SnapshotKeys
 from qwed.domain.transition import CommitLimits
 from qwed.domain.write_set import Committed, Reservation, WriteSet

@@ -56,7 +56,7 @@ def batch_values(rows: BatchRows, integration: Integration) -> tuple[str, ...]:
         activities,
         [*rows.conversations.values()],
         [*rows.usages.values()],
-        [*rows.daily_totals.values()],
+        rows.daily_totals(),
         heads,
     )
     return tuple(_encode(table).decode() for table in tables)

@@ -197,7 +197,7 @@ def test_as_many_approvals_wait_as_may_wherever_they_were_asked_for(two: Two) ->
     for store_fixture, name in zip(two, "ab", strict=True):
         store_fixture.pending(_agent(store_fixture), 1, name)
     reservation, now = _held(two.one, conversation="c"), two.one.manual_clock.now
-    third = ApprovalRequest("apr_x", *CENT[:2], 0, now, now + 60)
+    third = ApprovalRequest("apr_x", CENT.cost, CENT.tokens, 0, now, now + 60)
     outcome = two.one.settle(_agent(two.one), reservation, Decision.PENDING, CENT, approval=third)
     assert outcome is Conflict.STALE
     assert two.one.spent(_agent(two.one)).open_approvals == 2

@@ -204,7 +204,7 @@ def test_after_a_crash_of_the_server_everything_goes_on(own: Postgres, store_fix
 def _tell(store_fixture: PostgresStoreFixture, word: str) -> int:
     """Make a change with a leaf of its own; return its index."""
     change = store_fixture.change_of()
-    activity = change.activity._replace(leaf=f'{{"word":"{word}"}}')
+    activity = msgspec.structs.replace(change.activity, leaf=f'{{"word":"{word}"}}')
     index: int = (
         store_fixture.store.commit(msgspec.structs.replace(change, activity=activity)).wait_result(30).log_index
     )

@@ -9,7 +9,7 @@ import pytest
 
 from qwed.ledger.sequencer import Sequencer
 from qwed.store.columns import COLUMNS
-from qwed.store.group_commit import LEAF_OF_ROW, PendingWrite, rows_of, write_batch
+from qwed.store.group_commit import LEAF_OF_ROW, BatchRows, PendingWrite, write_batch
 from qwed.store.log import frontier_reader
 from qwed.store.migrate import migrate
 from qwed.store.postgres.write_batch import LOCK_LOGS, WRITE_BATCH, LogState, batch_values, locked_frontier_reader
@@ -36,7 +36,7 @@ class Both(NamedTuple):
     def write(self, batch: list[PendingWrite], minds: tuple[Sequencer, Sequencer] | None = None) -> None:
         """Write with cached frontiers, or with new sequencers, as of servers that take turns."""
         mine, other = minds or (self.mind(), self.mind())
-        rows = rows_of(batch)
+        rows = BatchRows(batch)
         write_batch(self.sqlite, rows, mine, frontier_reader(self.sqlite))
         with self.postgres.transaction():
             names = sorted({row[0] for write in batch for row in write.activities})
