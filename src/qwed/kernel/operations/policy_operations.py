@@ -25,7 +25,11 @@ from qwed.policy import CompiledPolicies, PolicyProblem, PolicySource
 MAX_DOCUMENTS = 500
 _VERSIONS_PER_READ = 1_000
 _TEXT = FieldRule("must be the text of a policy", wrong_type="")
-_VERSION = Annotated[int, Meta(ge=0, le=10**18 - 1), FieldRule("must be the number of a version", E.BAD_OPTION)]
+_VERSION = Annotated[
+    int,
+    Meta(ge=0, le=10**18 - 1, description="Version of the policy set; omit it for the one in force."),
+    FieldRule("must be the number of a version", E.BAD_OPTION),
+]
 _NO_CONDITION = "send If-Match with the version that you have read, or `*` to replace whatever is in force"
 
 
