@@ -17,7 +17,7 @@ TOOLS = [
 ]
 KEY = "sk_live_51H8abcdefghijklmnopqrstuv"
 EMAIL = {"type": "send_email", "parameters": {"to": "Ann <Ann@Example.com>", "body": "x"}}
-_steps = count(1)
+_steps, _agents = count(1), count(1)
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,8 @@ def gate() -> Iterator[Gate]:
 
 
 def new_agent(gate: Gate, **fields: Any) -> str:
-    agent = gate.register_agent(name="a", principal_id="p", permissions={"allowed_tools": TOOLS}, **fields)
+    name = f"agent {next(_agents)}"
+    agent = gate.register_agent(name=name, principal_id="p", permissions={"allowed_tools": TOOLS}, **fields)
     return str(agent.agent_id)
 
 
@@ -76,7 +77,7 @@ def test_facts_are_the_same_when_an_action_comes_again(gate):
 
 def test_a_repaired_query_has_the_facts_of_the_repair(gate):
     agent = gate.register_agent(
-        name="a", principal_id="p", permissions={"allowed_columns": ["id", "name"], "dialect": "postgres"}
+        name="repaired", principal_id="p", permissions={"allowed_columns": ["id", "name"], "dialect": "postgres"}
     ).agent_id
     answer = ask(gate, agent, {"type": "execute_sql", "query": "SELECT id, name, total FROM t"}, include_facts=True)
     assert answer.verification["status"] == "CORRECTED"
@@ -136,7 +137,7 @@ def test_facts_in_the_stored_answer_of_a_key_are_the_same(gate):
 )
 def test_what_a_registered_tool_might_execute_is_not_read_and_not_complete(gate, parameters, groups):
     gate.put_tool("book_room", "low", effect="READ")
-    agent = gate.register_agent(name="a", principal_id="p").agent_id
+    agent = gate.register_agent(name=f"agent {next(_agents)}", principal_id="p").agent_id
     action = {"type": "tool_call", "tool": "book_room", "parameters": parameters}
     facts = facts_of(ask(gate, agent, action, include_facts=True))
     assert set(facts) == groups

@@ -9,6 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from qwed.domain.policy_set import DocumentChanges, PolicyDocument, PolicySet, PolicySetVersion
 from qwed.kernel.admin.policy_sets import ANY_VERSION, replace_policies, roll_back
+from qwed.kernel.agents.names import resolve_agent_id
 from qwed.kernel.answer import Problem, problem
 from qwed.kernel.operations.operation import OWNER, Call, E, operation
 from qwed.kernel.pagination import DEFAULT_LIMIT, Limit, LogCursor
@@ -24,7 +25,11 @@ from qwed.policy import CompiledPolicies, PolicyProblem, PolicySource
 MAX_DOCUMENTS = 500
 _VERSIONS_PER_READ = 1_000
 _TEXT = FieldRule("must be the text of a policy", wrong_type="")
-_VERSION = Annotated[int, Meta(ge=0, le=10**18 - 1), FieldRule("must be the number of a version", E.BAD_OPTION)]
+_VERSION = Annotated[
+    int,
+    Meta(ge=0, le=10**18 - 1, description="Version of the policy set; omit it for the one in force."),
+    FieldRule("must be the number of a version", E.BAD_OPTION),
+]
 _NO_CONDITION = "send If-Match with the version that you have read, or `*` to replace whatever is in force"
 
 
@@ -258,12 +263,15 @@ def check_policies(call: Call, request: PolicySetRequest) -> PolicyCheckView:
 @operation(
     Endpoint.EXPLAIN_POLICIES,
     "Explain what is decided about an action",
-    errors=(E.AGENT_NOT_REGISTERED, E.POLICIES_DAMAGED, E.BAD_OPTION, E.NOT_DETERMINISTIC),
+    errors=(E.AGENT_NOT_REGISTERED, E.AMBIGUOUS_NAME, E.POLICIES_DAMAGED, E.BAD_OPTION, E.NOT_DETERMINISTIC),
 )
 async def explain_policies(call: Call, request: ExplainRequest) -> ExplanationView | Problem:
     """Return which rules looked at an action and what would be decided; nothing is stored, charged or logged."""
     services = call.services
-    agent = services.store.find_agent(request.agent_id)
+    agent_id = resolve_agent_id(request.agent_id, call.actor.organisation_id, services.store)
+    if isinstance(agent_id, Problem):
+        return agent_id
+    agent = services.store.find_agent(agent_id)
     if agent is None or agent.organisation_id != call.actor.organisation_id:
         return problem(E.AGENT_NOT_REGISTERED)
     options = None if isinstance(request.options, UnsetType) else request.options
