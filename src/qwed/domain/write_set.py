@@ -130,7 +130,7 @@ class UsageEffects(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class DecisionEffects(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What a decision changes about its agent and its conversation, and what it was decided on."""
+    """Changes that a decision makes to its agent and its conversation, and what it was decided on."""
 
     agent: Agent
     """The agent as it was decided on: the commit is a conflict if it has changed."""
