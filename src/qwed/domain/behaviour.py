@@ -1,4 +1,4 @@
-"""What an agent's trust depends on: its recent behaviour, the rules that lower trust (spec 8.3, ruling 4.2), and the
+"""Inputs of an agent's trust: its recent behaviour, the rules that lower trust (spec 8.3, ruling 4.2), and the
 evidence for a higher level (spec 8.2).
 
 Only decisions count. A refusal before a decision, and a failure of the server, do not.

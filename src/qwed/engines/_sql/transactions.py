@@ -33,7 +33,7 @@ _CONTROL_WORDS = frozenset(
 )
 _FORMS = {"tsql": "BEGIN TRANSACTION", "fabric": "BEGIN TRANSACTION", "presto": "START TRANSACTION"}
 _FORMS |= {"trino": "START TRANSACTION"}
-"""What begins a transaction where BEGIN alone does not."""
+"""Words that begin a transaction where BEGIN alone does not."""
 _OPENING_WORDS = frozenset({"BEGIN", "START"})
 _CLOSING_WORDS = frozenset({"COMMIT", "END", "ROLLBACK", "ABORT"})
 _ROLES = ("begin", "inside", "end")

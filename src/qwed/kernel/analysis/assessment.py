@@ -46,7 +46,7 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
     is_final: bool = True
     """True if no policy can change it: a hard limit refuses the action, or it is a message."""
     facts: Facts = NO_FACTS
-    """What was found in the action, in the form that policies read; its secrets are not masked."""
+    """Findings in the action, in the form that policies read; its secrets are not masked."""
     pending_cause: PendingCause | None = None
     cacheable: bool = False
     """True if the same action would get the same assessment next time."""

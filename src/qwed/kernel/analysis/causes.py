@@ -33,7 +33,7 @@ _LEAKS_PII = PolicyCheck("no_pii_leakage", False)
 
 
 _PEOPLE = {Trust.TRUSTED: "an owner"}
-"""Who grants a trust level, where an approver cannot."""
+"""People who grant a trust level that an approver cannot."""
 
 
 class Question(NamedTuple):

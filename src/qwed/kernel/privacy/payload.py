@@ -37,9 +37,9 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     conversation_id: str | None = None
     chain: Chain | None = None
     facts: Facts | None = None
-    """What was found in an action that waits for a person: policies are evaluated on it again when it is approved."""
+    """Findings in an action that waits for a person: policies are evaluated on it again when it is approved."""
     original: OriginalFindings | None = None
-    """What was found in it before its repair."""
+    """Findings in it before its repair."""
     policy: DecidingRule | None = None
     """Rule of the organisation's policies that decided."""
     shadow: tuple[DecidingRule, ...] = ()

@@ -114,7 +114,7 @@ class ApprovalView(View, frozen=True, kw_only=True):
     corrected: dict[str, Any] | None
     verification: dict[str, Any] | None
     facts: dict[str, Any] | None
-    """What was found in the action."""
+    """Findings in the action."""
     risk_level: str | None
     policy: dict[str, Any] | None
     """Rule of the organisation's policies that asks for it."""

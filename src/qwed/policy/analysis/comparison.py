@@ -35,7 +35,7 @@ FIRST_RULES = 8
 
 
 class Change(StrEnum):
-    """What a call becomes."""
+    """Final decision of a call."""
 
     ALLOWED = "allowed"
     ASKED = "asked"
@@ -44,7 +44,7 @@ class Change(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ChangeProof:
-    """Whether calls are newly allowed, asked about or denied."""
+    """Result for calls that are newly allowed, asked about or denied."""
 
     change: Change
     status: ProofStatus
@@ -55,7 +55,7 @@ class ChangeProof:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What an edit of a policy set changes."""
+    """Changes that an edit of a policy set makes."""
 
     allowed: ChangeProof
     asked: ChangeProof

@@ -21,7 +21,7 @@ STATUSES = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """What the final decision depends on besides the policies and what they see."""
+    """Inputs of the final decision besides the policies and what they see."""
 
     status: Status = Status.VERIFIED
     needs_person: bool = False
