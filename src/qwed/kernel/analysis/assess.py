@@ -168,7 +168,6 @@ def _basis_of(case: Case) -> Case | None:
         context=None,
         step=None,
         key=None,
-        reservation=None,
         decision=Decision.DENIED,
         checks_passed=tuple([name for name in case.checks_passed if name != _TRUST_CHECK]),
     )
