@@ -40,7 +40,7 @@ class Credentials(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class PolicyJudgement(NamedTuple):
-    """What a policy set says of an action."""
+    """Judgement of a policy set about an action."""
 
     policies: PolicySet
     rule: DecidingRule | None = None
@@ -124,7 +124,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     assessment: "Assessment | None" = None
     # policies
     judgement: PolicyJudgement | None = None
-    """What the organisation's policies say of it; None where there are none."""
+    """Judgement of the organisation's policies; None where there are none."""
 
 
 replace = msgspec.structs.replace

@@ -22,7 +22,7 @@ from qwed.policy.evaluator import RuleResult
 
 
 class RuleExplanationView(View, frozen=True, kw_only=True):
-    """What one rule said of the action; `then` is null if it does not match."""
+    """Answer of one rule about the action; `then` is null if it does not match."""
 
     policy: str
     rule: str
@@ -32,7 +32,7 @@ class RuleExplanationView(View, frozen=True, kw_only=True):
 
 
 class ExplanationView(View, frozen=True, kw_only=True):
-    """What would be decided about an action, and why; `policy` is null where hard limits or the tables decide."""
+    """Decision that would be made about an action, and why; `policy` is null where hard limits or the tables decide."""
 
     decision: str
     error: Problem | None
