@@ -147,12 +147,10 @@ class _Evaluator:
 
     def _refused_amount(self, rule: CompiledRule) -> str | None:
         """Return why an argument of this call cannot be added to the sum that the rule reads, or None."""
-        for key in sorted(rule.condition.usage, key=str):
-            if key.measure == "sum" and key.tool == self._call.tool.name:
-                value = self._call.args.get(key.argument)
-                is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
-                if not is_number or not value >= 0:
-                    return f"argument `{key.argument}` is added up by `usage.sum`: it must be a number of at least 0"
+        summed = (key for key in rule.condition.usage if key.measure == "sum" and key.tool == self._call.tool.name)
+        for name in sorted(key.argument for key in summed):
+            if not _is_amount(self._call.args.get(name)):
+                return f"argument `{name}` is added up by `usage.sum`: it must be a number of at least 0"
         return None
 
     def _concerns(self, owner: CompiledPolicy) -> bool | str:
@@ -188,6 +186,12 @@ def _is_large(call: PolicyInput) -> bool:
         isinstance(value, list | dict) or (isinstance(value, str) and len(value) > _LONG_TEXT)
         for value in call.args.values()
     )
+
+
+def _is_amount(value: object) -> bool:
+    if isinstance(value, Decimal):
+        return value.is_finite() and value >= 0
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
 
 
 def _present_groups(call: PolicyInput) -> frozenset[str]:

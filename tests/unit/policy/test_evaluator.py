@@ -1,5 +1,7 @@
 """Evaluation of rules: which answer wins, and when a rule does not match."""
 
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 from itertools import permutations
 from typing import Any
 
@@ -128,7 +130,7 @@ def test_usage_is_read_by_key_and_a_value_that_was_not_given_denies() -> None:
     assert evaluate(policies, call(args={"amount": 20})).is_error
 
 
-@pytest.mark.parametrize("amount", [-1, "5", None, float("nan"), True, [5]])
+@pytest.mark.parametrize("amount", [-1, "5", None, float("nan"), True, [5], Decimal("NaN")])
 def test_an_amount_that_would_lower_a_sum_or_cannot_be_added_denies(amount: object) -> None:
     text = rule('tool.name == "other" && usage.sum("refund", "amount", duration("24h")) > 100', "ask")
     policies = compiled(policy(text))
@@ -201,6 +203,19 @@ def test_a_missing_member_of_an_argument_denies() -> None:
     assert evaluate(policies, call("a", args={"customer": {}})).is_error
     assert evaluate(policies, call("a", args={"customer": {"id": 7}})).is_error
     assert evaluate(policies, call("a")).is_error
+
+
+def test_calls_in_several_threads_read_their_own_usage_and_risk() -> None:
+    text = 'usage.count("a", duration("1h")) == 3 && risk_at_least("critical")'
+    policies = compiled(policy(rule(text)))
+    (key,) = policies.usage
+
+    def answers(number: int) -> set[PolicyAnswer | None]:
+        asked = call(usage={key: number}, risk=Risk.CRITICAL if number % 2 else Risk.LOW)
+        return {evaluate(policies, asked).then for _ in range(300)}
+
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(answers, range(8))) == [{DENY if number == 3 else None} for number in range(8)]
 
 
 def test_risk_is_asked_for_by_level() -> None:

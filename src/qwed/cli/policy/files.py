@@ -1,6 +1,7 @@
 """Policy files of a command: reading and compiling them, and printing their problems."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -46,11 +47,21 @@ def _read(name: str) -> "PolicySource":
         fail(f"`{name}` is not valid UTF-8: save it as UTF-8")
 
 
+@contextmanager
+def required_packages() -> Iterator[None]:
+    """Exit with the name of the extra if a package that policies need is not installed."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        fail(f"policies need `{error.name}`: pip install 'qwed[policy]'")
+
+
 def compile_or_report(names: Sequence[str], *, as_json: bool) -> "CompiledPolicies | None":
     """Return the compiled files, or None after their problems are printed."""
     from qwed.policy import CompiledPolicies, compile_policies
 
-    compiled = compile_policies(read_policy_files(names))
+    with required_packages():
+        compiled = compile_policies(read_policy_files(names))
     if isinstance(compiled, CompiledPolicies):
         return compiled
     report_problems(compiled, as_json=as_json)
