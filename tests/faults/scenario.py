@@ -8,6 +8,7 @@ from typing import Any
 import qwed
 from qwed.gate import Gate
 from qwed.ledger import verifier
+from tests.support.agent_names import unique_name
 from tests.support.data_directory_check import COMMITTED, DataDirectoryCheck
 from tests.support.raw_http import RawResponse, message, send_concurrently
 from tests.support.server import Server
@@ -122,7 +123,7 @@ def require_append_only(scenario: CrashScenario, gate: Gate) -> None:
 def register_agent(gate: Gate) -> str:
     """Register a trusted agent with high limits."""
     limits = {"max_high_risk_calls_per_day": 1_000_000}
-    agent_id: str = gate.register_agent(name="survivor", principal_id="p", type="trusted", budget=limits)["agent_id"]
+    agent_id: str = gate.register_agent(name=unique_name(), principal_id="p", type="trusted", budget=limits)["agent_id"]
     return agent_id
 
 

@@ -156,10 +156,13 @@ CHANGE_CASES = {
         _pending,
         lambda gate, _desk, given: gate.approve(given, "fine"),
         "approved",
-        (*LOOKUPS, "list_keys", "find_agent", "halted", "tool_rows", "commit", "find_approval"),
+        (*LOOKUPS, "list_keys", "find_agent", "halted", "tool_rows", "commit", "find_approval", "find_agent"),
     ),
     "reject": ChangeCase(
-        _pending, lambda gate, _desk, given: gate.reject(given, "no"), "rejected", (*LOOKUPS, "commit", "find_approval")
+        _pending,
+        lambda gate, _desk, given: gate.reject(given, "no"),
+        "rejected",
+        (*LOOKUPS, "commit", "find_approval", "find_agent"),
     ),
     "expire": ChangeCase(
         _run_out,
@@ -207,7 +210,7 @@ CHANGE_CASES = {
         _elevation,
         lambda gate, _desk, given: gate.approve(given, "earned"),
         "trust_raised",
-        (*LOOKUPS, "list_keys", "find_agent", "halted", "trust_evidence", "commit", "find_approval"),
+        (*LOOKUPS, "list_keys", "find_agent", "halted", "trust_evidence", "commit", "find_approval", "find_agent"),
     ),
     "lower": ChangeCase(
         _nothing,
