@@ -64,6 +64,14 @@ CHECKS = [
 ]
 
 BEYOND_A_SCHEMA = (
+    "the policies are refused",  # the text of a policy
+    "`action`",  # of an explanation, which takes what a decision takes
+    "`action.",
+    "unknown option",  # of an explanation
+    "send If-Match with",  # the header is required
+    "approves nothing",  # groups of a key whose role does not approve
+    "must be a list of at most",  # names of groups
+    "the text states the policy",
     "has more than six decimals",
     "is not the agent in QWED-Agent-Id",
     "must be readable, without control characters",  # an image of one colour

@@ -40,7 +40,7 @@ class Credentials(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class PolicyJudgement(NamedTuple):
-    """Answer of a policy set to an action."""
+    """Judgement of a policy set about an action."""
 
     policies: PolicySet
     rule: DecidingRule | None = None
@@ -125,7 +125,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     assessment: "Assessment | None" = None
     # policies
     judgement: PolicyJudgement | None = None
-    """Answer of the organisation's policies; None where there are none."""
+    """Judgement of the organisation's policies; None where there are none."""
 
 
 replace = msgspec.structs.replace

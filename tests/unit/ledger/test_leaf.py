@@ -25,7 +25,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     **dict.fromkeys(("about", "action_type", "agent_id", "attestation_id", "commitment", "decision"), maybe),
     **dict.fromkeys(("engine", "error", "event", "policy_hash", "risk_level", "status"), maybe),
     **dict.fromkeys(("policy", "policy_rule", "policy_set"), maybe),
-    "policies": st.lists(text, max_size=3).map(tuple),
+    **dict.fromkeys(("fields", "policies"), st.lists(text, max_size=3).map(tuple)),
     **dict.fromkeys(OF_VERSION_1, maybe),
     **dict.fromkeys(("cost_micros", "latency_us", "repeats", "time_ms", "tokens"), whole),
     **dict.fromkeys(("level_after", "level_before", "policy_version", "step_number"), st.none() | whole),

@@ -67,7 +67,7 @@ PATH_PARAMETERS: dict[str, ParameterDoc] = {
     ),
     "job_id": ParameterDoc(_id("job"), "Id of the job, from the response to the batch."),
     "key_id": ParameterDoc(_id("key"), "Id of the key, from the list of keys."),
-    "policy_id": ParameterDoc({**_TEXT, "maxLength": 64}, "Name of the policy, as its text states it."),
+    "policy_id": ParameterDoc(_TEXT, "Name of the policy, as its text states it."),
     "tool": ParameterDoc({**_TEXT, "maxLength": 128}, "Name of the tool."),
     "name": ParameterDoc({**_TEXT, "maxLength": 128}, "Name of the tool, of which the case does not matter."),
 }

@@ -24,6 +24,7 @@ from qwed.policy import CompiledPolicies, PolicyProblem, PolicySource
 
 MAX_DOCUMENTS = 500
 _VERSIONS_PER_READ = 1_000
+_MAX_FILE_NAME = 256
 _TEXT = FieldRule("must be the text of a policy", wrong_type="")
 _VERSION = Annotated[
     int,
@@ -37,7 +38,7 @@ class DocumentRequest(RequestStruct):
     """Policy document; problems with it are named after the file."""
 
     text: Annotated[str, _TEXT]
-    name: Name | None = None
+    name: str | None = None
 
 
 class PolicySetRequest(RequestStruct):
@@ -72,7 +73,11 @@ class ExplainRequest(RequestStruct):
     """Action to explain, as POST /agents/{id}/verify takes it."""
 
     agent_id: Name
-    action: Annotated[dict[str, Any], FieldRule("must be an action", wrong_type="")]
+    action: Annotated[
+        dict[str, Any],
+        Meta(extra_json_schema={"required": ["type"], "properties": {"type": {"type": "string", "minLength": 1}}}),
+        FieldRule("must be an action", wrong_type=""),
+    ]
     options: dict[str, Any] | UnsetType = UNSET
 
 
@@ -195,7 +200,7 @@ async def put_policies(call: Call, request: PolicySetRequest) -> PolicyChangesVi
 
 def _sources(request: PolicySetRequest) -> tuple[PolicySource, ...]:
     return tuple(
-        PolicySource(document.name or f"document {number}", document.text)
+        PolicySource((document.name or f"document {number}")[:_MAX_FILE_NAME], document.text)
         for number, document in enumerate(request.documents, 1)
     )
 
@@ -239,7 +244,8 @@ def _expected_version(call: Call) -> int | Problem | None:
 
 def _refuse_documents(problems: tuple[PolicyProblem, ...]) -> Problem:
     views = [msgspec.to_builtins(_problem_view(one)) for one in problems]
-    return problem(E.POLICY_REFUSED, problems[0].render().split("\n")[0], details={"problems": views})
+    message = f"the policies are refused: {problems[0].render().splitlines()[0]}"
+    return problem(E.POLICY_REFUSED, message, details={"problems": views})
 
 
 def _problem_view(one: PolicyProblem) -> PolicyProblemView:

@@ -1,4 +1,4 @@
-"""Input of the policies for an analyzed action: typed facts, effects, arguments and the agent that acts (DESIGN 11)."""
+"""Input of policies from an analyzed action: typed facts, effects, arguments, and the agent that acts."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime

@@ -23,7 +23,7 @@ from qwed.policy.evaluator import RuleResult
 
 
 class RuleExplanationView(View, frozen=True, kw_only=True):
-    """Answer of one rule to the action; `then` is null if it does not match."""
+    """Answer of one rule about the action; `then` is null if it does not match."""
 
     policy: str
     rule: str
@@ -33,7 +33,7 @@ class RuleExplanationView(View, frozen=True, kw_only=True):
 
 
 class ExplanationView(View, frozen=True, kw_only=True):
-    """Decision that an action would get, and its reasons; `policy` is null where hard limits or the tables decide."""
+    """Decision that would be made about an action, and why; `policy` is null where hard limits or the tables decide."""
 
     decision: str
     error: Problem | None
