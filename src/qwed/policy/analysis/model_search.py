@@ -35,6 +35,12 @@ class FoundModel(NamedTuple):
     """True if all that is needed holds."""
 
 
+def effort_of(solver: Any) -> int:
+    """Return the work that all solvers of this process have done so far, in their own units."""
+    statistics = solver.statistics()
+    return int(statistics.get_key_value("rlimit count")) if "rlimit count" in statistics.keys() else 0
+
+
 def find_model(solver: Any, needed: Sequence[Formula], preferred: Sequence[Formula]) -> tuple[ProofStatus, Any]:
     """Return a model, with what is needed, if that can be, and as much of what is preferred as can easily be had."""
     z3 = solver_library()
