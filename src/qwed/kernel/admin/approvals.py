@@ -19,7 +19,6 @@ from qwed.kernel.answer import Answer, Problem, problem
 from qwed.kernel.audit.issue import proven_head
 from qwed.kernel.audit_change import GATE, Actor, build_change, commit_change
 from qwed.kernel.case import Case, Credentials
-from qwed.model.decision_matrix import TRUST_MATRIX
 from qwed.kernel.privacy.subject_keys import KEPT, TAMPERED
 from qwed.kernel.request import read_action
 from qwed.kernel.services import Services
@@ -35,6 +34,7 @@ from qwed.kernel.views.activity_views import (
 from qwed.ledger import leaf
 from qwed.model import Decision, ErrorCode, Event, Risk, Trust
 from qwed.model.clock import rfc3339
+from qwed.model.decision_matrix import TRUST_MATRIX
 from qwed.model.ids import timed_id
 from qwed.settings import VERSION as SETTINGS_VERSION
 from qwed.store.protocol import EXPIRED, ApprovalRecord

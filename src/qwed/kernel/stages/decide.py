@@ -2,9 +2,9 @@
 
 from qwed.kernel.answer import Answer, PolicyCheck, denied
 from qwed.kernel.case import Case, replace
-from qwed.model.decision_matrix import STATUS_MATRIX, TRUST_MATRIX
 from qwed.kernel.services import Services
 from qwed.model import Decision, ErrorCode, Risk, Trust, Verdict
+from qwed.model.decision_matrix import STATUS_MATRIX, TRUST_MATRIX
 
 _SUGGEST_TRUST = "ask a person to do it, or request a higher trust level for the agent"
 
