@@ -126,6 +126,20 @@ def test_a_condition_that_compiles_has_a_value_where_its_groups_are_there(condit
         assert not outcome.is_error
 
 
+@steady
+@given(
+    conditions(("sql", "shell")), st.sampled_from(["x", "y"]), st.booleans(), st.sampled_from(["allow", "ask", "deny"])
+)
+def test_a_rule_that_the_index_finds_by_its_tool_answers_as_one_that_it_does_not(
+    condition: str, tool: str, is_complete: bool, then: str
+) -> None:
+    found = compile_policies([PolicySource("p.yaml", policy(rule(f"tool.name == 'x' && {condition}", then)))])
+    always = compile_policies([PolicySource("p.yaml", policy(rule(f"!(tool.name != 'x') && {condition}", then)))])
+    if isinstance(found, CompiledPolicies) and isinstance(always, CompiledPolicies):
+        asked = call(tool, facts=Facts(sql=SqlFacts(complete=is_complete, tables=("a",))))
+        assert evaluate(found, asked) == evaluate(always, asked)
+
+
 def test_neither_the_order_of_the_files_nor_of_their_rules_matters() -> None:
     chance = random.Random(5)
     answers = ("allow", "ask", "deny")

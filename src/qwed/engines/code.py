@@ -55,8 +55,8 @@ def _bash(code: str, strict: bool) -> Verdict:
     )
     verdict = verdict_on_findings(findings, "bash", strict)
     complete = found.facts.shell is not None and found.facts.shell.complete
-    code = merge_code(code_with_effects(found.effects, complete=complete), found.facts.code)
-    return replace(verdict, facts=replace(found.facts, code=code))
+    merged = merge_code(code_with_effects(found.effects, complete=complete), found.facts.code)
+    return replace(verdict, facts=replace(found.facts, code=merged))
 
 
 def _refusals(violations: tuple[str, ...]) -> tuple[Issue, ...]:

@@ -5,7 +5,7 @@ Separate from the engine because the request process computes it too and must no
 
 from typing import Any
 
-from qwed.guards.code_findings import CHECK_OF, CodeFindings, Issue, ViolationKind, code_facts, effect_issues
+from qwed.guards.code_findings import CHECK_OF, CodeFindings, Issue, ViolationKind, code_facts, effect_issues, sql_facts
 from qwed.model import Effect, EffectKind, Facts, Status, Verdict
 from qwed.model.facts import CodeFacts
 
@@ -29,7 +29,7 @@ def verdict_on_findings(findings: CodeFindings, language: str, strict: bool = Fa
         message,
         effects=findings.effects,
         violations=findings.violations,
-        facts=Facts(code=code_facts(findings)),
+        facts=Facts(code=code_facts(findings), sql=sql_facts(findings)),
         checks_passed=("syntax_valid", *(check for check in checks if check not in failed)),
         checks_failed=tuple(check for check in checks if check in failed),
         result={

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from qwed.guards.file_effects import file_effects
 from qwed.model import FILE_EFFECTS, OUTBOUND, Effect, EffectKind
-from qwed.model.facts import CodeFacts, bounded, code_with_effects
+from qwed.model.facts import CodeFacts, SqlFacts, bounded, code_with_effects
 
 MAX_FINDINGS = 200
 MAX_TARGET = 200
@@ -192,6 +192,20 @@ def code_facts(findings: CodeFindings) -> CodeFacts:
     return code_with_effects(findings.effects, complete=complete, imports=imports)
 
 
+def sql_facts(findings: CodeFindings) -> SqlFacts | None:
+    """Return the facts of statements in code, which are not read; None if the code imports no database client."""
+    roots = {name.partition(".")[0] for name in findings.imports}
+    return None if roots.isdisjoint(_DATABASE_CLIENTS) else SqlFacts(complete=False)
+
+
+_DATABASE_CLIENTS = frozenset(
+    """
+    sqlite3 aiosqlite duckdb psycopg psycopg2 asyncpg pg8000 pymysql MySQLdb mysql aiomysql mariadb pyodbc pymssql
+    cx_Oracle oracledb sqlalchemy sqlmodel peewee records databases snowflake clickhouse_connect clickhouse_driver
+    trino prestodb django pg pg-promise postgres mysql2 sqlite better-sqlite3 mssql tedious knex sequelize typeorm
+    """.split()  # noqa: SIM905 - a table of words reads better than a list of literals
+)
+"""Modules that send statements to a database."""
 _SEVERAL = " | "
 """Separates the possible targets of one call."""
 _WITH_TARGET = FILE_EFFECTS | OUTBOUND

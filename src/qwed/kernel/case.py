@@ -15,7 +15,7 @@ from qwed.kernel.analysis.content_scan import EMPTY_SCAN, ContentScan
 from qwed.kernel.answer import Answer, Factor, PolicyCheck
 from qwed.kernel.request import NO_OPTIONS, Action, ActionOptions, Context
 from qwed.kernel.tools import ResolvedAction
-from qwed.model import Decision, Risk, Verdict
+from qwed.model import NO_FACTS, Decision, Facts, Risk, Verdict
 
 if TYPE_CHECKING:
     from qwed.kernel.a2a.message import InterceptedMessage
@@ -94,6 +94,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     # run_engine
     content: ContentScan = EMPTY_SCAN
     verdict: Verdict | None = None
+    facts: Facts = NO_FACTS
+    """Facts of the verdict, and those that the action itself shows."""
     corrected: Mapping[str, Any] | None = None
     executable: Action | None = None
     """The repaired action, where a repair was offered and verified."""

@@ -5,7 +5,6 @@ A group is None if it does not apply. One that is not complete may lack entries,
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import islice
 
 from qwed.model.effect import Effect
 
@@ -130,16 +129,15 @@ NO_FACTS = Facts()
 
 def bounded(entries: Iterable[str]) -> tuple[tuple[str, ...], bool]:
     """Return the entries without duplicates, and True if none was left out or cut off."""
-    unique = list(dict.fromkeys(entries))
-    kept = tuple(entry[:MAX_ENTRY_LENGTH] for entry in unique[:MAX_ENTRIES])
-    return kept, len(unique) <= MAX_ENTRIES and all(len(entry) <= MAX_ENTRY_LENGTH for entry in unique)
+    return cut(dict.fromkeys(entries))
 
 
 def cut(entries: Iterable[str]) -> tuple[tuple[str, ...], bool]:
     """Return the entries in their order, duplicates included, and True if none was left out or cut off."""
-    listed = list(islice(entries, MAX_ENTRIES + 1))
-    kept = tuple(entry[:MAX_ENTRY_LENGTH] for entry in listed[:MAX_ENTRIES])
-    return kept, len(listed) <= MAX_ENTRIES and all(len(entry) <= MAX_ENTRY_LENGTH for entry in listed)
+    listed = tuple(entries)
+    if not listed or (len(listed) <= MAX_ENTRIES and max(map(len, listed)) <= MAX_ENTRY_LENGTH):
+        return listed, True
+    return tuple(entry[:MAX_ENTRY_LENGTH] for entry in listed[:MAX_ENTRIES]), False
 
 
 def code_with_effects(effects: tuple[Effect, ...], *, complete: bool, imports: tuple[str, ...] = ()) -> CodeFacts:

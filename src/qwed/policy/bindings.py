@@ -69,8 +69,9 @@ def agent_values(agent: PolicyAgent, labels: frozenset[str]) -> dict[str, Any]:
     return {
         "id": agent.agent_id,
         "name": agent.name,
-        "type": agent.type,
-        "trust": agent.trust,
+        # An enumeration is no value of an expression.
+        "type": str(agent.type),
+        "trust": int(agent.trust),
         "labels": {name: agent.labels.get(name, "") for name in labels},
         "principal": agent.principal,
     }

@@ -29,6 +29,8 @@ class Node:
     """Value of a constant."""
     children: "tuple[Node, ...]" = ()
     """Operand, target and arguments, elements, or the range and the body of a loop."""
+    number: int = 0
+    """Id of the expression in its serialised form."""
 
     def walk(self) -> "Iterator[Node]":
         """Yield this expression and all below it."""
@@ -71,7 +73,7 @@ class _Reader:
 
     def _node(self, kind: str, expression: Fields, **parts: Any) -> Node:
         number = _int(expression, 2)
-        return Node(kind, self._positions.get(number, 0), self._types.get(number, "dyn"), **parts)
+        return Node(kind, self._positions.get(number, 0), self._types.get(number, "dyn"), number=number, **parts)
 
     def _many(self, values: list[Any]) -> tuple[Node, ...]:
         return tuple(self.read(_fields(value)) for value in values)
@@ -135,23 +137,28 @@ def _elements(addition: Node) -> tuple[Node, ...]:
     return tuple(element for part in addition.children[1:] for element in part.children)
 
 
-def _fields(data: bytes) -> Fields:
-    """Return the fields of a protobuf message by number."""
-    fields: Fields = {}
+def iter_fields(data: bytes) -> Iterator[tuple[int, int, int | bytes]]:
+    """Yield number, wire type and value of each field of a protobuf message."""
     at, end = 0, len(data)
     while at < end:
         key, at = _varint(data, at)
         wire = key & 7
-        value: Any
         if wire == 0:
             value, at = _varint(data, at)
-        elif wire == 2:
+            yield key >> 3, wire, value
+            continue
+        size = {1: 8, 5: 4}.get(wire, 0)
+        if wire == 2:
             size, at = _varint(data, at)
-            value, at = data[at : at + size], at + size
-        else:
-            size = 8 if wire == 1 else 4
-            value, at = data[at : at + size], at + size
-        fields.setdefault(key >> 3, []).append(value)
+        yield key >> 3, wire, data[at : at + size]
+        at += size
+
+
+def _fields(data: bytes) -> Fields:
+    """Return the fields of a protobuf message by number."""
+    fields: Fields = {}
+    for number, _, value in iter_fields(data):
+        fields.setdefault(number, []).append(value)
     return fields
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from qwed.model.decision import Risk
 from qwed.policy.argument_types import ArgumentType, ArgumentTypes, cel_argument_type, exact_double
 from qwed.policy.document import UsageKey
+from qwed.policy.exact_arithmetic import OPERATIONS, calculate
 from qwed.policy.facts_schema import AGENT_VARIABLES, MESSAGES, PREFIX, VARIABLES, FactField, cel_type
 
 _COMPARED = (
@@ -84,6 +85,11 @@ def _functions(cel: Any) -> list[Any]:
     return declared
 
 
+def _decimal_functions(cel: Any) -> list[Any]:
+    double = cel.Type.DOUBLE
+    return [_function(cel, name, [double, double], double, functools.partial(calculate, name)) for name in OPERATIONS]
+
+
 def _function(cel: Any, name: str, parameters: list[Any], result: Any, run: Any) -> Any:
     overload = cel.Overload(name.replace(".", "_"), result, parameters, impl=lambda *arguments: run(*arguments))
     return cel.FunctionDecl(name, [overload])
@@ -119,7 +125,7 @@ def evaluation_environment() -> Any:
     from cel_expr_python import cel
 
     # A time is only taken for a variable that is declared as one.
-    return cel.NewEnv(variables={"now": cel.Type.TIMESTAMP}, functions=_functions(cel))
+    return cel.NewEnv(variables={"now": cel.Type.TIMESTAMP}, functions=[*_functions(cel), *_decimal_functions(cel)])
 
 
 @functools.cache

@@ -113,6 +113,16 @@ class CompiledPolicies:
         """Labels that rules read; a missing one reads as an empty text."""
         self.usage: frozenset[UsageKey] = frozenset().union(*(condition.usage for condition in conditions))
         """Counters that rules read; the caller of the evaluator gives their values."""
+        self._summing: Buckets = {}
+        for rule in self.rules:
+            for tool in sorted({key.tool for key in rule.condition.usage if key.measure == "sum"}):
+                self._summing.setdefault(tool, []).append(rule)
+
+    def rules_for(self, call: PolicyInput) -> list[CompiledRule]:
+        """Return the rules that look at a call: those that can concern it, and those that add up its arguments."""
+        rules = self.index.rules_for(call)
+        summing = self._summing.get(call.tool.name)
+        return rules if summing is None else list(dict.fromkeys([*rules, *summing]))
 
 
 NO_POLICIES = CompiledPolicies((), ())

@@ -11,6 +11,7 @@ from qwed.policy.cel_environment import agent_checker, evaluation_environment, r
 from qwed.policy.checker_errors import Finding, read_checker_errors
 from qwed.policy.condition_checks import ConditionChecks
 from qwed.policy.document import ConditionText, UsageKey
+from qwed.policy.exact_arithmetic import decimal_calls, use_decimals
 from qwed.policy.facts_schema import AGENT_VARIABLES, GROUPS, VARIABLES
 from qwed.policy.iterations import Loop, loops_of
 from qwed.policy.presence import check_presence
@@ -77,7 +78,7 @@ def _compile(text: str, checker: Any, arguments: ArgumentTypes, *, agent: bool) 
     try:
         checked = checker.compile(text)
         root = read_checked_expression(checked.serialize())
-        program = checked if agent else evaluation_environment().compile(text, disable_check=True)
+        program = checked if agent else _program(text, root)
     except (RuntimeError, ValueError) as error:
         raise ConditionError(read_checker_errors(str(error), arguments, variables)) from None
     findings: list[Finding] = []
@@ -104,6 +105,15 @@ def _compile(text: str, checker: Any, arguments: ArgumentTypes, *, agent: bool) 
         effects=_required_effects(root),
         constant=root.value if root.kind == "const" else None,
     )
+
+
+def _program(text: str, root: Node) -> Any:
+    """Return the expression as it is evaluated."""
+    program = evaluation_environment().compile(text, disable_check=True)
+    calls = decimal_calls(root)
+    if not calls:
+        return program
+    return evaluation_environment().deserialize(use_decimals(program.serialize(), calls))
 
 
 def _finding(text: str, offset: int, message: str) -> Finding:

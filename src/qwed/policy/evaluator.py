@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 
 from qwed.policy.bindings import Bindings, BoundArguments
 from qwed.policy.cel_environment import evaluation_context
@@ -16,6 +17,7 @@ MAX_NANOSECONDS = 20_000_000
 """Processor time that all rules of a decision share; the iterations end long before it."""
 _RULES_BETWEEN = 16
 """Rules between two looks at the clock, which cost as much as a rule."""
+_LONG_TEXT = 4_096
 _STRENGTH = {answer: strength for strength, answer in enumerate(PolicyAnswer)}
 
 
@@ -48,7 +50,7 @@ def evaluate(policies: CompiledPolicies, call: PolicyInput) -> PolicyOutcome:
 
 def explain(policies: CompiledPolicies, call: PolicyInput) -> Evaluation:
     """Evaluate, and return the result of each rule that looked at the call too."""
-    rules = policies.index.rules_for(call)
+    rules = policies.rules_for(call)
     if not rules:
         return Evaluation(NO_OUTCOME, ())
     variables = frozenset().union(*(rule.condition.variables for rule in rules))
@@ -79,11 +81,12 @@ class _Evaluator:
             return ()
         if (exceeded := self._exceeds_budget(rules)) is not None:
             return (exceeded,)
+        between = 1 if _is_large(self._call) else _RULES_BETWEEN
         end = time.thread_time_ns() + MAX_NANOSECONDS
         results = []
         for number, rule in enumerate(rules, 1):
             results.append(self._result(rule))
-            if number % _RULES_BETWEEN == 0 and time.thread_time_ns() > end:
+            if number % between == 0 and time.thread_time_ns() > end:
                 limit = f"the rules took longer than {MAX_NANOSECONDS // 1_000_000} ms"
                 results.append(_error(rule, limit))
                 break
@@ -142,6 +145,14 @@ class _Evaluator:
             return RuleResult(rule, None, skipped)
         return self._evaluated(rule)
 
+    def _refused_amount(self, rule: CompiledRule) -> str | None:
+        """Return why an argument of this call cannot be added to the sum that the rule reads, or None."""
+        summed = (key for key in rule.condition.usage if key.measure == "sum" and key.tool == self._call.tool.name)
+        for name in sorted(key.argument for key in summed):
+            if not _is_amount(self._call.args.get(name)):
+                return f"argument `{name}` is added up by `usage.sum`: it must be a number of at least 0"
+        return None
+
     def _concerns(self, owner: CompiledPolicy) -> bool | str:
         if owner.agents is None:
             return True
@@ -151,6 +162,8 @@ class _Evaluator:
         return self._concerned[name]
 
     def _evaluated(self, rule: CompiledRule) -> RuleResult:
+        if (refused := self._refused_amount(rule)) is not None:
+            return _error(rule, refused)
         arguments = self._arguments(rule)
         for name in sorted(rule.condition.arguments & arguments.mismatches.keys()):
             return _error(rule, arguments.mismatches[name])
@@ -165,6 +178,20 @@ class _Evaluator:
             reason = f"the analysis of {_listed(incomplete)} could not finish"
             return RuleResult(rule, PolicyAnswer.ASK, reason, is_incomplete=True)
         return RuleResult(rule, None, "the condition is false")
+
+
+def _is_large(call: PolicyInput) -> bool:
+    """Return True if an argument is so large that a single rule may take a while."""
+    return any(
+        isinstance(value, list | dict) or (isinstance(value, str) and len(value) > _LONG_TEXT)
+        for value in call.args.values()
+    )
+
+
+def _is_amount(value: object) -> bool:
+    if isinstance(value, Decimal):
+        return value.is_finite() and value >= 0
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
 
 
 def _present_groups(call: PolicyInput) -> frozenset[str]:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from qwed.policy.cel_ast import Node
 from qwed.policy.facts_schema import GROUPS, MESSAGES, PREFIX, TIME_FUNCTIONS
 
+_LABELS = "agent.labels"
 _FAILS = "an operation that can fail"
 _NUMERIC = ("_+_", "_-_", "_*_", "_/_", "_%_", "-_")
 _COMPARISONS = ("_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_", "@in")
@@ -90,12 +91,9 @@ class _Presence:
         return needs
 
     def _plain(self, node: Node, guards: Needs) -> Needs:
-        parts = node.children[0].children if node.kind == "has" else node.children
-        needs = frozenset().union(*(self.needs(part, guards, _BOTH) for part in parts))
+        needs = frozenset().union(*(self.needs(part, guards, _BOTH) for part in node.children))
         if node.kind == "ident":
             return needs | ({node.name} if node.name in GROUPS else _NOTHING)
-        if node.kind == "has" and node.children[0].path in GROUPS:
-            return needs | {str(node.children[0].path)}
         if node.kind == "select" and _is_optional(node) and node.path not in guards:
             return needs | {node.path or _FAILS}
         if node.kind == "call" and _can_fail(node):
@@ -105,6 +103,8 @@ class _Presence:
 
 def _is_optional(node: Node) -> bool:
     owner = node.children[0].type
+    if owner.startswith("map("):
+        return node.children[0].path != _LABELS
     return owner.startswith(f"{PREFIX}Args") or f"{owner}.{node.name}" in _OPTIONAL
 
 
@@ -112,7 +112,7 @@ def _can_fail(node: Node) -> bool:
     if node.name in _NUMERIC:
         return node.type != "double" or node.name == "_%_"
     if node.name == "_[_]":
-        return node.children[0].path != "agent.labels"
+        return node.children[0].path != _LABELS
     if node.name in _SAFE_WITH_LITERAL:
         return any(part.type == "string" and part.kind != "const" for part in node.children[-1:])
     return node.name not in _SAFE

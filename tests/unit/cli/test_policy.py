@@ -1,6 +1,8 @@
 """`qwed policy`: checks, tests and explains policies without a server, with exit codes for CI."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -121,6 +123,16 @@ def test_packs_are_listed_and_copied(capsys: Capture) -> None:
     assert main(["policy", "use", "read-only"]) == 2
     assert "`read-only.yaml` exists" in capsys.readouterr().err
     assert main(["policy", "use", "read-only", "--force", "--to", "mine.yaml", "--json"]) == 0
+
+
+@pytest.mark.parametrize("package", ["cel_expr_python", "yaml"])
+def test_a_missing_package_is_named_with_its_extra(package: str) -> None:
+    program = (
+        f"import sys; sys.modules[{package!r}] = None; from qwed.cli import main; sys.exit(main(['policy', 'packs']))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert done.stderr == f"qwed: policies need `{package}`: pip install 'qwed[policy]'\n"
 
 
 def test_schema_prints_a_json_schema(capsys: Capture) -> None:

@@ -123,3 +123,21 @@ def test_facts_in_the_stored_answer_of_a_key_are_the_same(gate):
         gate.verify_action(agent, EMAIL, context, {"include_facts": True}, idempotency_key="key-1") for _ in range(2)
     )
     assert first.facts == again.facts
+
+
+@pytest.mark.parametrize(
+    ("parameters", "groups"),
+    [
+        ({"command": "rm -rf /srv"}, {"shell"}),
+        ({"sql": "DROP TABLE t"}, {"sql"}),
+        ({"code": "import os", "language": "python"}, {"code"}),
+        ({"room": "Fjord"}, set()),
+    ],
+)
+def test_what_a_registered_tool_might_execute_is_not_read_and_not_complete(gate, parameters, groups):
+    gate.put_tool("book_room", "low", effect="READ")
+    agent = gate.register_agent(name="a", principal_id="p").agent_id
+    action = {"type": "tool_call", "tool": "book_room", "parameters": parameters}
+    facts = facts_of(ask(gate, agent, action, include_facts=True))
+    assert set(facts) == groups
+    assert not any(group["complete"] for group in facts.values())

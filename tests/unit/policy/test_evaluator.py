@@ -1,5 +1,7 @@
 """Evaluation of rules: which answer wins, and when a rule does not match."""
 
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 from itertools import permutations
 from typing import Any
 
@@ -8,7 +10,7 @@ import pytest
 from qwed.model.decision import Risk
 from qwed.model.effect import Effect, EffectKind
 from qwed.model.facts import Facts, ShellCommand, ShellFacts, SqlFacts
-from qwed.policy import PolicyAnswer, PolicyTool, UsageKey, evaluate, explain
+from qwed.policy import PolicyAnswer, PolicySource, PolicyTool, UsageKey, compile_policies, evaluate, explain
 from tests.support.policy_calls import agent, answer, call, compiled, policy, rule
 
 ALLOW, ASK, DENY = PolicyAnswer.ALLOW, PolicyAnswer.ASK, PolicyAnswer.DENY
@@ -128,6 +130,94 @@ def test_usage_is_read_by_key_and_a_value_that_was_not_given_denies() -> None:
     assert evaluate(policies, call(args={"amount": 20})).is_error
 
 
+@pytest.mark.parametrize("amount", [-1, "5", None, float("nan"), True, [5], Decimal("NaN")])
+def test_an_amount_that_would_lower_a_sum_or_cannot_be_added_denies(amount: object) -> None:
+    text = rule('tool.name == "other" && usage.sum("refund", "amount", duration("24h")) > 100', "ask")
+    policies = compiled(policy(text))
+    usage = dict.fromkeys(policies.usage, 0)
+    assert evaluate(policies, call("refund", args={"amount": 5}, usage=usage)).then is None
+    outcome = evaluate(policies, call("refund", args={"amount": amount}, usage=usage))
+    assert (outcome.then, outcome.is_error) == (DENY, True)
+    assert evaluate(policies, call("other", args={"amount": amount}, usage=usage)).then is None
+
+
+@pytest.mark.parametrize("condition", [
+    'args.customer.id == "7" && has(args.customer.id)',
+    "!has(args.customer) || !has(args.customer.id) || args.customer.id != ''",
+    "has(args.items) && args.items.all(i, has(i.price) && i.price < 100)",
+    "has(args.items) && args.items.exists(i, has(i.price) && i.price > 100)",
+    "args.amount in [1.0, 2.5] || args.amount == 7",
+    'args.to.exists(t, t.matches("@example[.]com$")) || args.to == []',
+    'has(args.note) ? args.note.size() > 3 : tool.name == "a"',
+    '!(has(args.note) && args.note == "x")',
+    "shell.commands.exists(c, c.options.exists(o, o == '-f') || c.program == 'rm') || shell.hosts != []",
+    'risk in ["high", "critical"] && !(risk == "high" && agent.trust >= 2)',
+    'sql.tables.exists(t, t == "a") || sql.columns.exists(c, c == "b") || !sql.has_where',
+    'effects.exists(e, e.kind == "SPEND") || effects.exists(e, e.target.startsWith("/etc/"))',
+    'now.getHours("Europe/Berlin") < 8 || now > timestamp("2026-01-01T00:00:00Z")',
+    'usage.count("refund", duration("1h30m")) > 3 || usage.org.count("refund", duration("744h")) > 100',
+    '"no_pii_leakage" in checks_failed || checks_failed.size() > 2',
+    'code.imports.exists(i, i in ["os", "subprocess"]) || code.effects.exists(e, e.kind == "EXECUTE")',
+    'agent.labels["cost center"] == "7" || agent.labels.team in ["a", "b"]',
+    "1 + 1 == 2 && args.n % 2 == 0 && args.amount * 2.0 < 10 // a comment",
+])  # fmt: skip
+def test_a_condition_of_everyday_use_is_accepted(condition: str) -> None:
+    properties = {
+        "customer": {"type": "object", "properties": {"id": {"type": "string"}}},
+        "items": {"type": "array", "items": {"type": "object", "properties": {"price": {"type": "number"}}}},
+        "to": {"type": "array", "items": {"type": "string"}},
+        "amount": {"type": "number"},
+        "n": {"type": ["integer", "null"]},
+        "note": {"type": "string"},
+    }
+    head = "applies_to: {tools: [a]}\n"
+    (compiled_rule,) = compiled(policy(rule(condition), head=head), schemas={"a": {"properties": properties}}).rules
+    assert not compiled_rule.broken_tools
+
+
+@pytest.mark.parametrize("condition", [
+    'tool.name == "a" || has(args.customer.id)',
+    'tool.name == "a" || {"k": 1}.other == 1',
+    'tool.name == "a" || (has(args.customer) && args.customer.id == "7")',
+    '!(tool.name == "a" && args.customer.id == "7")',
+    'args.items.exists(i, i.price > 5)',
+    '(tool.name == "a" || args.n > 1) == true',
+    '[1].exists(x, args.n > x) || tool.name == "a"',
+])  # fmt: skip
+def test_a_condition_that_could_hide_an_absent_value_is_refused(condition: str) -> None:
+    properties = {
+        "customer": {"type": "object", "properties": {"id": {"type": "string"}}},
+        "items": {"type": "array", "items": {"type": "object", "properties": {"price": {"type": "number"}}}},
+        "n": {"type": "integer"},
+    }
+    document = policy(rule(condition), head="applies_to: {tools: [a]}\n")
+    policies = compile_policies([PolicySource("p.yaml", document)], {"a": {"properties": properties}})
+    assert isinstance(policies, tuple) or "would hide that" in policies.rules[0].broken_tools["a"]
+
+
+def test_a_missing_member_of_an_argument_denies() -> None:
+    schema = {"properties": {"customer": {"type": "object", "properties": {"id": {"type": "string"}}}}}
+    text = policy(rule('args.customer.id == "7"', "allow"), head="applies_to: {tools: [a]}\n")
+    policies = compiled(text, schemas={"a": schema})
+    assert evaluate(policies, call("a", args={"customer": {"id": "7"}})).then is ALLOW
+    assert evaluate(policies, call("a", args={"customer": {}})).is_error
+    assert evaluate(policies, call("a", args={"customer": {"id": 7}})).is_error
+    assert evaluate(policies, call("a")).is_error
+
+
+def test_calls_in_several_threads_read_their_own_usage_and_risk() -> None:
+    text = 'usage.count("a", duration("1h")) == 3 && risk_at_least("critical")'
+    policies = compiled(policy(rule(text)))
+    (key,) = policies.usage
+
+    def answers(number: int) -> set[PolicyAnswer | None]:
+        asked = call(usage={key: number}, risk=Risk.CRITICAL if number % 2 else Risk.LOW)
+        return {evaluate(policies, asked).then for _ in range(300)}
+
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(answers, range(8))) == [{DENY if number == 3 else None} for number in range(8)]
+
+
 def test_risk_is_asked_for_by_level() -> None:
     document = policy(rule('risk_at_least("high")'))
     assert [answer(document, risk=risk).then for risk in Risk] == [None, None, DENY, DENY]
@@ -195,3 +285,17 @@ def test_a_condition_that_does_not_fit_the_schema_of_a_tool_denies_calls_of_that
     policies = compiled(document, schemas=schemas)
     assert evaluate(policies, call("refund", args={"amount": "1"})).is_error
     assert evaluate(policies, call("pay", args={"amount": 1})).then is None
+
+
+@pytest.mark.parametrize(("condition", "args"), [
+    ("args.a + args.b == 0.3", {"a": 0.1, "b": 0.2}),
+    ("args.a + args.b <= 0.3", {"a": 0.1, "b": 0.2}),
+    ("args.a - args.b == 0.1", {"a": 0.3, "b": 0.2}),
+    ("args.a * args.b == 3.3", {"a": 1.1, "b": 3}),
+    ("args.a * 100.0 == 1999", {"a": 19.99}),
+    ("[args.a, args.b].all(x, x + 0.2 <= 0.4 && {'k': x + 0.1}['k'] < 1)", {"a": 0.1, "b": 0.2}),
+    ("(args.a + args.b > 1000 ? 0.1 + 0.2 : args.a + args.a) == 0.2", {"a": 0.1, "b": 0.2}),
+    ("args.a + args.b > 99999999999999", {"a": 99999999999999, "b": 0.1}),
+])  # fmt: skip
+def test_arithmetic_with_numbers_is_decimal(condition: str, args: dict[str, float]) -> None:
+    assert answer(policy(rule(condition), args="a: number, b: number"), args=args).then is DENY

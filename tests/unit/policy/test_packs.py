@@ -6,7 +6,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from qwed.cli.policy.check import run_tests
+from qwed.cli.policy.check_command import run_tests
 from qwed.policy import CompiledPolicies, PolicySource, compile_policies
 from qwed.policy.json_schema import policy_schema
 from qwed.policy.pack_files import pack_names, read_pack

@@ -146,7 +146,7 @@ def _input_of(case: "Case", agent: "PolicyAgent", now: datetime, usage: "Usage")
         effects=verdict.effects,
         risk=case.risk,
         checks_failed=verdict.checks_failed,
-        facts=verdict.facts,
+        facts=case.facts,
         agent=agent,
         now=now.astimezone(UTC),
         usage=usage,

@@ -1,15 +1,18 @@
 """Policy files of a command: reading and compiling them, and printing their problems."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from qwed.cli.backend import STDIN, read_bytes
 from qwed.cli.output import EXIT_FAILED, echo, fail, print_json
-from qwed.policy import CompiledPolicies, PolicyProblem, PolicySource, compile_policies
+
+if TYPE_CHECKING:
+    from qwed.policy import CompiledPolicies, PolicyProblem, PolicySource
 
 SUFFIXES = (".yaml", ".yml", ".json")
 _LARGEST_FILE = 1 << 20
@@ -19,7 +22,7 @@ PolicyFiles = Annotated[
 ]
 
 
-def read_policy_files(names: Sequence[str]) -> list[PolicySource]:
+def read_policy_files(names: Sequence[str]) -> "list[PolicySource]":
     """Return the documents of these files, those of a directory by name; exit if one cannot be read."""
     return [_read(name) for given in names for name in _expand(given)]
 
@@ -34,7 +37,9 @@ def _expand(name: str) -> Iterator[str]:
     yield from files
 
 
-def _read(name: str) -> PolicySource:
+def _read(name: str) -> "PolicySource":
+    from qwed.policy import PolicySource
+
     content = read_bytes(name, _LARGEST_FILE)
     try:
         return PolicySource("stdin" if name == STDIN else name, content.decode())
@@ -42,16 +47,28 @@ def _read(name: str) -> PolicySource:
         fail(f"`{name}` is not valid UTF-8: save it as UTF-8")
 
 
-def compile_or_report(names: Sequence[str], *, as_json: bool) -> CompiledPolicies | None:
+@contextmanager
+def required_packages() -> Iterator[None]:
+    """Exit with the name of the extra if a package that policies need is not installed."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        fail(f"policies need `{error.name}`: pip install 'qwed[policy]'")
+
+
+def compile_or_report(names: Sequence[str], *, as_json: bool) -> "CompiledPolicies | None":
     """Return the compiled files, or None after their problems are printed."""
-    compiled = compile_policies(read_policy_files(names))
+    from qwed.policy import CompiledPolicies, compile_policies
+
+    with required_packages():
+        compiled = compile_policies(read_policy_files(names))
     if isinstance(compiled, CompiledPolicies):
         return compiled
     report_problems(compiled, as_json=as_json)
     return None
 
 
-def report_problems(problems: Iterable[PolicyProblem], *, as_json: bool, **more: Any) -> int:
+def report_problems(problems: "Iterable[PolicyProblem]", *, as_json: bool, **more: Any) -> int:
     """Print problems with their lines, or as JSON, and return EXIT_FAILED if there are any."""
     problems = tuple(problems)
     if as_json:

@@ -8,6 +8,7 @@ import typer
 
 from qwed.cli.options import AsJson
 from qwed.cli.output import echo, fail, print_json, print_table
+from qwed.cli.policy.files import required_packages
 
 PackName = Annotated[str, typer.Argument(metavar="NAME", help="name of the pack")]
 To = Annotated[str | None, typer.Option("--to", metavar="FILE", help="file to write (default NAME.yaml)")]
@@ -25,7 +26,8 @@ def _packs(as_json: AsJson = False) -> int:
     from qwed.policy import CompiledPolicies, compile_policies
     from qwed.policy.pack_files import pack_names, read_pack
 
-    compiled = compile_policies(map(read_pack, pack_names()))
+    with required_packages():
+        compiled = compile_policies(map(read_pack, pack_names()))
     if not isinstance(compiled, CompiledPolicies):
         raise RuntimeError(compiled[0].render())
     rows = [(one.policy.policy_id, len(one.policy.rules), one.policy.description) for one in compiled.policies]

@@ -10,6 +10,8 @@ from qwed.engines._sql.table_names import QUERY_SCOPES, StatementNames, table_na
 ColumnListing = Callable[[str], tuple[str, ...]]
 _WHOLE_TABLES = (exp.Summarize, exp.Pivot, exp.Copy)
 """Nodes that read every column of the table they name."""
+STAR_NODES = (exp.Star, exp.Columns, *_WHOLE_TABLES)
+"""Nodes that may stand for columns."""
 
 
 def columns_read(statement: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
@@ -29,6 +31,13 @@ def columns_read(statement: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
             yield from ((node, field.lower()) for field in _names_in(node))
     if matched is not None:
         yield from ((matched, name.lower()) for name in _output_names(statement))
+
+
+def all_columns_read(statement: exp.Expr, names: StatementNames) -> list[tuple[exp.Expr, str]]:
+    """Return what `columns_read` yields for the whole statement, which is looked for once."""
+    if names.columns_read is None:
+        names.columns_read = list(columns_read(statement))
+    return names.columns_read
 
 
 def is_natural(join: exp.Expr) -> bool:
@@ -91,7 +100,7 @@ def find_stars(statement: exp.Expr) -> Iterator[exp.Expr]:
 
     A `*` in COUNT(*) or EXISTS reads no value.
     """
-    for node in statement.find_all(exp.Star, exp.Columns, *_WHOLE_TABLES):
+    for node in statement.find_all(*STAR_NODES):
         if isinstance(node, _WHOLE_TABLES):
             if _reads_whole_table(node):
                 yield node

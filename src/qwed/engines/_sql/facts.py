@@ -4,7 +4,14 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from sqlglot import exp
 
-from qwed.engines._sql.columns import columns_read, find_stars, is_natural, tables_of_star, written_columns
+from qwed.engines._sql.columns import (
+    STAR_NODES,
+    all_columns_read,
+    find_stars,
+    is_natural,
+    tables_of_star,
+    written_columns,
+)
 from qwed.engines._sql.constant_folding import ignores_rows, values_under
 from qwed.engines._sql.effects import STATEMENTS, statement_name
 from qwed.engines._sql.parse import ParsedSql
@@ -28,7 +35,24 @@ CALL = "call"
 _READING_KINDS = frozenset({"select", "values", "show", "describe", "summarize", "explain"})
 _REMOVING_KINDS = frozenset({"delete", "drop", "truncate", "merge"})
 _HARMLESS = frozenset({EffectKind.READ, EffectKind.SECRET, EffectKind.UNRESOLVED})
-_NESTED = tuple(kind for kind, name in STATEMENTS.items() if name.lower() not in _READING_KINDS)
+_NESTED = (
+    *(kind for kind, name in STATEMENTS.items() if name.lower() not in _READING_KINDS),
+    exp.Into,
+    exp.OnConflict,
+)
+"""Nodes by which a statement does more than its first word says."""
+_WITH_TARGETS = (
+    exp.DML,
+    exp.DDL,
+    exp.Alter,
+    exp.OnConflict,
+    exp.ColumnDef,
+    exp.Constraint,
+    exp.Merge,
+    exp.Star,
+    exp.Command,
+)
+"""Nodes with columns that are named and not read."""
 _ROW_STATEMENTS = (exp.Select, exp.Update, exp.Delete)
 
 UNREAD = SqlFacts(complete=False)
@@ -40,7 +64,7 @@ def facts_of(
 ) -> SqlFacts:
     """Return the facts of one statement; `resolved` says if its effects are certain."""
     statement = parsed.statements[0]
-    statements, _ = bounded(_kinds(parsed, effects))
+    statements, _ = bounded(_kinds(parsed, names, effects))
     tables, all_tables = bounded(_tables(statement, names, limits.target))
     columns, all_columns = bounded(_columns(statement, names, limits))
     known = resolved and all_tables and all_columns and AMBIGUOUS not in tables and ALL_COLUMNS not in columns
@@ -62,19 +86,20 @@ def facts_of_stack(statements: Sequence[exp.Expr]) -> SqlFacts:
     return SqlFacts(complete=False, statements=kinds, tables=tables)
 
 
-def _kinds(parsed: ParsedSql, effects: Iterable[Effect]) -> list[str]:
+def _kinds(parsed: ParsedSql, names: StatementNames, effects: Iterable[Effect]) -> list[str]:
     """Return the kinds of the statement and of the statements inside it that change data."""
     statement = parsed.statements[0]
     kinds = [parsed.prefix.lower()] if parsed.prefix else []
     kinds.append(statement_name(statement).lower())
-    for node in statement.find_all(*_NESTED, exp.Into, exp.OnConflict, bfs=False):
+    nested: Iterable[exp.Expr] = statement.find_all(*_NESTED, bfs=False) if names.has_node(*_NESTED) else ()
+    for node in nested:
         if isinstance(node, exp.Into):
             kinds.append("create")
         elif isinstance(node, exp.OnConflict):
             kinds += ["update"] if node.expressions else []
         elif node is not statement:
             kinds.append(statement_name(node).lower())
-    changes = {effect.kind for effect in effects} - _HARMLESS
+    changes = {effect.kind for effect in effects if effect.kind not in _HARMLESS}
     if changes and _READING_KINDS.issuperset(kinds):
         kinds.append(CALL)
     if EffectKind.DELETE in changes and _REMOVING_KINDS.isdisjoint(kinds):
@@ -98,15 +123,18 @@ def _tables(statement: exp.Expr, names: StatementNames, target: str) -> Iterator
 
 
 def _columns(statement: exp.Expr, names: StatementNames, limits: AccessLimits) -> Iterator[str]:
-    for column in statement.find_all(exp.Column, bfs=False):
-        if not isinstance(column.this, exp.Star):
-            yield column.name.lower()
-    yield from (name for _, name in columns_read(statement))
-    yield from (column.lower() for _, column in written_columns(statement, names))
-    yield from (definition.name.lower() for definition in statement.find_all(exp.ColumnDef))
+    yield from (name for _, name in all_columns_read(statement, names))
+    if names.has_node(*_WITH_TARGETS):
+        yield from (
+            column.name.lower()
+            for column in statement.find_all(exp.Column, bfs=False)
+            if not isinstance(column.this, exp.Star)
+        )
+        yield from (column.lower() for _, column in written_columns(statement, names))
+        yield from (definition.name.lower() for definition in statement.find_all(exp.ColumnDef))
     if not _stands_for_all(statement, names):
         return
-    if limits.schema is None or limits.schema.is_open(names) or _inserts_all(statement):
+    if limits.schema is None or limits.schema.is_open(names) or _inserts_all(statement, names):
         yield ALL_COLUMNS
     else:
         yield from (column for _, column in limits.schema.star_columns(statement, names))
@@ -114,26 +142,32 @@ def _columns(statement: exp.Expr, names: StatementNames, limits: AccessLimits) -
 
 def _stands_for_all(statement: exp.Expr, names: StatementNames) -> bool:
     """Return True if something in the statement stands for all columns of a table."""
-    if _inserts_all(statement) or any(map(is_natural, statement.find_all(exp.Join))):
+    if _inserts_all(statement, names):
         return True
-    return any(tables_of_star(star, names) for star in find_stars(statement))
+    if names.has_node(exp.Join) and any(map(is_natural, statement.find_all(exp.Join))):
+        return True
+    return names.has_node(*STAR_NODES) and any(tables_of_star(star, names) for star in find_stars(statement))
 
 
-def _inserts_all(statement: exp.Expr) -> bool:
-    return any(isinstance(insert.this, exp.Table) for insert in statement.find_all(exp.Insert))
+def _inserts_all(statement: exp.Expr, names: StatementNames) -> bool:
+    inserts = statement.find_all(exp.Insert) if names.has_node(exp.Insert) else ()
+    return any(isinstance(insert.this, exp.Table) for insert in inserts)
 
 
 def _has_where(statement: exp.Expr, names: StatementNames) -> bool:
+    if not names.has_node(exp.Where) or names.has_node(exp.Merge):
+        return False
     parts = [
         node
         for node in statement.find_all(*_ROW_STATEMENTS)
         if not isinstance(node, exp.Select) or names.tables_in(node)
     ]
-    return bool(parts) and not statement.find(exp.Merge) and all(map(_excludes_rows, parts))
+    wheres = [node.args.get("where") for node in parts]
+    # First the cheap test: many statements have a part without WHERE.
+    return bool(parts) and None not in wheres and all(map(_excludes_rows, wheres))
 
 
-def _excludes_rows(node: exp.Expr) -> bool:
-    where = node.args.get("where")
+def _excludes_rows(where: exp.Expr | None) -> bool:
     return where is not None and not ignores_rows(where.this, values_under(where.this))
 
 

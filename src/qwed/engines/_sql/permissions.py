@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from qwed.engines._sql.columns import columns_read, is_derived, is_proposed, written_columns
+from qwed.engines._sql.columns import all_columns_read, columns_read, is_derived, is_proposed, written_columns
 from qwed.engines._sql.parse import DOUBLE_QUOTED
 from qwed.engines._sql.schema import Schema, schema_from
 from qwed.engines._sql.secret_columns import is_sensitive
@@ -194,7 +194,7 @@ def _inserted_columns(statement: exp.Expr, names: StatementNames) -> Iterator[tu
 
 
 def _reads(statement: exp.Expr, names: StatementNames, limits: AccessLimits) -> Iterator[tuple[str, str]]:
-    for node, name in columns_read(statement):
+    for node, name in all_columns_read(statement, names):
         yield _owner(node, name, names, limits), name
         yield from (("", part) for part in _fields_passed(node, names))
     if limits.schema:

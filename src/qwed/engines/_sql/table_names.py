@@ -137,6 +137,8 @@ class StatementNames:
     def __init__(self, statement: exp.Expr, target: str = "") -> None:
         self._kinds = frozenset(map(type, statement.walk()))
         self._by_query: dict[int, list[exp.Table]] | None = None
+        self.columns_read: list[tuple[exp.Expr, str]] | None = None
+        """Columns that the statement reads, once they have been looked for."""
         self._target = target
         self._fold = Dialect.get_or_raise(target) if target else None
         self._ctes = {self._folded(cte.args["alias"].this) for cte in statement.find_all(exp.CTE)}

@@ -30,6 +30,15 @@ _KERNEL_LINKS = ("/proc/", "/dev/fd", "/dev/std")
 _LETTERS = re.compile(r"-[A-Za-z]{2,}")
 _WHOLE_WORDS = frozenset({"find", "gfind", "java", "openssl"})
 """Programs without a grammar whose options are whole words after one dash."""
+_WRITES_ELSEWHERE = frozenset(
+    """
+    gzip gunzip bzip2 bunzip2 pbzip2 pigz xz unxz pxz lzma unlzma zstd unzstd zstdmt pzstd lz4 unlz4 lzop brotli
+    compress uncompress zip rar 7z 7za 7zr mktemp tempfile gpg gpg2 gpgsm sqlite3 duckdb pyvenv npm
+    """.split()  # noqa: SIM905 - a table of words reads better than a list of literals
+)
+"""Programs that create files which the command does not name: `x.gz` beside `x`, one in /tmp, their own data."""
+_OTHER_SETTINGS = ("--global", "--system", "--file", "-f", "--worktree")
+"""Options of `git config` for a file elsewhere."""
 _NUMBER = re.compile(r"-\d+")
 _UNCERTAIN_PATTERN = re.compile(r"(?:\A|/)\.[*?\[]|[*?\[][^/]*/(?:.*/)?\.\.(?:/|\Z)")
 """Patterns that may match `..`, or that go up from what they match."""
@@ -63,9 +72,9 @@ class ShellFactsCollector:
 
     def add_command(self, program: str, words: "list[Word]") -> None:
         """Add a command with the words after its name."""
-        if len(self._commands) > 4 * MAX_ENTRIES:
+        if program in _WRITES_ELSEWHERE or len(self._commands) > 4 * MAX_ENTRIES:
             self.complete = False
-        else:
+        if len(self._commands) <= 4 * MAX_ENTRIES:
             self._commands.append(_FoundCommand(program, words))
 
     def forget_commands(self) -> None:
@@ -74,6 +83,8 @@ class ShellFactsCollector:
 
     def describe(self, program: str, parsed: "ParsedCommand") -> None:
         """Note how the grammar reads the arguments of the command of this program that was added last."""
+        if parsed.verbs[:1] == ["config"] and parsed.has(*_OTHER_SETTINGS):
+            self.complete = False
         for found in reversed(self._commands[-8:]):
             if found.program == program and found.parsed is None:
                 found.parsed = parsed
@@ -86,8 +97,9 @@ class ShellFactsCollector:
 
     def add_path(self, kind: EffectKind, path: str, *, certain: bool) -> None:
         """Add a file that is read, written or deleted; `certain` says if it can be no other one."""
-        self.complete &= certain and _is_plain_path(path)
-        entry = path if path.startswith("~") else canonical_path(path) if path else path
+        if not (certain and _is_plain_path(path)):
+            self.complete = False
+        entry = path if path.startswith("~") or not path else canonical_path(path)
         (self._read if kind is EffectKind.READ else self._written)[entry] = None
 
     def add_target(self, target: str) -> None:

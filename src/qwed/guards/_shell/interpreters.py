@@ -16,7 +16,7 @@ from qwed.guards._shell.command_model import (
     names_in,
 )
 from qwed.guards._shell.inline_script import run_text
-from qwed.guards.code_findings import CodeFindings, code_facts
+from qwed.guards.code_findings import CodeFindings, code_facts, sql_facts
 from qwed.model import FILE_EFFECTS, EffectKind
 from qwed.model.data_files import read_mapping
 
@@ -56,6 +56,7 @@ def add_code_findings(analysis: ShellAnalysis, findings: CodeFindings) -> None:
         if effect.kind in FILE_EFFECTS:
             analysis.add_path_facts(effect.kind, effect.target, certain=facts.complete)
     analysis.report.facts.add_code(facts)
+    analysis.report.facts.add_sql(sql_facts(findings))
     for violation in findings.violations:
         analysis.report.add_violation(violation)
     for name in findings.unresolved:

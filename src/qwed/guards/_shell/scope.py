@@ -2,7 +2,7 @@
 
 import re
 
-from qwed.guards._shell.command_model import ShellReport, Violation, Word
+from qwed.guards._shell.command_model import ShellReport, StatementJudge, Violation, Word
 from qwed.guards._shell.env_variables import analyze_assignment
 from qwed.guards._shell.facts import program_path
 from qwed.guards._shell.listings import is_home, may_hold_secrets, may_read_secrets
@@ -13,6 +13,8 @@ from qwed.model import EffectKind
 
 MAX_INNER = 64
 MAX_LEFT = 8
+_FILE_DATABASES = frozenset({"sqlite", "duckdb"})
+"""Dialects of databases that are a file of this machine."""
 SOCKET = re.compile(r"/dev/(?:tcp|udp)/")
 """Path that bash turns into a network connection."""
 _SILENT = frozenset({"", "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty"})
@@ -29,6 +31,8 @@ class Scope:
 
     def __init__(self, history: VariableHistory) -> None:
         self.report = ShellReport()
+        self.judge: StatementJudge | None = None
+        """Judge of the statements that a database client is given."""
         self.directory = ""
         self.variables = Variables(history)
         self.exported: set[str] = set()
@@ -112,6 +116,26 @@ class Scope:
             for path in secrets:
                 self.report.add_effect(kind, path)
                 self.report.facts.add_path(kind, path, certain=False)
+
+    def judge_sql(self, name: str, sql: str, dialect: str) -> None:
+        """Report the effects of the statements that a database client is given."""
+        if self.judge is None:
+            self.report.add_unresolved(f"the statements of `{name}` are not judged here")
+            return
+        findings = self.judge(sql, dialect)
+        self.report.facts.add_sql(findings.facts)
+        if dialect in _FILE_DATABASES and any(effect.kind is not EffectKind.READ for effect in findings.effects):
+            self.report.facts.note_unlisted()  # the file of the database is written
+        self.report.add_effect(EffectKind.READ, f"database://{name}")
+        for effect in findings.effects:
+            if effect.kind is not EffectKind.READ:
+                self.report.add_effect(effect.kind, f"database://{name}/{effect.target}")
+        for effect in findings.files:
+            self.add_file_effect(effect.kind, Word(effect.target))
+        for violation in findings.violations:
+            self.report.add_violation(violation)
+        for reason in findings.unresolved:
+            self.report.add_unresolved(reason)
 
     def add_tree_read(self, word: Word) -> None:
         """Add a read of every file below the directory that a word names."""

@@ -26,14 +26,12 @@ from qwed.guards._shell.parser_fixups import ListItem, exits_without_directory, 
 from qwed.guards._shell.redirections import REDIRECTIONS, Redirections
 from qwed.guards._shell.syntax import WORD_NODES
 from qwed.guards._shell.variables import VariableHistory, join_values
-from qwed.model import EffectKind
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 MAX_DEPTH, MAX_WRAPPED = 40, 6
 MAX_REPEATS = 64
-_FILE_DATABASES = frozenset({"sqlite", "duckdb"})
 _TOO_DEEP = "the command is nested too deep"
 NO_HISTORY = VariableHistory()
 
@@ -43,7 +41,7 @@ class ShellVisitor(Redirections):
 
     def __init__(self, history: VariableHistory = NO_HISTORY, judge: StatementJudge | None = None) -> None:
         super().__init__(history)
-        self._judge = judge
+        self.judge = judge
         self._functions: dict[str, bool] = {}
         """Functions, and whether it is certain that they are defined."""
         self._homes: dict[str, str] = {}
@@ -115,26 +113,6 @@ class ShellVisitor(Redirections):
             self.report.add_violation(Violation.FORK_BOMB)
         if name in self._movers:
             self.change_directory(Word("$PWD", is_exact=False))
-
-    def judge_sql(self, name: str, sql: str, dialect: str) -> None:
-        """Report the effects of the statements that a database client is given."""
-        if self._judge is None:
-            self.report.add_unresolved(f"the statements of `{name}` are not judged here")
-            return
-        findings = self._judge(sql, dialect)
-        self.report.facts.add_sql(findings.facts)
-        if dialect in _FILE_DATABASES and any(effect.kind is not EffectKind.READ for effect in findings.effects):
-            self.report.facts.note_unlisted()  # the file of the database is written
-        self.report.add_effect(EffectKind.READ, f"database://{name}")
-        for effect in findings.effects:
-            if effect.kind is not EffectKind.READ:
-                self.report.add_effect(effect.kind, f"database://{name}/{effect.target}")
-        for effect in findings.files:
-            self.add_file_effect(effect.kind, Word(effect.target))
-        for violation in findings.violations:
-            self.report.add_violation(violation)
-        for reason in findings.unresolved:
-            self.report.add_unresolved(reason)
 
     def forget_function(self, name: str) -> None:
         """Note that a function is removed."""

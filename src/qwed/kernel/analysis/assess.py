@@ -91,7 +91,6 @@ def _assessment_of(case: Case, refusal: Answer | None) -> Assessment:
         error = None if refusal is None else refusal.error
         tool_name = None if tool_name is None else redactor.text(tool_name)
     executable = case.executable or case.action
-    facts = NO_FACTS if case.verdict is None else case.verdict.facts
     payload = Payload(
         action=redacted_action(case.action, redactor),
         corrected=case.corrected if redactor is None else redactor.value(mask_value(case.corrected)),
@@ -100,7 +99,7 @@ def _assessment_of(case: Case, refusal: Answer | None) -> Assessment:
         # An action with a secret leaves no hash, unless it may be executed.
         action_hash=None if secret else case.action_hash,
         sub=f"sha256:{executable.hash}" if decision.commits else None,
-        facts=redacted_facts(facts, redactor) if decision is Decision.PENDING and facts != NO_FACTS else None,
+        facts=redacted_facts(case.facts, redactor) if decision is Decision.PENDING and case.facts != NO_FACTS else None,
     )
     encoded_payload = encode_payload(payload)
     return Assessment(
@@ -120,10 +119,10 @@ def _assessment_of(case: Case, refusal: Answer | None) -> Assessment:
         tool_name=tool_name,
         risk_assessment=_risk_assessment_of(case, decision) if is_tool else None,
         policy_checks=policies,
-        facts=facts,
+        facts=case.facts,
         payload=payload,
         encoded_payload=encoded_payload,
-        cacheable=_is_small(payload, encoded_payload) and is_small(facts) and _is_repeatable(case, error),
+        cacheable=_is_small(payload, encoded_payload) and is_small(case.facts) and _is_repeatable(case, error),
     )
 
 

@@ -6,8 +6,8 @@ from qwed.kernel.analysis.email_facts import email_facts
 from qwed.kernel.analysis.executable_text import executable_texts_of, read_tool_name
 from qwed.kernel.analysis.http_facts import http_facts
 from qwed.kernel.case import Case
-from qwed.kernel.tools import INFORMATION_ONLY_TOOLS, SHELL, TOOL
-from qwed.model import EffectKind, Facts, Status, Verdict
+from qwed.kernel.tools import INFORMATION_ONLY_TOOLS, SHELL, TOOL, TOOLS
+from qwed.model import NO_FACTS, EffectKind, Facts, Status, Verdict
 from qwed.model.facts import ClaimFacts, CodeFacts, ShellFacts, SqlFacts, as_incomplete
 
 _CLAIM_ENGINES = frozenset({"math", "logic", "fact", "stats", "image", "consensus", "legal", "finance", "ucp", "tax"})
@@ -21,24 +21,33 @@ _UNREAD = {
 """Facts of a text that is not read, by the analyzer that would read it; it may be anything where there is none."""
 
 
-def with_call_facts(case: Case, verdict: Verdict) -> Verdict:
-    """Return the verdict with the facts that the action itself shows, in addition to those of its engine."""
+def facts_of(case: Case, verdict: Verdict) -> Facts:
+    """Return the facts of the verdict, and those that the action itself shows."""
     resolved_action, facts = case.resolved_action, verdict.facts
-    if verdict.engine in _CLAIM_ENGINES:
-        facts = replace(facts, claim=_claim_facts(verdict.status))
-    elif resolved_action.name not in INFORMATION_ONLY_TOOLS and (
-        resolved_action.custom or resolved_action.analyzer == TOOL
+    claim = _CLAIMS.get(verdict.engine)
+    if claim is not None:
+        return claim[verdict.status]
+    if (resolved_action.custom or resolved_action.analyzer == TOOL) and (
+        resolved_action.name not in INFORMATION_ONLY_TOOLS
     ):
         facts = _with_unread_texts(case, facts)
-        facts = replace(facts, http=http_facts(case, verdict), email=email_facts(case, verdict))
-    if any(effect.kind is EffectKind.UNRESOLVED for effect in verdict.effects):
+        http, email = http_facts(case, verdict), email_facts(case, verdict)
+        if http is not None or email is not None:
+            facts = replace(facts, http=http, email=email)
+    if facts is not NO_FACTS and any(effect.kind is EffectKind.UNRESOLVED for effect in verdict.effects):
         facts = as_incomplete(facts)
-    return replace(verdict, facts=facts)
+    return facts
 
 
-def _claim_facts(status: Status) -> ClaimFacts:
-    word = status.on_agent_wire
-    return ClaimFacts(complete=word in _DECIDED, status=word.value)
+def _claims() -> dict[Status, Facts]:
+    """Return the facts of a claim by the status that an engine gives it."""
+    words = {status: status.on_agent_wire for status in Status}
+    return {
+        status: Facts(claim=ClaimFacts(complete=word in _DECIDED, status=word.value)) for status, word in words.items()
+    }
+
+
+_CLAIMS = dict.fromkeys(_CLAIM_ENGINES, _claims())
 
 
 def _with_unread_texts(case: Case, facts: Facts) -> Facts:
@@ -46,6 +55,8 @@ def _with_unread_texts(case: Case, facts: Facts) -> Facts:
     resolved_action = case.resolved_action
     if resolved_action.analyzer != TOOL or not (case.action.parameters or case.action.query or case.action.code):
         return facts
+    if resolved_action.tool is TOOLS.get(resolved_action.name):
+        return facts  # it is known to execute nothing
     if resolved_action.custom:
         unread = [] if resolved_action.executable_text is None else [TOOL]
     else:

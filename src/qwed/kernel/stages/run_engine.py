@@ -10,7 +10,7 @@ from qwed.engines.protocol import DEFAULT_SENSITIVE_COLUMNS, DataPolicy, EngineR
 from qwed.engines.registry import ENGINES
 from qwed.engines.verdict_cache import CACHEABLE_STATUSES, VerdictRequest
 from qwed.futures import Future
-from qwed.kernel.analysis.call_facts import with_call_facts
+from qwed.kernel.analysis.call_facts import facts_of
 from qwed.kernel.analysis.content_scan import scan_content
 from qwed.kernel.analysis.executable_text import value_at, with_value_at
 from qwed.kernel.analysis.permission_enforcement import enforce_allowlists, refuse_blocked_equivalent
@@ -68,7 +68,7 @@ def _with_verdict(case: Case, verdict: Verdict) -> Case:
         verdict = refuse_blocked_equivalent(case, verdict)
     if case.content.secrets or verdict.effects:
         verdict = block_secret_leaks(case, verdict)
-    return replace(case, verdict=with_call_facts(case, verdict))
+    return replace(case, verdict=verdict, facts=facts_of(case, verdict))
 
 
 async def _await_verdict(

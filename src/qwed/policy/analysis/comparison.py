@@ -16,6 +16,7 @@ from qwed.policy.analysis.rule_encoder import (
     join_answers,
     rule_identity,
     terms_of,
+    tools_added_up,
 )
 from qwed.policy.analysis.symbols import Formula, SymbolicCall, solver_library
 from qwed.policy.analysis.terms import Exists, Fact, Kind, Literal, Operation, Term
@@ -267,7 +268,7 @@ class _Search:
         terms = [term for rule in (*sides.old, *sides.new, *common) for term in terms_of(rule)]
         call = SymbolicCall(list_bounds([*terms, _ANY_EFFECT]), texts_in_full(terms))
         others = [rule for rule in sides.common if id(rule) not in self._question.included]
-        names = sorted({name for rule in others for name in rule.owner.policy.tools})
+        names = sorted({name for rule in others for name in (*rule.owner.policy.tools, *tools_added_up(rule))})
         call.reserve_literals(names)
         encoder = RuleEncoder(call)
         encoded = [[(rule, encoder.rule(rule)) for rule in part] for part in (sides.old, sides.new, common)]
