@@ -106,6 +106,11 @@ def _split(old: CompiledPolicies, new: CompiledPolicies) -> _Sides:
     )
 
 
+def _tools_of(rule: CompiledRule) -> tuple[str, ...]:
+    """Return the tools and action types that a rule is about, if it is about some only."""
+    return (*rule.owner.policy.tools, *tools_added_up(rule))
+
+
 _ANY_EFFECT: Term = Exists(
     Fact("effects", (), "list(qwed.policy.Effect)"),
     "$0",
@@ -268,7 +273,7 @@ class _Search:
         terms = [term for rule in (*sides.old, *sides.new, *common) for term in terms_of(rule)]
         call = SymbolicCall(list_bounds([*terms, _ANY_EFFECT]), texts_in_full(terms))
         others = [rule for rule in sides.common if id(rule) not in self._question.included]
-        names = sorted({name for rule in others for name in (*rule.owner.policy.tools, *tools_added_up(rule))})
+        names = sorted({name for rule in others for name in _tools_of(rule)})
         call.reserve_literals(names)
         encoder = RuleEncoder(call)
         encoded = [[(rule, encoder.rule(rule)) for rule in part] for part in (sides.old, sides.new, common)]
@@ -322,7 +327,7 @@ class _Search:
         names = {concrete.tool.name, concrete.action_type}
         answers = {answer for answer in PolicyAnswer if reader.truth(f"others {answer}")}
         left = [rule for rule in self._question.sides.common if id(rule) not in self._question.included]
-        near = [rule for rule in left if not rule.owner.policy.tools or names & set(rule.owner.policy.tools)]
+        near = [rule for rule in left if not rule.owner.policy.tools or not names.isdisjoint(_tools_of(rule))]
         wanted = [rule for rule in near if rule.rule.then in answers]
         return self._include(wanted or near or left)
 
