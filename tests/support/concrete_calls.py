@@ -112,6 +112,7 @@ class ConcreteCall:
             value = self._call.args.get(name.removeprefix("args."))
             yield self._symbolic.argument_kind(name) == _kind(value)
             yield from (self._list if isinstance(value, list) else self._value)(name, value)
+            yield from self._truth(f"{name}#amount", isinstance(value, Decimal))
             if isinstance(value, list) and value and self._symbolic.has(f"{name}[]", Kind.OTHER):
                 kinds = {_kind(item) for item in value}
                 yield self._symbolic.constant(f"{name}[]", Kind.OTHER) == (kinds.pop() if len(kinds) == 1 else OBJECT)

@@ -340,9 +340,12 @@ def random_call(
         Effect(EffectKind(rng.choice(KINDS)), rng.choice((*PATHS, "x"))) for _ in range(rng.choice((0, 1, 1, 2)))
     )
     trust = rng.randint(0, 3)
+    name = rng.choice((*tools, *tools, "other", ""))
+    # Only a call of a tool has a tool of another name than its type.
+    action_type = rng.choice(("tool_call", "tool_call", "tool_call", name or "database_query"))
     return PolicyInput(
-        action_type=rng.choice(("tool_call", "tool_call", "database_query")),
-        tool=PolicyTool(name=rng.choice((*tools, *tools, "other", "")), registered=rng.random() < 0.5),
+        action_type=action_type,
+        tool=PolicyTool(name=name if action_type != "database_query" else "", registered=rng.random() < 0.5),
         args=_random_args(rng, numbers),
         effects=effects,
         risk=Risk(rng.randint(int(risk_of(effects)), 3)),

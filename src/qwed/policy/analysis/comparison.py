@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from qwed.model.decision import Decision
 from qwed.policy.analysis.final_decision import FinalFormulas, Surroundings, final_decision
 from qwed.policy.analysis.list_bounds import TooManyElementsError, list_bounds
-from qwed.policy.analysis.model_search import ProofStatus, find_model, new_solver
+from qwed.policy.analysis.model_search import ProofStatus, effort_of, find_model, new_solver
 from qwed.policy.analysis.rule_encoder import (
     Answers,
     OpaqueUse,
@@ -16,6 +16,7 @@ from qwed.policy.analysis.rule_encoder import (
     join_answers,
     rule_identity,
     terms_of,
+    tools_added_up,
 )
 from qwed.policy.analysis.symbols import Formula, SymbolicCall, solver_library
 from qwed.policy.analysis.terms import Exists, Fact, Kind, Literal, Operation, Term
@@ -30,6 +31,8 @@ MAX_ROUNDS = 24
 """Rounds of one question; each adds rules that matter, or excludes a call that was wrong."""
 MAX_WRONG_WITNESSES = 6
 MAX_WITNESSES = 2
+MAX_EFFORT = 20_000_000
+"""Work of the solver on one question, in its own units: the same on every machine."""
 FIRST_RULES = 8
 """Unchanged rules that are added at once; the number doubles."""
 
@@ -101,6 +104,11 @@ def _split(old: CompiledPolicies, new: CompiledPolicies) -> _Sides:
         [rule for identity, rule in after.items() if identity not in before],
         [rule for identity, rule in after.items() if identity in before],
     )
+
+
+def _tools_of(rule: CompiledRule) -> tuple[str, ...]:
+    """Return the tools and action types that a rule is about, if it is about some only."""
+    return (*rule.owner.policy.tools, *tools_added_up(rule))
 
 
 _ANY_EFFECT: Term = Exists(
@@ -186,6 +194,7 @@ class _Search:
         self._witnesses: list[Witness] = []
         self._excluded: list[Callable[[SymbolicCall], Formula]] = []
         self._wrong = 0
+        self._first_effort = 0
         self._encoding: _Encoding | None = None
         self._solver: Any = None
 
@@ -214,7 +223,9 @@ class _Search:
         encoding, solver = self._encoding, self._solver
         assert encoding is not None and solver is not None  # noqa: S101, PT018 - set by `_begin`
         answer, model = find_model(solver, encoding.silent, encoding.call.preferred)
-        if answer is ProofStatus.NOT_PROVEN:
+        effort = effort_of(solver)
+        self._first_effort = self._first_effort or effort
+        if answer is ProofStatus.NOT_PROVEN or effort - self._first_effort > MAX_EFFORT:
             return self._undecided("the solver gave up")
         if answer is ProofStatus.NONE:
             return self._nothing_left()
@@ -257,18 +268,24 @@ class _Search:
         return z3.And(z3.Not(before), getattr(encoding.after, self._change))
 
     def _encode(self) -> _Encoding:
-        sides = self._question.sides
+        sides, z3 = self._question.sides, solver_library()
         common = list(self._question.included.values())
         terms = [term for rule in (*sides.old, *sides.new, *common) for term in terms_of(rule)]
         call = SymbolicCall(list_bounds([*terms, _ANY_EFFECT]), texts_in_full(terms))
+        others = [rule for rule in sides.common if id(rule) not in self._question.included]
+        names = sorted({name for rule in others for name in _tools_of(rule)})
+        call.reserve_literals(names)
         encoder = RuleEncoder(call)
         encoded = [[(rule, encoder.rule(rule)) for rule in part] for part in (sides.old, sides.new, common)]
         self._question.opaque |= encoder.opaque
         shared = [join_answers(encoded[2])]
         silent: list[Formula] = []
-        if len(common) < len(sides.common):
+        if others:
             rest = _unknown_answers(call)
-            silent = [solver_library().Not(formula) for formula in rest]
+            if all(rule.owner.policy.tools for rule in others):
+                concerned = [call.is_reserved(name, names) for name in ("tool.name", "action.type")]
+                call.known.append(z3.Implies(z3.Or(*rest), z3.Or(*concerned)))
+            silent = [z3.Not(formula) for formula in rest]
             shared.append(rest)
         surroundings = Surroundings(call)
         before = surroundings.decide(_join([join_answers(encoded[0]), *shared]))
@@ -310,7 +327,7 @@ class _Search:
         names = {concrete.tool.name, concrete.action_type}
         answers = {answer for answer in PolicyAnswer if reader.truth(f"others {answer}")}
         left = [rule for rule in self._question.sides.common if id(rule) not in self._question.included]
-        near = [rule for rule in left if not rule.owner.policy.tools or names & set(rule.owner.policy.tools)]
+        near = [rule for rule in left if not rule.owner.policy.tools or not names.isdisjoint(_tools_of(rule))]
         wanted = [rule for rule in near if rule.rule.then in answers]
         return self._include(wanted or near or left)
 

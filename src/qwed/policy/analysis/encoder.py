@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from qwed.policy.analysis.regular_expression import read_pattern
+from qwed.policy.analysis.regular_expression import read_pattern, texts_before
 from qwed.policy.analysis.symbols import ABSENT as ABSENT_ARGUMENT
 from qwed.policy.analysis.symbols import (
     LARGEST_INT,
@@ -230,6 +230,7 @@ class Encoder:
         failing = _any([operand.fails for operand in operands])
         values = tuple(operand.value for operand in operands)
         if (exact := _clock_value(term, values)) is not None:
+            self._note_calendar(term, exact)
             return Encoded(exact, failing)
         self.opaque.add(term)
         value = self._function(term.name, values, term.kind)
@@ -259,6 +260,8 @@ class Encoder:
             return _LAZY[term.name](self, term)
         if term.name == "matches":
             return self._matches(term)
+        if term.name in ("less", "at_most") and kind_in(term.operands[0]) is Kind.STRING:
+            return self._order_of_texts(term)
         if is_literal_comparison(term):
             return self._compare_with_literal(term)
         operands = [self.encode(operand) for operand in term.operands]
@@ -276,6 +279,18 @@ class Encoder:
         assert isinstance(pattern, Literal)  # noqa: S101 - `lower` makes no other operand
         value, fails = self.encode(text)
         return Encoded(solver_library().InRe(value, read_pattern(pattern.value)), fails)
+
+    def _order_of_texts(self, term: Operation) -> Encoded:
+        z3 = solver_library()
+        left, right = term.operands
+        first, second = self.encode(left), self.encode(right)
+        fails = _any([first.fails, second.fails])
+        included = term.name == "at_most"
+        if isinstance(right, Literal):
+            return Encoded(z3.InRe(first.value, texts_before(right.value, included=included)), fails)
+        if isinstance(left, Literal):
+            return Encoded(z3.Not(z3.InRe(second.value, texts_before(left.value, included=not included))), fails)
+        return Encoded(_COMPARISONS[term.name](first.value, second.value), fails)
 
     def _compare_with_literal(self, term: Operation) -> Encoded:
         fact, literal = term.operands

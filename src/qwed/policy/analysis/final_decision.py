@@ -65,6 +65,14 @@ class Surroundings:
         self._risk, self._trust = call.risk, call.level("agent.trust")
         self._status = call.constant("status", Kind.INT)
         self._needs_person = call.boolean("needs person")
+        # Only a call of a tool has a tool of another name than its type.
+        call.known.append(
+            z3.Or(
+                call.is_text("action.type", "tool_call"),
+                call.is_text("tool.name", ""),
+                call.is_same_text("tool.name", "action.type"),
+            )
+        )
         call.known.append(z3.And(self._status >= 0, self._status < len(STATUSES)))
         call.preferred.append(self._status == STATUSES.index(Status.VERIFIED))
         call.preferred.append(z3.Not(self._needs_person))

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from qwed.policy.analysis.symbols import Formula, solver_library
 
 MAX_PREFERENCES = 12
-_EFFORT = 3_000_000
+_EFFORT = 1_000_000
 """Work of the solver on one question, in its own units: the same on every machine."""
 
 
@@ -33,6 +33,12 @@ class FoundModel(NamedTuple):
     values: Any
     has_needed: bool
     """True if all that is needed holds."""
+
+
+def effort_of(solver: Any) -> int:
+    """Return the work that all solvers of this process have done so far, in their own units."""
+    statistics = solver.statistics()
+    return int(statistics.get_key_value("rlimit count")) if "rlimit count" in {*statistics.keys()} else 0
 
 
 def find_model(solver: Any, needed: Sequence[Formula], preferred: Sequence[Formula]) -> tuple[ProofStatus, Any]:
@@ -72,12 +78,16 @@ def _relax(solver: Any, wanted: list[str]) -> tuple[ProofStatus, Any]:
 
 
 def _check(solver: Any, assumed: Sequence[Formula]) -> tuple[Any, Any]:
-    """Return whether the assertions can hold, and the solver that knows; a second one tries what the first gives up."""
+    """Return whether the assertions can hold, and the solver that knows; others try what the first one gives up."""
     z3 = solver_library()
     answer = solver.check(*assumed)
     if answer != z3.unknown:
         return answer, solver
-    other = z3.Solver()
-    other.set(rlimit=2 * _EFFORT)
-    other.add(*solver.assertions())
-    return other.check(*assumed), other
+    for make, factor, seed in ((z3.Solver, 2, 0), (z3.SimpleSolver, 6, 7)):
+        other = make()
+        other.set(rlimit=factor * _EFFORT, random_seed=seed)
+        other.add(*solver.assertions())
+        answer = other.check(*assumed)
+        if answer != z3.unknown:
+            break
+    return answer, other

@@ -31,6 +31,20 @@ def read_pattern(pattern: str) -> Any:
     return found
 
 
+def texts_before(literal: str, *, included: bool) -> Any:
+    """Return the texts that are less than a literal, or equal to it too; the solver's own order of texts is slow."""
+    z3 = solver_library()
+    anything = z3.Full(z3.ReSort(z3.StringSort()))
+    parts = [z3.Re(string(literal[:length])) for length in range(len(literal) + included)]
+    for place, char in enumerate(literal):
+        if ord(char) > 0:
+            less = z3.Range(string(chr(0)), string(chr(ord(char) - 1)))
+            parts.append(z3.Concat(z3.Re(string(literal[:place])), less, anything))
+    if not parts:
+        return z3.Empty(z3.ReSort(z3.StringSort()))
+    return parts[0] if len(parts) == 1 else z3.Union(*parts)
+
+
 def is_known_pattern(pattern: str) -> bool:
     """Return True if the pattern can be read."""
     try:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from qwed.policy.analysis.encoder import Encoded, Encoder
 from qwed.policy.analysis.lowering import lower
-from qwed.policy.analysis.symbols import Formula, SymbolicCall, any_of, solver_library
+from qwed.policy.analysis.symbols import NUMBER, OBJECT, Formula, SymbolicCall, any_of, solver_library
 from qwed.policy.analysis.terms import Exists, Fact, Kind, Literal, Opaque, Operation, Term
 from qwed.policy.argument_types import ArgumentType, ArgumentTypes
 from qwed.policy.cel_ast import read_checked_expression
@@ -109,12 +109,19 @@ class RuleEncoder:
         """Return when a rule answers what."""
         z3 = solver_library()
         agents, agents_fail = self._agents(rule)
-        looked_at = z3.And(*self._selected(rule), *self._effects(rule))
+        selected = z3.And(*self._selected(rule), *self._effects(rule))
+        summing = self.call.is_one_of("tool.name", tools_added_up(rule))
+        looked_at = z3.Or(selected, summing)
         concerned = z3.And(looked_at, agents)
         deny = [] if agents_fail is None else [z3.And(looked_at, agents_fail)]
         if rule.broken_tools:
             deny.append(z3.And(concerned, self._names("tool.name", rule.broken_tools)))
         active = z3.And(concerned, *self._requirements(rule))
+        refused = self._refused_amounts(rule)
+        deny.append(z3.And(active, refused))
+        # A rule looks at every call that it adds up. A proof holds whether or not its condition counts for such a call.
+        counts = z3.Or(selected, self.call.boolean("rules count for what they add up"))
+        active = z3.And(active, z3.Not(refused), counts)
         answers = [self._variant(rule, variant, active) for variant in _variants(rule)]
         deny.extend(answer.deny for answer in answers)
         return RuleFormulas(
@@ -142,6 +149,18 @@ class RuleEncoder:
             yield self._names("action.type", condition.action_types)
         if not (rule.owner.policy.tools or condition.tools or condition.action_types) and condition.groups:
             yield self.call.group_state(min(condition.groups))[0]
+
+    def _refused_amounts(self, rule: CompiledRule) -> Formula:
+        """Return when an argument cannot be added to a sum that the rule reads."""
+        z3 = solver_library()
+        refused = []
+        for key in sorted(rule.condition.usage, key=repr):
+            if key.measure == "sum":
+                name = f"args.{key.argument}"
+                kind, other = self.call.argument_kind(name), self.call.boolean(f"args.{key.argument}#amount")
+                amount = z3.If(kind == NUMBER, self.call.number(name, Kind.NUMBER) >= 0, z3.And(kind == OBJECT, other))
+                refused.append(z3.And(self.call.is_text("tool.name", key.tool), z3.Not(amount)))
+        return any_of(refused)
 
     def _names(self, variable: str, names: Iterable[str]) -> Formula:
         return self.call.is_one_of(variable, names)
@@ -214,6 +233,11 @@ class RuleEncoder:
             at = position_in(condition, finding)
             policy_id, rule_id = rule.key
             self.opaque.add(OpaqueUse(policy_id, rule_id, use.name.strip("_"), at.line, at.column))
+
+
+def tools_added_up(rule: CompiledRule) -> list[str]:
+    """Return the tools of which a rule reads a sum."""
+    return sorted({key.tool for key in rule.condition.usage if key.measure == "sum"})
 
 
 class Answers(NamedTuple):

@@ -76,7 +76,6 @@ def _named(rule: CompiledRule) -> str:
 
 def _can_share_tool(rule: CompiledRule, other: CompiledRule) -> bool:
     first, second = rule.owner.policy.tools, other.owner.policy.tools
-    # A call has a tool and an action type, and each of the two policies may apply to another of them.
     return not first or not second or not {*first}.isdisjoint(second)
 
 

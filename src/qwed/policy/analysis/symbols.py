@@ -135,6 +135,21 @@ class SymbolicCall:
         if values and not self.has(name, Kind.STRING if self._is_full(name) else Kind.CODE):
             self.known.append(self.is_one_of(name, values))
 
+    def reserve_literals(self, literals: Sequence[str]) -> None:
+        """Give these literals codes of their own, so that it takes one question whether a text is one of them."""
+        self._literals.update({literal: -number for number, literal in enumerate(literals, 1)})
+
+    def is_reserved(self, name: str, literals: Sequence[str]) -> Formula:
+        """Return whether a text is one of the reserved literals, which are these."""
+        if self._is_full(name) or not literals:
+            return self.is_one_of(name, literals)
+        return _between(self.constant(name, Kind.CODE), -len(literals), -1)
+
+    def is_same_text(self, name: str, other: str) -> Formula:
+        """Return whether two texts are the same; both or none of them must be needed in full."""
+        kind = Kind.STRING if self._is_full(name) else Kind.CODE
+        return self.constant(name, kind) == self.constant(other, kind)
+
     def literal_of(self, code: int) -> str:
         """Return the literal of a code, or a text that is none of the literals."""
         known = next((literal for literal, number in self._literals.items() if number == code), None)

@@ -16,12 +16,17 @@ from qwed.policy.analysis.terms import (
     parts_of,
 )
 
+_NAMES = {"tool.name", "action.type"}
+"""Texts that are compared with each other."""
+
 
 def texts_in_full(terms: Iterable[Term]) -> frozenset[str]:
     """Return the texts of which a condition asks more than which literal they are."""
     found: set[str] = set()
     for term in terms:
         _collect(term, {}, found)
+    if not found.isdisjoint(_NAMES):
+        found |= _NAMES
     return frozenset(found)
 
 

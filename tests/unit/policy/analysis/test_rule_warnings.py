@@ -1,4 +1,4 @@
-"""Warnings about rules: what never matches, changes nothing, or disagrees, each proved or shown by a call."""
+"""Warnings about rules: what never matches, changes nothing or disagrees, proved or shown by a call."""
 
 from qwed.policy.analysis import find_rule_warnings
 from tests.support.policy_calls import compiled, policy, rule
