@@ -28,11 +28,11 @@ from qwed.guards._secrets.token_rules import TOKEN_RULES, vendor_rules
 from qwed.guards._shell.env_variables import environment_variables
 from qwed.guards._shell.grammar.loader import library
 from qwed.guards._shell.grammar.model import Command
-from qwed.model.decision_matrix import STATUS_MATRIX, TRUST_MATRIX
 from qwed.kernel.stages.assess_risk import WEIGHTS
 from qwed.kernel.tool_verbs import verbs_by_meaning
 from qwed.kernel.tools import ACTION_TYPES, TOOLS, Tool
 from qwed.model import Effect, EffectKind, ErrorCode, Risk, facts
+from qwed.model.decision_matrix import STATUS_MATRIX, TRUST_MATRIX
 from qwed.model.effect import RISK_OF
 from qwed.policy import compiler, document_reader, evaluator, example_reader, iterations, yaml_reader
 from qwed.policy.json_schema import policy_schema

@@ -6,9 +6,9 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from qwed.model.decision_matrix import STATUS_MATRIX, TRUST_MATRIX
 from qwed.kernel.stages.decide import stricter
 from qwed.model import Decision, Risk, Status, Trust
+from qwed.model.decision_matrix import STATUS_MATRIX, TRUST_MATRIX
 from tests.conftest import AgentConversation
 from tests.spec.requests import EMAIL, FALSE, OF_RISK, RISK_WORDS, UNDECIDED, WRONG_SUM, Json, proof_of, said
 from tests.spec.sections import spec
