@@ -118,11 +118,13 @@ class CompiledPolicies:
             for tool in sorted({key.tool for key in rule.condition.usage if key.measure == "sum"}):
                 self._summing.setdefault(tool, []).append(rule)
 
-    def rules_for(self, call: PolicyInput) -> list[CompiledRule]:
-        """Return the rules that look at a call: those that can concern it, and those that add up its arguments."""
-        rules = self.index.rules_for(call)
-        summing = self._summing.get(call.tool.name)
-        return rules if summing is None else list(dict.fromkeys([*rules, *summing]))
+    def rules_for(self, call: PolicyInput) -> tuple[list[CompiledRule], list[CompiledRule]]:
+        """Return the rules that can concern a call, and the others that add up one of its arguments."""
+        rules, summing = self.index.rules_for(call), self._summing.get(call.tool.name)
+        if summing is None:
+            return rules, []
+        concerned = {rule.key for rule in rules}
+        return rules, [rule for rule in summing if rule.key not in concerned]
 
 
 NO_POLICIES = CompiledPolicies((), ())

@@ -50,8 +50,8 @@ def evaluate(policies: CompiledPolicies, call: PolicyInput) -> PolicyOutcome:
 
 def explain(policies: CompiledPolicies, call: PolicyInput) -> Evaluation:
     """Evaluate, and return the result of each rule that looked at the call too."""
-    rules = policies.rules_for(call)
-    if not rules:
+    rules, summing = policies.rules_for(call)
+    if not rules and not summing:
         return Evaluation(NO_OUTCOME, ())
     variables = frozenset().union(*(rule.condition.variables for rule in rules))
     bindings = Bindings(call, variables, policies.labels)
@@ -59,7 +59,9 @@ def explain(policies: CompiledPolicies, call: PolicyInput) -> Evaluation:
         evaluator = _Evaluator(call, bindings)
         # Each of the two has a budget of its own, so a policy in shadow never changes a decision.
         enforced = evaluator.run([rule for rule in rules if not rule.is_shadow])
+        enforced += evaluator.refuse_amounts([rule for rule in summing if not rule.is_shadow])
         shadowed = evaluator.run([rule for rule in rules if rule.is_shadow])
+        shadowed += evaluator.refuse_amounts([rule for rule in summing if rule.is_shadow])
     outcome = _combine(enforced)
     if shadowed:
         outcome = replace(outcome, shadow=tuple(_shadow_outcomes(shadowed)))
@@ -91,6 +93,14 @@ class _Evaluator:
                 results.append(_error(rule, limit))
                 break
         return tuple(results)
+
+    def refuse_amounts(self, rules: Iterable[CompiledRule]) -> tuple[RuleResult, ...]:
+        """Return an error for each rule that only adds up an argument of this call and cannot add this one.
+
+        Their conditions are not evaluated: the call is none of those that they decide about.
+        """
+        refused = ((rule, self._refused_amount(rule)) for rule in rules if self._concerns(rule.owner) is not False)
+        return tuple(_error(rule, reason) for rule, reason in refused if reason is not None)
 
     def _exceeds_budget(self, rules: Sequence[CompiledRule]) -> RuleResult | None:
         """Return the error if all loops together take too long; it names the rule with the longest."""

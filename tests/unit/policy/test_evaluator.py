@@ -141,6 +141,16 @@ def test_an_amount_that_would_lower_a_sum_or_cannot_be_added_denies(amount: obje
     assert evaluate(policies, call("other", args={"amount": amount}, usage=usage)).then is None
 
 
+@pytest.mark.parametrize("then", ["allow", "ask", "deny"])
+def test_a_rule_that_adds_up_the_calls_of_another_tool_decides_nothing_about_them(then: str) -> None:
+    text = rule('usage.sum("refund", "amount", duration("24h")) < 100', then)
+    policies = compiled(policy(text, head="applies_to: {tools: [gift]}\n"))
+    usage = dict.fromkeys(policies.usage, 0)
+    assert evaluate(policies, call("gift", usage=usage)).then is PolicyAnswer(then)
+    assert evaluate(policies, call("refund", args={"amount": 5}, usage=usage)).then is None
+    assert evaluate(policies, call("refund", args={"amount": -5}, usage=usage)).is_error
+
+
 @pytest.mark.parametrize("condition", [
     'args.customer.id == "7" && has(args.customer.id)',
     "!has(args.customer) || !has(args.customer.id) || args.customer.id != ''",
