@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import datetime
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,6 @@ DEFAULT_NOW = "2026-03-02T12:00:00+00:00"
 _DEFAULT_TRUST = 2
 _ORGANISATION = "org_policy_test"
 _PATIENCE = 60.0
-_TEXT_FIELDS = ("query", "code", "target")
 
 AnalyzeCall = Callable[["PolicyTest", "Usage"], "PolicyInput | str"]
 
@@ -127,30 +127,10 @@ async def _assess(case: "Case", services: "Services") -> "Case | Answer":
 
 
 def _input_of(case: "Case", agent: "PolicyAgent", now: datetime, usage: "Usage") -> "PolicyInput":
-    from qwed.kernel.tools import TOOL_CALL
-    from qwed.model.tool_name import server_of
-    from qwed.policy import PolicyInput, PolicyTool
+    from qwed.kernel.policies.action_input import policy_input
 
-    action, verdict, resolved = case.executable or case.action, case.verdict, case.resolved_action
-    if verdict is None:
-        raise RuntimeError("the case has no verdict")
-    tool = PolicyTool()
-    if resolved.is_tool or action.type == TOOL_CALL:
-        name = resolved.name
-        tool = PolicyTool(name=name, server=server_of(name) or "", registered=not resolved.custom)
-    texts = {name: value for name in _TEXT_FIELDS if (value := getattr(action, name)) is not None}
-    return PolicyInput(
-        action_type=action.type,
-        tool=tool,
-        args={**texts, **(action.parameters or {})},
-        effects=verdict.effects,
-        risk=case.risk,
-        checks_failed=verdict.checks_failed,
-        facts=case.facts,
-        agent=agent,
-        now=now.astimezone(UTC),
-        usage=usage,
-    )
+    return replace(policy_input(case, now.timestamp(), usage), agent=agent)
+
 
 
 def _reason(answer: "Answer") -> str:
