@@ -77,6 +77,10 @@ def test_members_and_agents_restore_nothing(spec_server: SpecServer, keyholders:
 def test_a_restoration_says_why(keyholders: Keyholders, reason: str | None) -> None:
     ask = _fallen(keyholders, 2)
     assert _restore(keyholders.owner, ask, 2, reason=reason).status_code == 400
+    response = _restore(keyholders.owner, ask, 2, reason=reason, justification="a false alarm")
+    assert response.status_code == 200
+    (change,) = changes_of(ask, "trust_restored")
+    assert change["change"]["reason"] == "a false alarm"
 
 
 @spec("8.2")

@@ -81,7 +81,7 @@ BEYOND_A_SCHEMA = (
     "not deterministic JSON",
     "differ: give one",
     "is given twice",
-    "must be a plain lower-case name",
+    "must be a plain name of at most",  # of a tool: it depends on how it reads beside the built-in ones
     "stays there",
     "cannot be changed",
     "is for tools that",  # a dialect of a tool that another engine verifies
@@ -90,6 +90,8 @@ BEYOND_A_SCHEMA = (
     "a report covers at most",
     "one level at a time",
     "below the agent's level",
+    "above the agent's level",
+    "trust is restored up to level",
     "is not the hash of `result`",
     "`result`:",  # not deterministic JSON
     "must be a readable text",  # an image without content

@@ -77,12 +77,6 @@ IDEMPOTENCY_KEY = ParameterDoc(
     "A retry with the same key and body returns the stored answer and is not charged again. Another body returns 409.",
 )
 
-IF_MATCH = ParameterDoc(
-    {"type": "string", "pattern": r'^(\*|"[!#-~]*")$'},
-    "ETag of the agent as it was read. If it has changed since, the response is 412 and names what has changed. "
-    "Without it, the present state is changed.",
-)
-
 LAST_EVENT_ID = ParameterDoc(
     {"type": "string", "pattern": "^(-1|[0-9]{1,18})$"},
     "Id of the last event received; the stream resumes after it. -1 starts at the beginning. Defaults to now.",
@@ -94,10 +88,20 @@ SENDER = ParameterDoc(
     "only authenticated callers may send them.",
 )
 
-IF_MATCH = ParameterDoc(
-    {"type": "string"},
-    'ETag that the caller has read, such as `"3"`: the request is refused with 412 if it has changed since.',
-)
+IF_MATCH: dict[str, ParameterDoc] = {
+    "agents": ParameterDoc(
+        # No comma, which separates ETags.
+        {"type": "string", "pattern": r'^(\*|"[!#-+\--~]*")$'},
+        "ETag of the agent as it was read. If it has changed since, the response is 412 and names what has changed. "
+        "Without it, the present state is changed.",
+    ),
+    "policies": ParameterDoc(
+        {"type": "string"},
+        'ETag that the caller has read, such as `"3"`: the request is refused with 412 if it has changed since.',
+    ),
+}
+"""The header If-Match, by the tag of the route."""
+
 HEADER_PARAMETERS: dict[str, dict[str, ParameterDoc]] = {
     "/events": {"Last-Event-ID": LAST_EVENT_ID},
     "/a2a/intercept": {"QWED-Agent-Id": SENDER},
@@ -164,6 +168,7 @@ EXTRA_STATUSES: dict[tuple[str, int], str] = {
 """Descriptions of further statuses with the body of the success response."""
 
 _ACTION_TYPE: Schema = {"enum": [*ACTION_TYPES, TOOL_CALL]}
+_WORDS: Schema = {"type": "string", "pattern": r"\S"}
 _ANY_PARAMS: Schema = {
     "properties": {"params": {"anyOf": [{"$ref": "#/components/schemas/AnyParams"}, {"type": "null"}]}}
 }
@@ -182,5 +187,12 @@ SCHEMA_CONSTRAINTS: dict[str, Schema] = {
     },
     "MetadataRequest": {"dependentRequired": {"step_number": ["conversation_id"]}},
     "ToolRequest": {"required": ["risk_level"]},
+    "TrustChangeRequest": {
+        "anyOf": [
+            {"properties": {"request": {"enum": ["trust_elevation", "trust_reduction"]}}},
+            {"required": ["reason"], "properties": {"reason": _WORDS}},
+            {"required": ["justification"], "properties": {"justification": _WORDS}},
+        ]
+    },
 }
 """Constraints that the types do not contain: those between fields, and names that are defined above their module."""

@@ -148,7 +148,8 @@ def _parameters(route: Route) -> list[Schema]:
     ]
     query = [_parameter(route, name, "query", doc) for name, doc in _query_docs(route).items()]
     header = [_parameter_object("Idempotency-Key", "header", IDEMPOTENCY_KEY)] if route.is_decision else []
-    own = HEADER_PARAMETERS.get(route.path, {}) | ({"If-Match": IF_MATCH} if route.conditional else {})
+    condition = {"If-Match": IF_MATCH[tag_of(route.path)]} if route.conditional else {}
+    own = HEADER_PARAMETERS.get(route.path, {}) | condition
     return path + query + header + [_parameter_object(name, "header", doc) for name, doc in own.items()]
 
 

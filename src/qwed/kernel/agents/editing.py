@@ -152,7 +152,8 @@ def _patched_labels(agent: Agent, patch: AgentPatch) -> dict[str, str]:
         return dict(agent.labels)
     kept = {} if "labels" in patch.removed else agent.labels
     labels = {**kept, **(patch.values.labels or {})}
-    return {name: labels[name] for name in sorted(labels) if f"labels.{name}" not in patch.removed}
+    left = {name: value for name, value in labels.items() if f"labels.{name}" not in patch.removed}
+    return {name: value for name, value in sorted(left.items()) if value is not None}
 
 
 def _patched_permissions(permissions: Permissions, patch: AgentPatch) -> Permissions:

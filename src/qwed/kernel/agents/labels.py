@@ -27,18 +27,9 @@ def refuse_labels(labels: dict[str, Any]) -> str | None:
     return None
 
 
-def _schema(value: dict[str, Any]) -> Meta:
-    return Meta(
-        extra_json_schema={
-            "maxProperties": MAX_LABELS,
-            "propertyNames": {"pattern": f"^{_NAME}$"},
-            "additionalProperties": value,
-        }
-    )
-
-
-_TEXT = {"type": "string", "pattern": f"^{_VALUE}$"}
+_SCHEMA = Meta(extra_json_schema={"maxProperties": MAX_LABELS, "propertyNames": {"pattern": f"^{_NAME}$"}})
+_Value = Annotated[str, Meta(extra_json_schema={"pattern": f"^{_VALUE}$"})]
 _RULE = FieldRule("must be an object of texts", refuse=refuse_labels)
-Labels = Annotated[dict[str, str], _schema(_TEXT), _RULE]
-PatchedLabels = Annotated[dict[str, str], _schema({"anyOf": [_TEXT, {"type": "null"}]}), _RULE]
+Labels = Annotated[dict[str, _Value], _SCHEMA, _RULE]
+PatchedLabels = Annotated[dict[str, _Value | None], _SCHEMA, _RULE]
 """Labels to add or replace; null removes one."""

@@ -148,8 +148,9 @@ def trust_request_of(request: TrustChangeRequest, agent: Agent) -> TrustRequest 
 def _restoration_of(request: TrustChangeRequest, agent: Agent) -> TrustRequest | Problem:
     """Return the requested restoration: above the present level, and not above what a person gave the agent."""
     level, most = request.to_level, agent.restorable_trust
-    reason = (request.reason or request.justification or "").strip()
-    if not reason:
+    texts = ((text or "").strip() for text in (request.reason, request.justification))
+    reason = next((text for text in texts if text), None)
+    if reason is None:
         return problem(ErrorCode.MISSING_FIELD, "`reason` is required: say why the trust is restored")
     if level <= agent.trust:
         return problem(ErrorCode.BAD_OPTION, f"`to_level` must be above the agent's level, {int(agent.trust)}")
