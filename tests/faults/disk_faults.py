@@ -24,7 +24,8 @@ from tests.support.data_directory_check import DataDirectoryCheck
 from tests.support.manual_clock import ManualClock
 from tests.support.store_parts import StoreParts
 
-MAIL = {"type": "send_email", "target": "someone@example.com"}
+MAIL = {"type": "send_email", "target": "someone@example.com", "parameters": {"body": "call ann@example.com"}}
+"""Message with personal data, about which a person is asked."""
 """Action that needs an approval."""
 DiskFault = Callable[["DiskGateFixture"], AbstractContextManager[None]]
 

@@ -161,6 +161,7 @@ class Told:
             "approval_id": approvals,
             "attestation_id": attestations,
             "job_id": [self.job["job_id"]],
+            "policy_id": [one["policy"] for one in self.owner.get("/policies").json()["policies"]],
         }
         return crawl(self.owner, ids)
 
