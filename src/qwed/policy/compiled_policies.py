@@ -94,6 +94,11 @@ class RuleIndex:
         return [rule for rule in rules if _can_concern(rule.condition, tool, action)]
 
 
+def _tools_named_by(rule: CompiledRule) -> frozenset[str]:
+    condition = rule.condition
+    return frozenset({*rule.owner.policy.tools, *(condition.tools or ()), *(key.tool for key in condition.usage)})
+
+
 def _can_concern(condition: Condition, tool: str, action: str) -> bool:
     if condition.tools is not None and tool not in condition.tools:
         return False
@@ -117,6 +122,14 @@ class CompiledPolicies:
         for rule in self.rules:
             for tool in sorted({key.tool for key in rule.condition.usage if key.measure == "sum"}):
                 self._summing.setdefault(tool, []).append(rule)
+        self._names = frozenset().union(*map(_tools_named_by, self.rules))
+        self._spellings = {name.lower(): name for name in sorted(self._names)}
+
+    def spelling_of(self, tool: str) -> str:
+        """Return the tool as the policies spell it: as in the registry, the case of letters does not matter."""
+        if tool in self._names or not tool.isascii():
+            return tool
+        return self._spellings.get(tool.lower(), tool)
 
     def rules_for(self, call: PolicyInput) -> tuple[list[CompiledRule], list[CompiledRule]]:
         """Return the rules that can concern a call, and the others that add up one of its arguments."""

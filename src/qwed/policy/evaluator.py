@@ -50,6 +50,9 @@ def evaluate(policies: CompiledPolicies, call: PolicyInput) -> PolicyOutcome:
 
 def explain(policies: CompiledPolicies, call: PolicyInput) -> Evaluation:
     """Evaluate, and return the result of each rule that looked at the call too."""
+    spelling = policies.spelling_of(call.tool.name)
+    if spelling != call.tool.name:
+        call = replace(call, tool=replace(call.tool, name=spelling))
     rules, summing = policies.rules_for(call)
     if not rules and not summing:
         return Evaluation(NO_OUTCOME, ())

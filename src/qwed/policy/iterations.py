@@ -30,6 +30,8 @@ class Loop:
 def loops_of(node: Node) -> tuple[Loop, ...]:
     """Return the loops of an expression, outermost first."""
     if node.kind not in _LOOPS:
+        if node.name == "@in" and node.children[1].kind != "list" and node.children[1].type.startswith("list("):
+            return _search_loop(node)
         return tuple(loop for part in node.children for loop in loops_of(part))
     source, *body = node.children
     inner = tuple(loop for part in body for loop in loops_of(part))
@@ -39,6 +41,14 @@ def loops_of(node: Node) -> tuple[Loop, ...]:
         path = tuple(source.path.split(".")) if source.path else _UNKNOWN_PATH
         found = Loop(path, _literals(source), inner, 1 + sum(part.name == "_+_" for part in source.walk()))
     return (found, *loops_of(source))
+
+
+def _search_loop(node: Node) -> tuple[Loop, ...]:
+    """Return the loop by which `in` looks for a value in a list, and those in its parts."""
+    source = node.children[1]
+    path = tuple(source.path.split(".")) if source.path else _UNKNOWN_PATH
+    search = Loop(path, _literals(source), (), 1 + sum(part.name == "_+_" for part in source.walk()))
+    return (search, *(loop for part in node.children for loop in loops_of(part)))
 
 
 def _literals(node: Node) -> int:

@@ -225,3 +225,22 @@ def test_of_many_threads_exactly_as_many_pass_as_the_rule_allows(house: House) -
     for thread in threads:
         thread.join()
     assert decisions == {"APPROVED": 10, "DENIED": 290}
+
+
+def test_rules_hold_for_a_listed_tool_in_every_spelling_that_its_list_permits(house: House) -> None:
+    house.apply(
+        "policy: pay\nfacts: 1\napplies_to: {tools: [pay, mcp__bank__sendMoney]}\nargs: {amount: number}\nrules:\n"
+        "  - {id: large, when: args.amount > 500, then: deny}\n"
+        '  - {id: often, when: \'usage.count("pay", duration("1h")) >= 2\', then: deny}\n'
+    )
+    fields: dict[str, Any] = {"principal_id": "ops", "type": "trusted"}
+    permissions = {"allowed_tools": ["pay", "mcp__bank__*"]}
+    agent = house.gate.register_agent(name="payer", permissions=permissions, **fields).agent_id
+
+    def pay(tool: str, amount: int) -> Any:
+        context = {"conversation_id": f"{tool} {amount}", "step_number": 1}
+        return house.gate.verify_tool_call(agent, tool, {"amount": amount}, context)
+
+    tools = ("pay", "Pay", "mcp__bank__sendMoney", "mcp__bank__SENDMONEY")
+    assert [pay(tool, 900).policy["rule"] for tool in tools] == ["large"] * 4
+    assert _decisions([pay("Pay", 1), pay("pay", 2), pay("PAY", 3)]) == ["APPROVED", "APPROVED", "DENIED"]

@@ -10,7 +10,7 @@ import pytest
 from qwed.model.decision import Risk
 from qwed.model.effect import Effect, EffectKind
 from qwed.model.facts import Facts, ShellCommand, ShellFacts, SqlFacts
-from qwed.policy import PolicyAnswer, PolicySource, PolicyTool, UsageKey, compile_policies, evaluate, explain
+from qwed.policy import PolicyAnswer, PolicySource, UsageKey, compile_policies, evaluate, explain
 from tests.support.policy_calls import agent, answer, call, compiled, policy, rule
 
 ALLOW, ASK, DENY = PolicyAnswer.ALLOW, PolicyAnswer.ASK, PolicyAnswer.DENY
@@ -249,6 +249,11 @@ def test_rules_that_take_too_many_iterations_deny() -> None:
     assert outcome.message == "the rules would take 10302 iterations for this call; at most 10000 are allowed"
 
 
+def test_looking_for_a_value_in_a_list_counts_as_iterations() -> None:
+    document = policy(rule('args.names.exists(x, x in args.names && x == "z")'), head="args: {names: [string]}\n")
+    assert answer(document, args={"names": ["a"] * 1_000}).is_error
+
+
 def test_all_rules_share_the_iterations() -> None:
     paths = tuple(f"/srv/{number}" for number in range(600))
     facts = Facts(shell=ShellFacts(complete=True, paths_read=paths))
@@ -276,7 +281,7 @@ def test_a_condition_over_commands_sees_their_parts() -> None:
 def test_a_policy_for_tools_concerns_their_calls_and_the_actions_of_that_type() -> None:
     document = policy(rule("true"), head="applies_to: {tools: [refund, execute_sql]}\n")
     assert answer(document, tool="refund").then is DENY
-    assert answer(document, action_type="execute_sql", tool=PolicyTool()).then is DENY
+    assert answer(document, action_type="execute_sql", tool="").then is DENY
     assert answer(document, tool="other").then is None
 
 

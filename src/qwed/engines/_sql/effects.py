@@ -258,7 +258,8 @@ def _drop(node: exp.Expr, names: StatementNames, _summary: StatementEffects) -> 
 def _create(node: exp.Expr, names: StatementNames, summary: StatementEffects) -> _TableEffects:
     """Yield WRITE for a new table, and ADMIN for any other object."""
     kind = str(node.args.get("kind") or "").upper()
-    if kind not in _PLAIN_CREATES:
+    if kind not in _PLAIN_CREATES or node.find(exp.ExecuteAsProperty):
+        # `AS EXECUTE name` runs a statement that was prepared before.
         _mark_unresolved(summary, node)
     if node.find(exp.LocationProperty, exp.ExternalProperty):
         summary.violations.append(FILE_ACCESS)

@@ -345,6 +345,8 @@ def _sed(analysis: ShellAnalysis, call: CommandCall) -> None:
     if not scripts and not from_file:
         scripts, operands = operands[:1], operands[1:]
     _report_script(analysis, scripts, "sed")
+    if any("/" in suffix.text or not suffix.is_exact for suffix in parsed.values_of("-i", "--in-place")):
+        analysis.report.add_unresolved("`sed` keeps the original in another directory")
     kind = EffectKind.WRITE if parsed.has("in-place") else EffectKind.READ
     for word in operands:
         analysis.add_file_effect(kind, word)

@@ -11,7 +11,7 @@ from qwed.model import EffectKind
 _FILTER_ENVIRONMENT = re.compile(
     r"\benv\b(?!\s*:)|\$ENV|\benv\(|strenv|envsubst|load\w*\s*\(|\$__loc__|\bsystem\b|\beval\b"
 )
-_FILTER_MODULE = re.compile(r"\b(?:import|include)\b\s*\"|input_line_number|\bgetpath\(\[\s*\"env")
+_FILTER_MODULE = re.compile(r"\b(?:import|include)\b\s*\"|input_line_number|\bload\w*\s*\(|\bgetpath\(\[\s*\"env")
 
 
 def _filter(context: RoleContext, argument: Argument) -> None:
@@ -21,7 +21,7 @@ def _filter(context: RoleContext, argument: Argument) -> None:
     if _FILTER_ENVIRONMENT.search(argument.word.text):
         context.add(EffectKind.SECRET, "environment")
     if _FILTER_MODULE.search(argument.word.text):
-        context.unresolved(f"a filter of `{context.call.name}` loads a module")
+        context.unresolved(f"a filter of `{context.call.name}` loads a module or another file")
 
 
 def _searched(context: RoleContext, argument: Argument) -> None:

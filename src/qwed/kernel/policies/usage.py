@@ -39,7 +39,7 @@ def usage_of_call(compiled: CompiledPolicies, basis: Case) -> UsageOfTool:
     if not compiled.usage:
         return _NONE
     action = basis.executable or basis.action
-    return _usage_of_tool(compiled, tool_name_of(basis, action), action.type)
+    return _usage_of_tool(compiled, compiled.spelling_of(tool_name_of(basis, action)), action.type)
 
 
 @lru_cache(_MAX_NAMES)
@@ -79,7 +79,7 @@ def usage_keys_of(basis: Case, keys: UsageOfTool, now: float) -> SnapshotKeys:
 def uses_of_call(basis: Case, keys: UsageOfTool) -> tuple[Use, ...] | UncountableArgument:
     """Return what an analyzed action adds: the repaired one, where there is one."""
     action, agent = basis.executable or basis.action, basis.agent
-    names = frozenset({tool_name_of(basis, action), action.type})
+    names = frozenset(key.tool for key in keys.counted + keys.shadow_counted)
     call = CountedCall(agent.agent_id, agent.organisation_id, names, arguments_of(action))
     uses = uses_of(keys.counted, call)
     if isinstance(uses, UncountableArgument):

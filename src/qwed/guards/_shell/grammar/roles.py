@@ -107,6 +107,16 @@ def _output(context: RoleContext, argument: Argument) -> None:
         context.add_file(_E.WRITE, argument.word)
 
 
+_GLOB_NUMBER = re.compile(r"#\d")
+
+
+def _download(context: RoleContext, argument: Argument) -> None:
+    """Report a file that curl writes; `#1` in its name stands for a part of the address."""
+    _output(context, argument)
+    if _GLOB_NUMBER.search(argument.word.text):
+        context.unresolved(f"`{argument.word.text[:64]}` takes a part of the address as a name")
+
+
 _CERTIFICATES = (".pem", ".crt", ".cer", ".der", ".csr", ".crl")
 
 
@@ -267,6 +277,7 @@ ROLES: dict[str, Role] = {
     "tree": _tree,
     "write": _file(_E.WRITE),
     "output": _output,
+    "download": _download,
     "delete": _file(_E.DELETE),
     "network": _target(_E.NETWORK),
     "execute": _target(_E.EXECUTE),
