@@ -21,6 +21,7 @@ from benchmarks import (
     messages,
     over_http,
     packs,
+    policies,
     proxy,
     sandbox,
     scale,
@@ -35,6 +36,7 @@ Section = Callable[[int, Say], list[Row]]
 
 SECTIONS: dict[str, tuple[str, Section]] = {
     "inside": ("decisions in process, compared with Cedar and Casbin", in_process.rows),
+    "policies": ("policies of up to 1,000 rules, compared with Cedar and bare CEL", policies.rows),
     "http": ("durable decisions over HTTP, compared with a bare echo", over_http.rows),
     "scale": ("with more history, agents and connections", scale.rows),
     "log": ("appending to a log of ten and of a million leaves, and verifying it", log_append.rows),

@@ -16,9 +16,12 @@ def refusal_result(refusal: Refusal) -> CallToolResult:
     if refusal.suggestion:
         text = f"{text}. {refusal.suggestion}"
     answer = refusal.answer
+    details = ((answer.error if answer is not None else None) or {}).get("details") or {}
     meta = {
         "decision": str(refusal.decision),
         "code": refusal.code,
+        "policy": details.get("policy"),
+        "rule": details.get("rule"),
         "action_id": None if answer is None else answer.action_id,
         "approval_id": None if answer is None else answer.approval_id,
     }
