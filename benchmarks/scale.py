@@ -2,9 +2,10 @@
 
 import socket
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -133,9 +134,14 @@ def _registered(server: Running, number: int) -> list[dict[str, Any]]:
     import msgspec
 
     found: list[dict[str, Any]] = []
-    body = msgspec.json.encode({"name": "bench", "principal_id": "bench", "type": "autonomous"})
-    request = post("/agents/register", body, {"X-API-Key": server.owner_key})
-    streams = [iter(lambda: request, None) for _ in range(traffic.CONNECTIONS)]
+    owner = {"X-API-Key": server.owner_key}
+
+    def registrations(connection: int) -> Iterator[bytes]:
+        for index in count():
+            body = {"name": f"bench {connection} {index}", "principal_id": "bench", "type": "autonomous"}
+            yield post("/agents/register", msgspec.json.encode(body), owner)
+
+    streams = [registrations(connection) for connection in range(traffic.CONNECTIONS)]
     drive(
         *server.place,
         streams,

@@ -20,6 +20,7 @@ from qwed.settings import Settings
 from qwed.store.data_directory import FILE_NAME
 from qwed.store.group_commit import WRITE_BATCH, ClosedWriter
 from qwed.store.sqlite import SqliteStore
+from tests.support.agent_names import unique_name
 from tests.support.data_directory_check import DataDirectoryCheck
 from tests.support.manual_clock import ManualClock
 from tests.support.store_parts import StoreParts
@@ -44,7 +45,7 @@ class DiskGateFixture:
         store: Any = self.gate.services.store
         self.store = store
         self.parts = StoreParts(store)
-        self.agent_id: str = self.gate.register_agent(name="a", principal_id="p", type="trusted")["agent_id"]
+        self.agent_id: str = self.gate.register_agent(name=unique_name(), principal_id="p", type="trusted")["agent_id"]
         self.step = 0
         self.approved = 0
 

@@ -20,6 +20,7 @@ from qwed.ledger.attestation_verifier import check_attestation
 from qwed.model.clock import DAY, HOUR
 from qwed.settings import Settings
 from tests.faults.clocked_server import ClockedServer
+from tests.support.agent_names import unique_name
 from tests.support.campaign_table import Figure, campaign
 from tests.support.data_directory_check import COMMITTED, DataDirectoryCheck
 from tests.support.manual_clock import ManualClock
@@ -71,7 +72,7 @@ class ClockScenario:
         return Gate(open_services(Settings(data_dir=self.directory), clock=self.manual_clock.clock()))
 
     def _agent(self) -> str:
-        agent_id: str = self.gate.register_agent(name="a", principal_id="p", budget=LIMITS)["agent_id"]
+        agent_id: str = self.gate.register_agent(name=unique_name(), principal_id="p", budget=LIMITS)["agent_id"]
         self.every.append(agent_id)
         return agent_id
 
@@ -270,8 +271,9 @@ def test_a_clock_that_is_set_while_decisions_run_passes_no_budget_and_repeats_no
 ) -> None:
     chance = random.Random(clocked_load.turn)
     with clocked_load.api() as api:
-        said = {"name": "a", "principal_id": "p", "budget": {"max_daily_cost_usd": 0.4}}
-        agents = [api.post("/agents/register", json=said).json()["agent_id"] for _ in range(3)]
+        said = {"principal_id": "p", "budget": {"max_daily_cost_usd": 0.4}}
+        bodies = [{"name": unique_name(), **said} for _ in range(3)]
+        agents = [api.post("/agents/register", json=body).json()["agent_id"] for body in bodies]
     for round_ in range(4):
         for agent_id in agents:
             clocked_load.send_load(agent_id, f"round {round_}", 120, chance)

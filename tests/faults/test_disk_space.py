@@ -15,6 +15,7 @@ import pytest
 
 from tests.faults.scenario import CRASHING
 from tests.faults.small_disks import Disk, SmallDisk, small_disk
+from tests.support.agent_names import unique_name
 from tests.support.campaign_table import Figure, campaign
 from tests.support.data_directory_check import COMMITTED, DataDirectoryCheck
 from tests.support.raw_http import message, send_concurrently
@@ -72,7 +73,7 @@ class DiskServer:
 
 
 def _registered(api: httpx.Client) -> str:
-    answer = api.post("/agents/register", json={"name": "a", "principal_id": "p"})
+    answer = api.post("/agents/register", json={"name": unique_name(), "principal_id": "p"})
     assert answer.status_code == 201, answer.text
     agent_id: str = answer.json()["agent_id"]
     return agent_id

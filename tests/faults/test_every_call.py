@@ -29,6 +29,7 @@ from qwed.kernel.bootstrap import close_services, open_services
 from qwed.settings import Settings
 from qwed.store.protocol import StoreError
 from tests.faults.injection_points import IN_WRITER, CallInjector, CallPoint, HangError, inject_calls
+from tests.support.agent_names import unique_name
 from tests.support.campaign_table import Figure, campaign
 from tests.support.data_directory_check import COMMITTED, DataDirectoryCheck
 from tests.support.kernel_changes import run_change
@@ -76,7 +77,7 @@ class GateFixture:
     def new_agent(self, type_: str = "supervised") -> None:
         """Register an agent for each case, so that no fault is hidden by the state of an earlier one."""
         self._number += 1
-        fields = {"name": "a", "principal_id": f"p{self._number}", "type": type_}
+        fields = {"name": unique_name(), "principal_id": f"p{self._number}", "type": type_}
         self.agent_id = self.gate.register_agent(**fields, budget={"max_daily_cost_usd": 10})["agent_id"]
 
     def ask(self, action: Any = SUM, conversation: str = "c", **more: Any) -> Any:
@@ -162,7 +163,7 @@ DECISIONS: dict[str, GateOperation] = {
 }
 CHANGES: dict[str, GateOperation] = {
     "register": GateOperation(
-        _nothing, lambda gate_fixture, _: gate_fixture.gate.register_agent(name="b", principal_id="p")
+        _nothing, lambda gate_fixture, _: gate_fixture.gate.register_agent(name=unique_name("b"), principal_id="p")
     ),
     "approve": GateOperation(_pending, lambda gate_fixture, given: gate_fixture.gate.approve(given, "fine")),
     "reject": GateOperation(_pending, lambda gate_fixture, given: gate_fixture.gate.reject(given, "no")),
@@ -365,7 +366,7 @@ def _start_at(directory: Path, injector: CallInjector, point: CallPoint, failure
     with qwed.open(directory) as gate:
         key = (directory / "owner.key").read_text().strip()
         assert find_key(key, gate.services.store) is not None
-        agent_id = gate.register_agent(name="a", principal_id="p")["agent_id"]
+        agent_id = gate.register_agent(name=unique_name(), principal_id="p")["agent_id"]
         assert gate.verify_action(agent_id, SUM, PLACE).decision == "APPROVED"
     return injector.reached
 

@@ -20,6 +20,7 @@ from qwed.kernel.bootstrap import OpenedServices, close_services, open_services
 from qwed.kernel.services import Services
 from qwed.settings import Settings
 from qwed.store.protocol import StoreError
+from tests.support.agent_names import unique_name
 from tests.support.fault_injection import FailingProxy, RecordingProxy, ReplacingProxy
 from tests.support.kernel_changes import run_change
 from tests.support.manual_clock import ManualClock
@@ -55,7 +56,7 @@ class ChangeFixture:
         self.store: Any = opened.services.store
         self.gate = Gate(opened)
         self.actor = Actor(GATE, opened.organisation_id, "owner")
-        self.agent_id: str = self.gate.register_agent(name="a", principal_id="p")["agent_id"]
+        self.agent_id: str = self.gate.register_agent(name=unique_name(), principal_id="p")["agent_id"]
 
     def broken(self, store: Any) -> Gate:
         return Gate(self.opened._replace(services=replace(self.services, store=store)))

@@ -16,6 +16,7 @@ import pytest
 import qwed
 from qwed.gate import Gate
 from tests.faults.scenario import CALLS, CRASHING, CrashScenario, ScenarioRequest, register_agent, retry_everything
+from tests.support.agent_names import unique_name
 from tests.support.campaign_table import Figure, campaign
 from tests.support.data_directory_check import DataDirectoryCheck
 from tests.support.raw_http import RawResponse, message, send_concurrently
@@ -54,7 +55,7 @@ class MixedScenario(CrashScenario):
     def wishes(self, round_: int) -> list[PersonRequest]:
         """Return the requests of people in a round, about its own agents and approvals."""
         with qwed.open(self.directory) as gate:
-            clerk = gate.register_agent(name="clerk", principal_id=f"principal {round_}")["agent_id"]
+            clerk = gate.register_agent(name=unique_name("clerk"), principal_id=f"principal {round_}")["agent_id"]
             waiting = [_asked(gate, clerk, MAIL, number).approval_id for number in range(2 * WAITING)]
             done = [_asked(gate, clerk, SUM, WAITING * 2 + number).action_id for number in range(WAITING)]
             bystander = register_agent(gate)
@@ -69,7 +70,7 @@ class MixedScenario(CrashScenario):
             PersonRequest(f"/agents/{bystander}/trust", lowered, "trust_lowered"),
             PersonRequest(f"/agents/{bystander}/suspend", said, "suspended"),
             PersonRequest("/audit/erase", {"subject": f"principal {round_}"}, "erased"),
-            PersonRequest("/agents/register", {"name": "new", "principal_id": "p"}, "registered"),
+            PersonRequest("/agents/register", {"name": unique_name("new"), "principal_id": "p"}, "registered"),
         ]
 
     def end_at(self, chance: random.Random, round_: int) -> list[ScenarioRequest]:

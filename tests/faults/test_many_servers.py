@@ -20,6 +20,7 @@ import pytest
 
 from qwed.webhooks.dispatcher import POLL_SECONDS
 from tests.support import temp_directories
+from tests.support.agent_names import unique_name
 from tests.support.postgres_server import Databases
 from tests.support.server import SERVE, Server
 from tests.support.webhook_receivers import Behaviour, ReceiverConnection, WebhookReceiver, answering
@@ -46,7 +47,9 @@ class ServerWithClient(NamedTuple):
     api: httpx.Client
 
     def register(self, **fields: Any) -> str:
-        answer = self.api.post("/agents/register", json={"name": "one", "principal_id": "user_7", **fields})
+        answer = self.api.post(
+            "/agents/register", json={"name": unique_name("one"), "principal_id": "user_7", **fields}
+        )
         assert answer.status_code == 201, answer.text
         agent_id: str = answer.json()["agent_id"]
         return agent_id

@@ -26,6 +26,7 @@ from qwed.settings import Settings
 from qwed.store.protocol import StoreError
 from qwed_a2a.service import InterceptorService, RecordedVerdict
 from tests.support.a2a_messages import message
+from tests.support.agent_names import unique_name
 from tests.support.campaign_table import Figure, campaign
 from tests.support.fault_injection import FailingProxy, unwritable
 from tests.support.kernel_messages import FINE, MessageSender
@@ -58,7 +59,9 @@ in_memory = pytest.mark.parametrize("post", ["memory"], indirect=True, scope="mo
 @pytest.fixture
 def ann(post: MessageSender) -> str:
     return str(
-        post.gate.register_agent(name="ann", principal_id="p", budget={"max_requests_per_hour": 100})["agent_id"]
+        post.gate.register_agent(name=unique_name("ann"), principal_id="p", budget={"max_requests_per_hour": 100})[
+            "agent_id"
+        ]
     )
 
 
@@ -228,7 +231,7 @@ def test_of_many_that_say_the_same_two_are_forwarded(post: MessageSender, ann: s
 
 def test_of_thirty_two_as_many_are_forwarded_as_the_budget_has(post: MessageSender) -> None:
     limits = {"max_requests_per_hour": 28}
-    ann = str(post.gate.register_agent(name="ann", principal_id="p", budget=limits)["agent_id"])
+    ann = str(post.gate.register_agent(name=unique_name("ann"), principal_id="p", budget=limits)["agent_id"])
     sent = _at_once(lambda n: post.send(ann, "bob", f"{n}", judge=FINE))
     codes = Counter(result.verdict.details.get("code") for result in sent)
     assert codes == {None: 28, "QWED-AGENT-BUDGET-002": 4}
@@ -296,7 +299,7 @@ def _require_kept(directory: Path, ann: str, forwarded: list[str]) -> None:
 
 def _live_through(directory: Path, place: str, registered: bool, rounds: int) -> int:
     with qwed.open(directory) as gate:
-        ann = str(gate.register_agent(name="ann", principal_id="p")["agent_id"])
+        ann = str(gate.register_agent(name=unique_name("ann"), principal_id="p")["agent_id"])
     forwarded: list[str] = []
     for number in range(rounds):
         forwarded += _end(directory, place, 2 + number % 5, ann if registered else "crm", first=number * 100)

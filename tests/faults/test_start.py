@@ -27,6 +27,7 @@ from qwed.store.postgres.connect import open_connection
 from qwed.store.postgres.schema import migrate as migrate_postgres
 from qwed.store.protocol import StoreError
 from tests.faults.crashing_server import AFTER_COMMIT, BEFORE_COMMIT
+from tests.support.agent_names import unique_name
 from tests.support.server import SERVE, Server
 
 LAUNCHER = Path(__file__).with_name("crashing_server.py")
@@ -40,7 +41,7 @@ def _require_serving(directory: Path) -> None:
         key = find_key((directory / OWNER_KEY_FILE).read_text().strip(), gate.services.store)
         assert key is not None
         assert (key.role, key.organisation_id) == ("owner", gate.organisation_id)
-        agent_id = gate.register_agent(name="a", principal_id="p")["agent_id"]
+        agent_id = gate.register_agent(name=unique_name(), principal_id="p")["agent_id"]
         assert gate.verify_action(agent_id, SUM, PLACE).decision == "APPROVED"
 
 

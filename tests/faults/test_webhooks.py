@@ -12,6 +12,7 @@ import pytest
 
 from qwed.webhooks.dispatcher import MAX_CONCURRENT_PER_ORGANISATION
 from qwed.webhooks.signature import verify
+from tests.support.agent_names import unique_name
 from tests.support.data_directory_check import DataDirectoryCheck
 from tests.support.polling import until
 from tests.support.server import Server
@@ -44,7 +45,9 @@ class WebhookOrganisation:
         self.secret = ""
 
     def register(self, **fields: Any) -> str:
-        answer = self.api.post("/agents/register", json={"name": CANARY, "principal_id": "user_7", **fields})
+        answer = self.api.post(
+            "/agents/register", json={"name": unique_name(CANARY), "principal_id": "user_7", **fields}
+        )
         agent_id: str = answer.json()["agent_id"]
         return agent_id
 

@@ -25,6 +25,7 @@ from qwed.store.postgres.reader import open_tables
 from qwed.store.snapshot_reader import SqliteTables, Tables
 from tests.property.api_client import ApiAnswer, ApiHarness
 from tests.property.state_machine import ACTIONS, HONEST, REASON, RULES, STATES
+from tests.support.agent_names import unique_name
 from tests.support.manual_clock import ManualClock
 from tests.support.shared_engine_workers import share_engine_workers
 from tests.support.wait_until import wait_for_condition
@@ -244,7 +245,7 @@ class TwoStores:
             "max_high_risk_calls_per_day": self.random.choice([None, 2]),
         }
         body = {
-            "name": "played",
+            "name": unique_name("played"),
             "principal_id": self.random.choice(_PRINCIPALS),
             "trust_level": self.random.choice([0, 1, 2, 2, 3, 3]),
             "permissions": {"blocked_tools": ["database_write"]},

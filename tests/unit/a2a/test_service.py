@@ -29,6 +29,7 @@ from qwed_a2a import AgentMessage, EngineName, InterceptorConfig, PayloadType, V
 from qwed_a2a import service as service_module
 from qwed_a2a.service import InterceptorService, RecordedVerdict, config_from
 from tests.support.a2a_messages import WRONG, message
+from tests.support.agent_names import unique_name
 from tests.support.fault_injection import FailingProxy
 from tests.support.shared_engine_workers import shared_verdicts
 
@@ -87,7 +88,7 @@ def test_the_service_uses_the_settings_of_the_operator() -> None:
 
 @pytest.mark.parametrize("registered", [True, False])
 def test_no_verdict_is_given_where_none_could_be_kept(gate: Gate, registered: bool) -> None:
-    sender = gate.register_agent(name="x", principal_id="u").agent_id if registered else "buyer"
+    sender = gate.register_agent(name=unique_name(), principal_id="u").agent_id if registered else "buyer"
     store = FailingProxy(gate.services.store, "commit", StoreError("the disk is full"))
     service = InterceptorService(replace(gate.services, store=store))  # type: ignore[arg-type]  # the real one behind it
     result = intercept(gate, message(sender_agent_id=sender), service=service)
@@ -158,7 +159,7 @@ class _RecordingEngines:
 def test_engines_are_shared_between_agents_and_unregistered_senders_share_the_turn_of_their_organisation(
     gate: Gate,
 ) -> None:
-    agent, engines = gate.register_agent(name="x", principal_id="u").agent_id, _RecordingEngines()
+    agent, engines = gate.register_agent(name=unique_name(), principal_id="u").agent_id, _RecordingEngines()
     service = InterceptorService(replace(gate.services, engines=engines))  # type: ignore[arg-type]  # the real ones behind it
     script = {"code": "const total = 1 + 1;", "language": "javascript"}
     for name in (agent, "buyer", "Somebody else"):
@@ -185,7 +186,9 @@ def durable_gate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gate]:
 @pytest.fixture(scope="module", params=["registered", "nobody"])
 def attested(request: pytest.FixtureRequest, durable_gate: Gate) -> str:
     name = (
-        durable_gate.register_agent(name="x", principal_id="u").agent_id if request.param == "registered" else "buyer"
+        durable_gate.register_agent(name=unique_name(), principal_id="u").agent_id
+        if request.param == "registered"
+        else "buyer"
     )
     token = record(durable_gate, message(sender_agent_id=name)).verdict.attestation_jwt
     assert token is not None
@@ -226,7 +229,7 @@ def test_what_our_key_signs_and_the_log_does_not_bear_out_is_tampering(
 
 
 def test_another_activity_of_ours_is_no_message(durable_gate: Gate, attested: str) -> None:
-    agent = durable_gate.register_agent(name="y", principal_id="u").agent_id
+    agent = durable_gate.register_agent(name=unique_name(), principal_id="u").agent_id
     context = {"conversation_id": "c", "step_number": 1}
     decision = durable_gate.verify_action(agent, {"type": "calculate", "query": "1 + 1 = 2"}, context)
     claims = claims_of(attested)
@@ -274,7 +277,7 @@ def test_whatever_refused_a_message_and_however_often_the_log_bears_it_out(
     durable_gate: Gate, setup: Callable[[Gate, str], None], fields: dict[str, Any], per_minute: int
 ) -> None:
     limits = {"max_requests_per_hour": 1 if setup is _use_up_budget else 100}
-    sender = durable_gate.register_agent(name="x", principal_id="u", budget=limits).agent_id
+    sender = durable_gate.register_agent(name=unique_name(), principal_id="u", budget=limits).agent_id
     setup(durable_gate, sender)
     limited = replace(
         durable_gate.services, settings=replace(durable_gate.services.settings, a2a_messages_per_minute=per_minute)

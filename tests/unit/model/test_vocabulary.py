@@ -192,7 +192,7 @@ def test_codes_that_share_a_number_share_their_status() -> None:
 @pytest.mark.parametrize("row", list(ErrorCode), ids=lambda row: row.name)
 def test_a_code_is_well_formed_and_says_what_it_means(row: ErrorCode) -> None:
     assert re.fullmatch(r"QWED(-[A-Z]+)+-\d{3}", row.code)
-    assert row.http in (200, 400, 401, 403, 404, 405, 409, 413, 429, 500, 503)
+    assert row.http in (200, 400, 401, 403, 404, 405, 409, 412, 413, 429, 500, 503)
     assert row.meaning
     assert row.meaning[0].islower() or row.meaning.startswith("pre_action")
     assert not row.meaning.endswith(".")

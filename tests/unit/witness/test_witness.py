@@ -25,6 +25,7 @@ from qwed.store.migrate import migrate
 from qwed.store.protocol import StoreError
 from qwed.witness.publishers import FilePublisher, Publisher, PublishResult, StdoutPublisher
 from qwed.witness.witness import Witness
+from tests.support.agent_names import unique_name
 from tests.support.fault_injection import FailingProxy
 from tests.support.loop_threads import thread_of
 from tests.support.polling import until
@@ -43,7 +44,7 @@ def gate(tmp_path: Path) -> Iterator[Gate]:
 
 
 def agent_of(gate: Gate) -> str:
-    return str(gate.register_agent(name="witnessed", principal_id="ops").agent_id)
+    return str(gate.register_agent(name=unique_name("witnessed"), principal_id="ops").agent_id)
 
 
 def heads_in(file: Path) -> list[dict[str, Any]]:
@@ -375,7 +376,7 @@ def test_a_server_says_that_its_log_was_contradicted_and_goes_on_deciding(tmp_pa
             ready = client.get("/ready")
             assert (ready.status_code, ready.json()["ready"]) == (503, False)
             assert ready.json()["parts"]["witness"] == "contradicted"
-            body = {"name": "still", "principal_id": "ops"}
+            body = {"name": unique_name("still"), "principal_id": "ops"}
             assert client.post("/agents/register", json=body).status_code == 201
             metrics = client.get("/metrics").text.splitlines()
     finally:
