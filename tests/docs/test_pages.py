@@ -43,7 +43,7 @@ def page_server(page: Path, server: Server, tmp_path: Path) -> Iterator[Server]:
     if not CHANGES_POLICIES.search(page.read_text()):
         yield server
         return
-    running = Server(tmp_path / "server" / "data")
+    running = Server(tmp_path / "server-data")
     yield running
     assert running.stop() == 0
 

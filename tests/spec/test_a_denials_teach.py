@@ -394,14 +394,15 @@ def test_a_refusal_under_pressure_teaches_on_every_route_and_says_when_to_come_b
             ExitStack() as held,
             httpx.Client(base_url=server.base_url, headers={"X-API-Key": server.owner_key}, timeout=30) as owner,
         ):
-            body = {"name": unique_name(), "principal_id": "u"}
-            agent_id = (
-                owner.post("/agents/register", json=body | {"name": unique_name()}).json().get("agent_id", "agent_0")
-            )
+
+            def register() -> httpx.Response:
+                return owner.post("/agents/register", json={"name": unique_name(), "principal_id": "u"})
+
+            agent_id = register().json().get("agent_id", "agent_0")
             request = {"action": SUM, "context": {"conversation_id": "c", "step_number": 1}}
             plain, deciding = (
-                _pressed(code, lambda: _PRESS[code](server, held), partial(owner.post, path, json=sent))
-                for path, sent in (("/agents/register", body), (f"/agents/{agent_id}/verify", request))
+                _pressed(code, lambda: _PRESS[code](server, held), send)
+                for send in (register, partial(owner.post, f"/agents/{agent_id}/verify", json=request))
             )
     finally:
         server.kill()

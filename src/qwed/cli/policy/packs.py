@@ -42,7 +42,7 @@ def _packs(as_json: AsJson = False) -> int:
     return 0
 
 
-def _schema(as_json: SchemaAsJson = False) -> int:
+def _schema(_as_json: SchemaAsJson = False) -> int:
     from qwed.policy.json_schema import policy_schema
 
     echo(json.dumps(policy_schema()))
