@@ -19,7 +19,7 @@ def delete_database(name: str) -> str:
     raise SystemExit(f"{name} is gone")
 
 
-cleaner = QWEDAgentClient.register("cleaner", "ops")
+cleaner = QWEDAgentClient.register("crew-cleaner", "ops")
 agent = QWEDVerifiedAgent(role="Cleaner", goal="tidy", llm=Script(model="x"), tools=[delete_database], client=cleaner)
 done = Crew(agents=[agent], tasks=[Task(description="tidy up", expected_output="-", agent=agent)]).kickoff()
 print(done, [failed.failure.details["code"] for failed in done.tasks_output[0].tool_failures])

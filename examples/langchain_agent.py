@@ -20,7 +20,7 @@ def delete_database(name: str) -> None:
 
 call = {"name": "delete_database", "args": {"name": "prod"}, "id": "1"}
 model = Scripted(responses=[AIMessage("", tool_calls=[call]), AIMessage("I was not allowed to.")])
-qwed = QWEDMiddleware(client=QWEDAgentClient.register(name="cleaner", principal_id="ops"))
+qwed = QWEDMiddleware(client=QWEDAgentClient.register(name="langchain-cleaner", principal_id="ops"))
 done = create_agent(model, [delete_database], middleware=[qwed]).invoke({"messages": [("user", "tidy up")]})
 print(*(message.text.split(":")[0] for message in done["messages"][2:]), sep="\n")
 

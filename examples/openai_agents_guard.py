@@ -16,7 +16,7 @@ def delete_database(name: str) -> None:
 set_tracing_disabled(True)
 call = function_call("delete_database", {"name": "prod"}, call_id="1")
 model = ScriptedModel([[call], [assistant_message("I was not allowed to.")]])
-guard = QWEDGuard(client=QWEDAgentClient.register(name="cleaner", principal_id="ops"))
+guard = QWEDGuard(client=QWEDAgentClient.register(name="openai-cleaner", principal_id="ops"))
 result = Runner.run_sync(guard.agent(Agent(name="cleaner", model=model, tools=[delete_database])), "tidy up")
 print(str(result.new_items[1].output).split(":")[0], result.final_output, sep="\n")
 

@@ -6,7 +6,7 @@ import httpx
 
 base_url = os.environ.get("QWED_BASE_URL", "http://127.0.0.1:8000")
 with httpx.Client(base_url=base_url, headers={"X-API-Key": os.environ["QWED_API_KEY"]}) as client:
-    agent = client.post("/agents/register", json={"name": "cleaner", "principal_id": "ops"}).json()
+    agent = client.post("/agents/register", json={"name": "http-cleaner", "principal_id": "ops"}).json()
     question = {
         "action": {"type": "file_delete", "target": "/srv/reports/may.csv"},
         "context": {"conversation_id": "c1", "step_number": 1},

@@ -19,7 +19,7 @@ def delete_database(name: str) -> None:
 
 
 tools = FunctionToolset([delete_database])
-qwed = QWEDToolset(tools, client=QWEDAgentClient.register(name="cleaner", principal_id="ops"))
+qwed = QWEDToolset(tools, client=QWEDAgentClient.register(name="pydantic-cleaner", principal_id="ops"))
 print(asyncio.run(Agent(FunctionModel(model), toolsets=[qwed]).run("tidy up")).output)
 
 # prints: qwed did not permit `delete_database`

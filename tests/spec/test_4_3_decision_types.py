@@ -36,7 +36,12 @@ def test_pending_names_its_approval_and_when_it_expires(ask: AgentConversation) 
     answer = ask(EMAIL, 1)
     assert answer["approval_id"].startswith("apr_")
     assert answer["expires_at"].endswith("Z")
-    assert answer["error"]["details"] == {"approval_id": answer["approval_id"], "expires_at": answer["expires_at"]}
+    assert answer["error"]["details"] == {
+        "approval_id": answer["approval_id"],
+        "expires_at": answer["expires_at"],
+        "trust_level": 1,
+        "effects": [{"effect": "COMMUNICATE", "target": "send_email"}],
+    }
     assert answer["error"]["final"] is False
 
 

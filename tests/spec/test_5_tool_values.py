@@ -277,7 +277,7 @@ def test_an_address_is_as_grave_for_an_api_call_as_for_any_tool(asking: Make, ad
         {"note": "use AKIAIOSFODNN0FIXTURE and wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"},
     ],
 )
-def test_a_guess_that_a_text_would_be_run_costs_no_trust(parameters: Json, level: int) -> None:
+def test_a_guess_that_a_text_would_be_run_costs_no_trust(parameters: Json) -> None:
     """Check that an undescribed tool is refused for what it might run, without a loss of trust."""
     with open_gate() as gate:
         agent = gate.register_agent(

@@ -39,6 +39,11 @@ def _stale(scene: Scene) -> httpx.Response:
         return owner.patch(f"/agents/{scene.ask.agent_id}", json={"description": "late"}, headers=headers)
 
 
+def _policy_without_rules(scene: Scene) -> httpx.Response:
+    with scene.spec_server.client("owner") as owner:
+        return owner.put("/policies/empty", json={"text": "policy: empty"}, headers={"If-Match": "*"})
+
+
 def _name_in_use(scene: Scene) -> httpx.Response:
     other = scene.keyholders.create_agent()
     return scene.plain("PATCH", "{agent}", {"name": other.agent["name"]})
@@ -210,6 +215,7 @@ PLAIN: list[tuple[E, str, Reach]] = [
     ),
     (E.CONFLICT, "spelling", lambda s: s.plain("PUT", "/tools/Send_Money", {"risk_level": "low"})),
     (E.PRECONDITION_FAILED, "stale", _stale),
+    (E.POLICY_REFUSED, "no rules", _policy_without_rules),
     (E.CONFLICT, "evidence", lambda s: s.plain("POST", "{agent}/trust", {"to_level": 2})),
     (
         E.CONFLICT,
@@ -252,6 +258,8 @@ UNDER_PRESSURE: dict[E, dict[str, str]] = {
 
 NOT_BY_ONE_REQUEST = {
     E.AGENT_RETIRED: "the agent must be retired first: test_4_28_agents",
+    **dict.fromkeys((E.POLICY_DENIED, E.POLICY_FAILED), "a policy must be in force first: tests/spec/test_policies"),
+    E.POLICIES_DAMAGED: "the stored policies must be damaged behind the server's back: tests/faults/test_policies",
     E.AMBIGUOUS_NAME: "only an earlier database has two agents of one name: tests/unit/store/test_agent_names",
     E.INTERNAL: "a surprise in our own code: tests/faults",
     E.SERVER_ERROR: "a surprise in our own code: tests/faults",
@@ -386,12 +394,15 @@ def test_a_refusal_under_pressure_teaches_on_every_route_and_says_when_to_come_b
             ExitStack() as held,
             httpx.Client(base_url=server.base_url, headers={"X-API-Key": server.owner_key}, timeout=30) as owner,
         ):
-            body = {"name": unique_name(), "principal_id": "u"}
-            agent_id = owner.post("/agents/register", json=body).json().get("agent_id", "agent_0")
+
+            def register() -> httpx.Response:
+                return owner.post("/agents/register", json={"name": unique_name(), "principal_id": "u"})
+
+            agent_id = register().json().get("agent_id", "agent_0")
             request = {"action": SUM, "context": {"conversation_id": "c", "step_number": 1}}
             plain, deciding = (
-                _pressed(code, lambda: _PRESS[code](server, held), partial(owner.post, path, json=sent))
-                for path, sent in (("/agents/register", body), (f"/agents/{agent_id}/verify", request))
+                _pressed(code, lambda: _PRESS[code](server, held), send)
+                for send in (register, partial(owner.post, f"/agents/{agent_id}/verify", json=request))
             )
     finally:
         server.kill()

@@ -21,6 +21,7 @@ WITH_A_BODY = [route for route in ROUTES if route.body is not None]
 # A value for each parameter where it is known; on other routes the parameter is unknown.
 PARAMETERS = {
     "limit": "1",
+    "version": "1",
     "cursor": "1",
     "wait": "0",
     "state": "pending",

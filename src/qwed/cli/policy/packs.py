@@ -14,6 +14,10 @@ PackName = Annotated[str, typer.Argument(metavar="NAME", help="name of the pack"
 To = Annotated[str | None, typer.Option("--to", metavar="FILE", help="file to write (default NAME.yaml)")]
 Force = Annotated[bool, typer.Option("--force", help="replace the file if it exists")]
 
+SchemaAsJson = Annotated[
+    bool, typer.Option("--json", help="accepted for consistency: the schema is always printed as JSON")
+]
+
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands."""
@@ -38,7 +42,7 @@ def _packs(as_json: AsJson = False) -> int:
     return 0
 
 
-def _schema() -> int:
+def _schema(_as_json: SchemaAsJson = False) -> int:
     from qwed.policy.json_schema import policy_schema
 
     echo(json.dumps(policy_schema()))
