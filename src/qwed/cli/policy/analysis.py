@@ -132,6 +132,5 @@ def _input_of(case: "Case", agent: "PolicyAgent", now: datetime, usage: "Usage")
     return replace(policy_input(case, now.timestamp(), usage), agent=agent)
 
 
-
 def _reason(answer: "Answer") -> str:
     return answer.decision.value if answer.error is None else answer.error.message
