@@ -157,7 +157,17 @@ CHANGE_CASES = {
         _pending,
         lambda gate, _desk, given: gate.approve(given, "fine"),
         "approved",
-        (*LOOKUPS, "list_keys", "find_agent", "halted", "tool_rows", "commit", "find_approval", "find_agent"),
+        (
+            *LOOKUPS,
+            "list_keys",
+            "find_agent",
+            "halted",
+            "tool_rows",
+            "policies",
+            "commit",
+            "find_approval",
+            "find_agent",
+        ),
     ),
     "reject": ChangeCase(
         _pending,

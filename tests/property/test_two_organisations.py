@@ -330,8 +330,8 @@ def _play(client: httpx.Client, alpha: Tenant) -> list[Any]:
         url = _IN_PATH.sub(lambda found: ids[found[1]], path)
         response = answer_to(client, method, url, headers=shown, params=_QUERIES.get(operation, {}), **content)
         text = re.sub(r"conv \d+|Alpha4711 \d+|another one \d+", "conv", shape_of(response)[2])
-        # An ETag has digests over names and ids, which differ every time.
-        text = re.sub(r'"etag":"\\"[\w.-]+\\""', '"etag":"<new>"', text)
+        # An ETag begins with the digest of the name, which has a number.
+        text = re.sub(r'"etag":"\\"[\w-]+\.', '"etag":"', text)
         if operation == "list_agents":  # in the order of their random ids
             text = "".join(sorted(text))
         told.append((method, path, role, response.status_code, text))
