@@ -29,7 +29,11 @@ from tests.support.webhook_receivers import (
 CANARY = "canary-7d1f"
 """Text in every request; no notice contains it."""
 SUM = {"type": "calculate", "query": "2+2"}
-EMAIL = {"type": "send_email", "target": f"{CANARY}@example.com", "parameters": {"body": CANARY}}
+EMAIL = {
+    "type": "send_email",
+    "target": f"{CANARY}@example.com",
+    "parameters": {"body": f"write to {CANARY}@example.com"},
+}
 ATTACK = {"type": "execute_sql", "query": f"SELECT '{CANARY}' FROM users WHERE id = 1 OR 1=1; DROP TABLE users --"}
 ALLOWED = {"QWED_WEBHOOK_ALLOW_PRIVATE": "true"}
 
