@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from qwed.domain.agent import Agent, AgentLimits, AgentStatus, Permissions
 from qwed.domain.change_parts import AgentChanged
@@ -57,7 +58,7 @@ class PermissionsPatch(PermissionsRequest):
 class AgentPatchRequest(RequestStruct):
     """JSON merge patch (RFC 7396) of an agent: a field that is absent stays, null removes it, a list is replaced."""
 
-    name: AgentName | None = None
+    name: AgentName | UnsetType = UNSET
     description: Description | None = None
     permissions: PermissionsPatch | None = None
     budget: Annotated[BudgetRequest, FieldRule("must be an object")] | None = None
@@ -136,7 +137,7 @@ def edited(agent: Agent, patch: AgentPatch) -> Agent | Problem:
         return _bad(f"`labels`{'' if message.startswith(':') else ' '}{message}")
     return replace(
         agent,
-        name=agent.name if values.name is None else mask(values.name),
+        name=agent.name if isinstance(values.name, UnsetType) else mask(values.name),
         description=redacted_text(values.description) if patch.states("description") else agent.description,
         permissions=_patched_permissions(agent.permissions, patch),
         limits=_patched_limits(agent.limits, patch),
