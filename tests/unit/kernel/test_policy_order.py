@@ -1,6 +1,7 @@
 """Order of a decision under policies: deny, then ask, then allow, then the tables; each row is one decision."""
 
 from dataclasses import replace
+from itertools import product
 from typing import Any, NamedTuple
 
 import pytest
@@ -11,7 +12,11 @@ from qwed.kernel.policies.decide_by_policy import decide_by_policy
 from qwed.kernel.request import ActionOptions
 from qwed.kernel.tools import ResolvedAction, Tool
 from qwed.model import Decision, Effect, EffectKind, Risk, Status, Trust, Verdict
+from qwed.model.decision_matrix import STATUS_MATRIX
 from qwed.policy import PolicyAnswer, PolicyOutcome
+from qwed.policy.analysis.final_decision import Circumstances, final_decision
+from tests.support.policy_calls import agent as policy_agent
+from tests.support.policy_calls import call
 from tests.support.stores import agent_of
 
 APPROVED, CORRECTED, PENDING, DENIED = Decision.APPROVED, Decision.CORRECTED, Decision.PENDING, Decision.DENIED
@@ -134,3 +139,32 @@ def test_a_denial_says_what_the_rule_says() -> None:
     assert refusal.error.message == "people do that"
     assert refusal.error.details == {"policy": "refunds", "rule": "large", "version": 4}
     assert refusal.error.final
+
+
+def test_proofs_reckon_with_the_decision_that_the_kernel_makes() -> None:
+    flags = (False, True)
+    for then, status, trust, risk in product((None, *PolicyAnswer), STATUS_MATRIX, Trust, Risk):
+        if STATUS_MATRIX[status][risk] is DENIED or (then is ALLOW and trust is Trust.UNTRUSTED):
+            continue  # refused before the policies; no rule allows at level 0
+        for dangerous, unresolved, overrides, named in product(flags, repeat=4):
+            outcome = PolicyOutcome(
+                then=then, policy_id="p", rule_id="r", overrides_trust=overrides, names_unresolved=named
+            )
+            effects = UNRESOLVED if unresolved else ()
+            row = Row(
+                then,
+                DENIED,
+                trust=trust,
+                registered=trust,
+                risk=risk,
+                status=status,
+                effects=effects,
+                tool={"dangerous": dangerous},
+            )
+            ruling = decide_by_policy(_case(row), outcome, 1)
+            decided = ruling.case.decision if ruling.refusal is None else ruling.refusal.decision
+            agent = policy_agent(trust=int(trust), registered_trust=int(trust))
+            reckoned = final_decision(
+                outcome, call("refund", agent=agent, risk=risk, effects=effects), Circumstances(status, dangerous)
+            )
+            assert reckoned is decided, (then, status, trust, risk, dangerous, unresolved, overrides, named)
